@@ -16141,8 +16141,9 @@ auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
 }
 inline no_rule scaled_before(no_rule, double) { return {}; }
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and the logarithm of
-/// the divisor of e^{e_j − top}. Their sum would not do: beside a great top, the logarithm is rounded away.
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and 1 divided by
+/// the divisor of e^{e_j − top}. Its logarithm would do worse: that of 10⁶ keys is near 14, where floats lie 1e-6
+/// apart.
 struct softmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
@@ -16151,7 +16152,7 @@ struct softmax {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
     {
-        return simd::select(hidden(e), V{}, simd::exp(e - z[0] - z[1]));
+        return simd::select(hidden(e), V{}, simd::exp(e - z[0]) * z[1]);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -16365,7 +16366,7 @@ struct sparse_weights {
 };
 
 /// softmax over the k greatest scores (and those equal to the last of them). z: the greatest score, the least with a
-/// weight, and the logarithm of the divisor, as softmax has it.
+/// weight, and 1 divided by the divisor, as softmax has it.
 struct top_k {
     static constexpr std::size_t numbers = 3;
     static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
@@ -16376,7 +16377,7 @@ struct top_k {
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
     {
         const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
-        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0] - z[2]));
+        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0]) * z[2]);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -16748,7 +16749,7 @@ private:
 }  // namespace detail
 
 /// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
-/// [2, queries]: each query's greatest score, and the logarithm of its divisor beside that. A query that sees nothing
+/// [2, queries]: each query's greatest score, and 1 divided by its divisor beside that. A query that sees nothing
 /// gets 0.
 template <std::size_t registers, class T, class Pair, class Mask, class Past>
 void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<T> contexts,
@@ -16821,9 +16822,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
     for (std::size_t s = 0; s < of.queries_count; ++s) {
         const T sum = static_cast<T>(sums[s]), by = sum == 0 ? T(0) : T(1) / sum;
         for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
-        using std::log;
         tops[s] = sum == 0 ? T(0) : tops[s];
-        numbers[of.queries_count + s] = sum == 0 ? T(0) : log(sum);
+        numbers[of.queries_count + s] = by;
     }
 }
 
@@ -16906,14 +16906,14 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                     });
                     mean = simd::sum(sum);
                 }
-                const vec<T> top = splat(numbers[s + q]), divisor = splat(numbers[of.queries_count + s + q]);
+                const vec<T> top = splat(numbers[s + q]), by = splat(numbers[of.queries_count + s + q]);
                 unrolled<registers>([&](auto c) {
                     const std::size_t at = q * width + c * simd::lanes<T>;
                     const vec<T> e = load(weights + at), before = load(pasts + at), after = load(pasts + at + width);
                     vec<T> weight{}, d_u{};
                     if (seen) {
                         const vec<T> u = load(modulated + at);
-                        weight = select(hidden(u), vec<T>{}, simd::exp(u - top - divisor));  // which may be NaN
+                        weight = select(hidden(u), vec<T>{}, simd::exp(u - top) * by);  // which may be NaN
                         d_u = select(weight == vec<T>{}, vec<T>{}, weight * (load(d_scores + at) - splat(mean)));
                     }
                     vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
@@ -17969,10 +17969,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         vec<T> factor = splat(T(1));
         if constexpr (divides) {
             const auto none = sum.at[c] == vec<T>{};
-            T *const top = z + c * simd::lanes<T>, *const divisor = top + (Rule::numbers - 1) * width;
+            T *const top = z + c * simd::lanes<T>, *const last = top + (Rule::numbers - 1) * width;
             factor = select(none, vec<T>{}, 1 / sum.at[c]);
             store(top, select(none, vec<T>{}, load(top)));
-            store(divisor, select(none, vec<T>{}, simd::log(sum.at[c])));
+            store(last, factor);
         }
         store(factors + c * simd::lanes<T>, factor);
     });
@@ -18943,7 +18943,7 @@ private:
                     using std::exp;
                     const T pulled = kernels::dot(width, contexts.data + at, d_contexts.data + at);
                     const T* const z = numbers + (b * how.heads + h) * S * Rule::numbers + s;  // [numbers][queries]
-                    d_sinks.data[h] -= exp(sinks.data[h] - z[0] - z[S]) * pulled;
+                    d_sinks.data[h] -= exp(sinks.data[h] - z[0]) * z[S] * pulled;
                 }
             }
         }

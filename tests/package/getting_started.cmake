@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -DSCRATCH=... -DGENERATOR=... -P getting_started.cmake: docs/getting_started.md does what it says. Its commands
-# are run as they stand there, but for `git clone`, in an empty folder; its program is examples/start/main.cpp, and its
-# output is what that prints. Headers are installed where no library that only tests and examples need is found.
+# cmake -DSOURCE_DIR=... -DSCRATCH=... -DGENERATOR=... -P getting_started.cmake: docs/getting_started.md does what it
+# says. Its commands are run as they stand there, but for `git clone`, in an empty folder; its program is
+# examples/start/main.cpp, and its output is what that prints. Headers are installed where no library that only tests and examples need is found.
 
 cmake_minimum_required(VERSION 3.22)
 file(READ "${SOURCE_DIR}/docs/getting_started.md" page)

@@ -239,10 +239,10 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         vec<T> factor = splat(T(1));
         if constexpr (divides) {
             const auto none = sum.at[c] == vec<T>{};
-            T *const top = z + c * simd::lanes<T>, *const divisor = top + (Rule::numbers - 1) * width;
+            T *const top = z + c * simd::lanes<T>, *const last = top + (Rule::numbers - 1) * width;
             factor = select(none, vec<T>{}, 1 / sum.at[c]);
             store(top, select(none, vec<T>{}, load(top)));
-            store(divisor, select(none, vec<T>{}, simd::log(sum.at[c])));
+            store(last, factor);
         }
         store(factors + c * simd::lanes<T>, factor);
     });

@@ -224,7 +224,7 @@ private:
 }  // namespace detail
 
 /// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
-/// [2, queries]: each query's greatest score, and the logarithm of its divisor beside that. A query that sees nothing
+/// [2, queries]: each query's greatest score, and 1 divided by its divisor beside that. A query that sees nothing
 /// gets 0.
 template <std::size_t registers, class T, class Pair, class Mask, class Past>
 void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<T> contexts,
@@ -297,9 +297,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
     for (std::size_t s = 0; s < of.queries_count; ++s) {
         const T sum = static_cast<T>(sums[s]), by = sum == 0 ? T(0) : T(1) / sum;
         for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
-        using std::log;
         tops[s] = sum == 0 ? T(0) : tops[s];
-        numbers[of.queries_count + s] = sum == 0 ? T(0) : log(sum);
+        numbers[of.queries_count + s] = by;
     }
 }
 
@@ -383,14 +382,14 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                     });
                     mean = simd::sum(sum);
                 }
-                const vec<T> top = splat(numbers[s + q]), divisor = splat(numbers[of.queries_count + s + q]);
+                const vec<T> top = splat(numbers[s + q]), by = splat(numbers[of.queries_count + s + q]);
                 unrolled<registers>([&](auto c) {
                     const std::size_t at = q * width + c * simd::lanes<T>;
                     const vec<T> e = load(weights + at), before = load(pasts + at), after = load(pasts + at + width);
                     vec<T> weight{}, d_u{};
                     if (seen) {
                         const vec<T> u = load(modulated + at);
-                        weight = select(hidden(u), vec<T>{}, simd::exp(u - top - divisor));  // which may be NaN
+                        weight = select(hidden(u), vec<T>{}, simd::exp(u - top) * by);  // which may be NaN
                         d_u = select(weight == vec<T>{}, vec<T>{}, weight * (load(d_scores + at) - splat(mean)));
                     }
                     vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);

@@ -67,8 +67,9 @@ auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
 }
 inline no_rule scaled_before(no_rule, double) { return {}; }
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and the logarithm of
-/// the divisor of e^{e_j − top}. Their sum would not do: beside a great top, the logarithm is rounded away.
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and 1 divided by
+/// the divisor of e^{e_j − top}. Its logarithm would do worse: that of 10⁶ keys is near 14, where floats lie 1e-6
+/// apart.
 struct softmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
@@ -77,7 +78,7 @@ struct softmax {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
     {
-        return simd::select(hidden(e), V{}, simd::exp(e - z[0] - z[1]));
+        return simd::select(hidden(e), V{}, simd::exp(e - z[0]) * z[1]);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -292,7 +293,7 @@ struct sparse_weights {
 };
 
 /// softmax over the k greatest scores (and those equal to the last of them). z: the greatest score, the least with a
-/// weight, and the logarithm of the divisor, as softmax has it.
+/// weight, and 1 divided by the divisor, as softmax has it.
 struct top_k {
     static constexpr std::size_t numbers = 3;
     static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
@@ -303,7 +304,7 @@ struct top_k {
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
     {
         const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
-        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0] - z[2]));
+        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0]) * z[2]);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)

@@ -370,7 +370,7 @@ private:
                     using std::exp;
                     const T pulled = kernels::dot(width, contexts.data + at, d_contexts.data + at);
                     const T* const z = numbers + (b * how.heads + h) * S * Rule::numbers + s;  // [numbers][queries]
-                    d_sinks.data[h] -= exp(sinks.data[h] - z[0] - z[S]) * pulled;
+                    d_sinks.data[h] -= exp(sinks.data[h] - z[0]) * z[S] * pulled;
                 }
             }
         }

@@ -86,8 +86,9 @@ public:
     /// Restricts the output layer to these words, ascending, each once. They keep their ids.
     virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
 
-    /// Before the first step: about so many rows will translate each sentence, as in a beam of this width. It decides
-    /// in which order a model multiplies. The rows of the moment must not: they depend on the other sentences.
+    /// Called before the first step with the number of hypotheses that each sentence may have: the width of a beam. A
+    /// model may choose the order of its products by it. It must not choose by the current number of rows: then the
+    /// digits of a sentence would depend on the other sentences of its batch.
     virtual void expect(std::size_t) {}
 };
 
@@ -268,8 +269,9 @@ public:
     void expect(std::size_t rows_of_sentence) override
     {
         if constexpr (packs && multiplies) {
-            // It pays where hypotheses branch and each source word is read by several.
-            if (fast_ != nullptr && multiplied_ == nullptr && rows_of_sentence >= 4) multiply();
+            // It pays where several hypotheses read each source word. Rows that were selected keep the values they
+            // have.
+            if (fast_ != nullptr && !multiplied_ && !of_rows_ && rows_of_sentence >= 4) multiply();
         }
     }
 
