@@ -17940,6 +17940,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         }
         std::array<row, Rule::numbers> now;
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
+        if constexpr (Rule::divides) now.back() = row::all(1);  // the divisor is the sum of these weights
         T* at = all;
         detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
             if (is_next(first)) {
