@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include <heed/core/blas.hpp>  // declares cblas_sgemm, too, whichever way HEED_BLAS says
 #include <heed/core/parallel.hpp>
+#include <heed/gemm/blas.hpp>  // declares cblas_sgemm, too, whichever way HEED_BLAS says
 
 #include "harness.hpp"
 #include "sizes.hpp"

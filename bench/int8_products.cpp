@@ -17,8 +17,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include <heed/core/blas.hpp>
-#include <heed/kernels/int8_panels.hpp>
+#include <heed/gemm/blas.hpp>
+#include <heed/gemm/int8_panels.hpp>
 
 #include "harness.hpp"
 #include "rounds.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// What a processor can do at best: multiplications with additions, and reading from memory.
 namespace bench {

@@ -15,8 +15,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include <heed/core/blas.hpp>
-#include <heed/kernels/own_gemm.hpp>
+#include <heed/gemm/blas.hpp>
+#include <heed/gemm/own_gemm.hpp>
 
 #include "harness.hpp"
 #include "rounds.hpp"

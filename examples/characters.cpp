@@ -25,6 +25,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <heed/core/utf8.hpp>
 #include <heed/heed.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
@@ -32,7 +33,6 @@
 #include <heed/nn/init.hpp>
 #include <heed/nn/layer_norm.hpp>
 #include <heed/nn/residual.hpp>
-#include <heed/text/utf8.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/train/rates.hpp>
 

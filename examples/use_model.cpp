@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include <heed/seq2seq/load.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/translator/load.hpp>
 
 namespace {
 

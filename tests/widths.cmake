@@ -17,8 +17,8 @@ set(heed_width_needs_x86-64-v3 avx2 fma bmi bmi2)
 set(heed_width_needs_x86-64-v4 avx512f avx512bw avx512cd avx512dq avx512vl)
 
 set(heed_width_kernels
-    kernels/values kernels/special_values kernels/dot kernels/layers kernels/leaders kernels/simd kernels/simd_special_values
-    kernels/duals kernels/entmax_rule kernels/gru_reset_after kernels/int8_panels)
+    kernels/values kernels/special_values kernels/dot kernels/layers kernels/leaders simd/simd simd/simd_special_values
+    simd/duals kernels/entmax_rule kernels/gru_reset_after gemm/int8_panels)
 
 # heed_width_tests(<name> <path>...): these, for this width; as one unit where unit tests are compiled together.
 macro(heed_width_tests name)
@@ -90,9 +90,9 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   # Lightly optimised, for quick builds: optimised code is tested above. Tiles and tables are much code for each width.
   set(optimized -O1)
   heed_width_tests(kernels ${heed_width_kernels})
-  heed_width_tests(own_gemm kernels/own_gemm)  # without a BLAS
+  heed_width_tests(own_gemm gemm/own_gemm)  # without a BLAS
   set(optimized -O0)
-  heed_width_tests(tiles core/tables ops/tiles ops/tile_pairs)
+  heed_width_tests(tiles simd/tables ops/tiles ops/tile_pairs)
 endforeach()
 
 # Products of bytes have a form of their own for AVX-VNNI, which is no level of x86-64.
@@ -111,11 +111,11 @@ if(HEED_TEST_WIDTHS MATCHES "x86-64-v3")
     }" HEED_RUNS_AVX_VNNI)
   unset(CMAKE_REQUIRED_FLAGS)
   if(HEED_RUNS_AVX_VNNI)
-    add_executable(kernels_int8_panels_avx_vnni kernels/int8_panels.cpp)
-    target_link_libraries(kernels_int8_panels_avx_vnni PRIVATE heed::heed heed_test_main heed_development_anywhere)
-    target_include_directories(kernels_int8_panels_avx_vnni PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
-    target_compile_options(kernels_int8_panels_avx_vnni PRIVATE -march=x86-64-v3 -mavxvnni -O1)
-    add_test(NAME "${test}" COMMAND kernels_int8_panels_avx_vnni)
+    add_executable(gemm_int8_panels_avx_vnni gemm/int8_panels.cpp)
+    target_link_libraries(gemm_int8_panels_avx_vnni PRIVATE heed::heed heed_test_main heed_development_anywhere)
+    target_include_directories(gemm_int8_panels_avx_vnni PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+    target_compile_options(gemm_int8_panels_avx_vnni PRIVATE -march=x86-64-v3 -mavxvnni -O1)
+    add_test(NAME "${test}" COMMAND gemm_int8_panels_avx_vnni)
     set_tests_properties("${test}" PROPERTIES TIMEOUT 600 LABELS unit ENVIRONMENT "OPENBLAS_NUM_THREADS=1")
   else()
     add_test(NAME "${test}" COMMAND "${CMAKE_COMMAND}" -E echo "This processor cannot run AVX-VNNI.")

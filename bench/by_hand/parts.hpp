@@ -6,7 +6,7 @@
 #include <limits>
 
 #include <heed/core/arena.hpp>
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/softmax.hpp>
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include <heed/core/blas.hpp>
-#include <heed/kernels/simd.hpp>
+#include <heed/gemm/blas.hpp>
+#include <heed/simd/simd.hpp>
 
 #include "parts.hpp"
 

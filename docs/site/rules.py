@@ -28,7 +28,7 @@ from names import Name
 
 # The table at the head of attention/concepts.hpp; the members of operations and their families (ops/operation.hpp,
 # ops/moves.hpp, ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of makers (new_…), of masks of
-# places (attention/place.hpp); and those of which every container or tensor has the like.
+# places (simd/place.hpp); and those of which every container or tensor has the like.
 HOOKS = set("""
 weights prepare follow prepares_alike project match start recall advance groups match_all asked_all project_words
 check_past reads_word reads_context adds_word reads_length widens_keys counts_queries never_negative in_kernels in_tiles
@@ -41,8 +41,14 @@ begin end size empty data rows columns operator()
 """.split())
 
 
+# Headers that only heed's own include.
+INTERNAL = ("heed/kernels/", *(f"heed/simd/{name}.hpp" for name in ("registers", "registers_of_duals", "simd", "sines", "lookup")),
+            *(f"heed/gemm/{name}.hpp" for name in ("own_gemm", "panels", "int8_panels", "weight_panels")),
+            "heed/translator/definitions/", "heed/translator/systems/")
+
+
 def is_public(name: Name) -> bool:
-    return (not name.header.startswith(("heed/kernels/", "heed/translator/definitions/", "heed/translator/systems/")) and "detail" not in name.full.split("::")
+    return (not name.header.startswith(INTERNAL) and "detail" not in name.full.split("::")
             and name.kind != "define" and not name.generated and not name.full.startswith("heed::kernels"))
 
 

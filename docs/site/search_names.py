@@ -9,7 +9,9 @@ its title, is what was searched.
 import re
 from pathlib import Path
 
-HEADER = re.compile(r"include/heed/((?:(?:score|normalize|combine|penalty|per_head)/)?(?!hooks\b)\w+)\.hpp")
+HEADER = re.compile(r"include/heed/((?:(?:score|normalize|combine|penalty|heads|pairs)/)?\w+)\.hpp")
+# The namespace of what a header has; of most, its folder.
+SCOPES = {"heads": "", "pairs": "", **{f"heads/{name}": "per_head" for name in ("differential", "gated", "unchanged")}}
 
 
 def of_mechanisms(folder: Path) -> dict[str, list[str]]:
@@ -23,7 +25,8 @@ def of_mechanisms(folder: Path) -> dict[str, list[str]]:
         for stem in stems:
             for line in re.findall(lines, (folder / f"{stem}.md").read_text(encoding="utf-8"), flags=re.M):
                 for header in HEADER.findall(line):
-                    scope, _, name = header.rpartition("/")
+                    folder_name, _, name = header.rpartition("/")
+                    scope = SCOPES.get(header, SCOPES.get(folder_name, folder_name))
                     entries = [name] if name not in taken else []
                     if scope and (entries or name == stem.replace("-", "_")):
                         entries.append(f"{scope}::{name}")

@@ -19,9 +19,9 @@ SEARCHES = ("beam", "greedy", "forced", "ensemble", "candidates", "decoding", "c
 
 SUBJECTS = [
     Subject("attention", "Attention", "a mechanism of three policies: memory, state, steps, many queries at once, masks",
-            ("heed/attention", "heed/at_once", "heed/concepts", "heed/memory", "heed/heed", "heed/version")),
-    Subject("heads", "Heads and hops", "several attentions in one: heads, their gates and mixtures, hops, pairs of sentences",
-            ("heed/multi_head", "heed/latent_heads", "heed/talking_heads", "heed/multi_hop", "heed/abcnn", "heed/per_head/")),
+            ("heed/attention", "heed/simd/place", "heed/heed", "heed/version")),
+    Subject("heads", "Heads and hops", "several attentions in one: heads, their gates and mixtures, hops",
+            ("heed/heads/",)),
     Subject("score", "Scores", "how well a query matches a source position", ("heed/score/",)),
     Subject("normalize", "Normalizers", "how scores become weights", ("heed/normalize/",)),
     Subject("combine", "Combiners", "how weights and values become one context", ("heed/combine/",)),
@@ -39,13 +39,13 @@ SUBJECTS = [
     Subject("searches", "Searches", "greedy search, beams, ensembles, forced decoding, for heed's models and yours",
             tuple(f"heed/seq2seq/{name}.hpp" for name in SEARCHES)),
     Subject("translator", "Trained translators", "the models that `translate` trains: their files, their options, their searches",
-            ("heed/translator/", "heed/seq2seq/load")),
-    Subject("pairs", "Pairs of sentences", "batches of pairs, and the matcher of ABCNN", ("heed/pairs/",)),
+            ("heed/translator/",)),
+    Subject("pairs", "Pairs of sentences", "attention between the sentences of a pair, batches of pairs, and the matcher of ABCNN", ("heed/pairs/",)),
     Subject("metrics", "Metrics", "BLEU, TER, RIBES, chrF, error rates, alignments, significance, tuning", ("heed/metrics/",)),
     Subject("text", "Text readers", "sentences, corpora, vocabularies, byte-pair encoding, phrases, Unicode", ("heed/text/",)),
     Subject("io", "Files", "safetensors, .npy, .npz, weights of modules and of PyTorch, files that are written whole or not at all", ("heed/io/",)),
     Subject("view", "Pictures", "alignments for the terminal, SVG, charts, a page to explore", ("heed/view/",)),
-    Subject("core", "Core", "tensors, lengths and masks, threads, BLAS, random numbers, memory, errors", ("heed/core/",)),
+    Subject("core", "Core", "tensors, lengths and masks, threads, BLAS, random numbers, memory, errors", ("heed/core/", "heed/simd/", "heed/gemm/")),
 ]
 
 

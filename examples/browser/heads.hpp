@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include <heed/heads/differential.hpp>
+#include <heed/heads/gated.hpp>
+#include <heed/heads/latent_heads.hpp>
+#include <heed/heads/multi_head.hpp>
+#include <heed/heads/talking_heads.hpp>
 #include <heed/heed.hpp>
-#include <heed/latent_heads.hpp>
-#include <heed/multi_head.hpp>
-#include <heed/per_head/differential.hpp>
-#include <heed/per_head/gated.hpp>
-#include <heed/talking_heads.hpp>
 
 #include "any_policy.hpp"
 #include "policies.hpp"

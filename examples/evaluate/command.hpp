@@ -13,8 +13,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <heed/core/utf8.hpp>
 #include <heed/metrics/bootstrap.hpp>
-#include <heed/text/utf8.hpp>
 
 #include "../support/misuse.hpp"
 #include "../support/progress.hpp"

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <heed/core/utf8.hpp>
 #include <heed/metrics/bootstrap.hpp>
-#include <heed/text/utf8.hpp>
 
 namespace evaluation {
 

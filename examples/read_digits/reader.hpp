@@ -16,6 +16,7 @@
 #include <heed/papers/xu2015.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/own_model.hpp>
+#include <heed/seq2seq/systems/xu2015.hpp>
 #include <heed/train/adam.hpp>
 
 #include "drawing.hpp"

@@ -15,8 +15,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <heed/core/utf8.hpp>
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/utf8.hpp>
 #include <heed/version.hpp>
 
 #include "declared.hpp"

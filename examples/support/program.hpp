@@ -17,7 +17,7 @@
 #include <CLI/CLI.hpp>
 
 #include <heed/core/errors.hpp>
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/version.hpp>
 
 #include "completion.hpp"

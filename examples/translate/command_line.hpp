@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/io/atomic_file.hpp>
 #include <heed/text/corpus.hpp>
-#include <heed/text/utf8.hpp>
 
 /// Shared by the commands: ranges of options, input and output files.
 namespace translation {

@@ -15,10 +15,10 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/io/atomic_file.hpp>
 #include <heed/metrics/word_classes.hpp>
 #include <heed/text/corpus.hpp>
-#include <heed/text/utf8.hpp>
 #include <heed/translator/model_file.hpp>
 #include <heed/view/svg.hpp>
 

@@ -17,8 +17,8 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/distributed/ranks.hpp>
-#include <heed/seq2seq/load.hpp>
 #include <heed/seq2seq/translation.hpp>
+#include <heed/translator/load.hpp>
 #include <heed/translator/system.hpp>
 
 #include "../support/misuse.hpp"

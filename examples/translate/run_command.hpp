@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/seq2seq/load.hpp>
 #include <heed/text/corpus.hpp>
+#include <heed/translator/load.hpp>
 #include <heed/translator/model_file.hpp>
 #include <heed/view/page.hpp>
 #include <heed/view/svg.hpp>

@@ -23,7 +23,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 
 #include "../support/misuse.hpp"
 #include "command_line.hpp"

@@ -5,14 +5,14 @@
 
 #include <heed/core/cxx20.hpp>
 
-#include <heed/abcnn.hpp>
 #include <heed/attention.hpp>
 #include <heed/attention/streaming.hpp>
 #include <heed/core/view_of.hpp>
-#include <heed/latent_heads.hpp>
-#include <heed/multi_head.hpp>
-#include <heed/multi_hop.hpp>
-#include <heed/talking_heads.hpp>
+#include <heed/heads/latent_heads.hpp>
+#include <heed/heads/multi_head.hpp>
+#include <heed/heads/multi_hop.hpp>
+#include <heed/heads/talking_heads.hpp>
+#include <heed/pairs/abcnn.hpp>
 #include <heed/version.hpp>
 
 #include <heed/combine/attentional.hpp>
@@ -22,6 +22,9 @@
 #include <heed/combine/grouped_sum.hpp>
 #include <heed/combine/relative.hpp>
 #include <heed/combine/weighted_sum.hpp>
+#include <heed/heads/differential.hpp>
+#include <heed/heads/gated.hpp>
+#include <heed/heads/unchanged.hpp>
 #include <heed/normalize/argmax.hpp>
 #include <heed/normalize/chunkwise.hpp>
 #include <heed/normalize/connected.hpp>
@@ -53,9 +56,6 @@
 #include <heed/penalty/guided_alignment.hpp>
 #include <heed/penalty/monotone.hpp>
 #include <heed/penalty/symmetry.hpp>
-#include <heed/per_head/differential.hpp>
-#include <heed/per_head/gated.hpp>
-#include <heed/per_head/unchanged.hpp>
 #include <heed/score/additive.hpp>
 #include <heed/score/additive_grouped.hpp>
 #include <heed/score/additive_per_dimension.hpp>

@@ -94,7 +94,6 @@
 #include <mutex>
 #include <new>
 #include <numbers>
-#include <numeric>
 #include <optional>
 #include <shared_mutex>
 #include <span>
@@ -114,213 +113,43 @@
 
 /// Everything that runs and trains an attention mechanism. IO, text, metrics and pictures have headers of their own.
 
-// ---- heed/attention/hook_names.hpp ----------------------------------------------------------------------------------
+// ---- heed/attention/answers.hpp -------------------------------------------------------------------------------------
 
-/// The names of hooks: does a policy have a member of this name, or of one that is almost this name?
-///
-/// A hook may be a template, which cannot be asked for without arguments, but its name can: in a class derived from the
-/// policy and from a struct with members of all names, a name that the policy has as well is ambiguous.
+/// Results of attention.
 namespace heed {
 
-namespace detail {
-
-#define HEED_SLIP(X, before, a, b, after) X(before##b##after) X(before##a##a##b##after) X(before##b##a##after)
-#define HEED_LAST_SLIP(X, before, a) X(before) X(before##a##a)
-#define HEED_SLIPS_4(X, a, b, c, d)                                                                                    \
-    HEED_SLIP(X, , a, b, c##d) HEED_SLIP(X, a, b, c, d) HEED_SLIP(X, a##b, c, d, ) HEED_LAST_SLIP(X, a##b##c, d)
-#define HEED_SLIPS_5(X, a, b, c, d, e)                                                                                 \
-    HEED_SLIP(X, , a, b, c##d##e)                                                                                      \
-    HEED_SLIP(X, a, b, c, d##e)                                                                                        \
-    HEED_SLIP(X, a##b, c, d, e) HEED_SLIP(X, a##b##c, d, e, ) HEED_LAST_SLIP(X, a##b##c##d, e)
-#define HEED_SLIPS_6(X, a, b, c, d, e, f)                                                                              \
-    HEED_SLIP(X, , a, b, c##d##e##f)                                                                                   \
-    HEED_SLIP(X, a, b, c, d##e##f)                                                                                     \
-    HEED_SLIP(X, a##b, c, d, e##f)                                                                                     \
-    HEED_SLIP(X, a##b##c, d, e, f) HEED_SLIP(X, a##b##c##d, e, f, ) HEED_LAST_SLIP(X, a##b##c##d##e, f)
-#define HEED_SLIPS_7(X, a, b, c, d, e, f, g)                                                                           \
-    HEED_SLIP(X, , a, b, c##d##e##f##g)                                                                                \
-    HEED_SLIP(X, a, b, c, d##e##f##g)                                                                                  \
-    HEED_SLIP(X, a##b, c, d, e##f##g)                                                                                  \
-    HEED_SLIP(X, a##b##c, d, e, f##g)                                                                                  \
-    HEED_SLIP(X, a##b##c##d, e, f, g) HEED_SLIP(X, a##b##c##d##e, f, g, ) HEED_LAST_SLIP(X, a##b##c##d##e##f, g)
-
-#define HEED_SLIPS_OF_prepare(X) HEED_SLIPS_7(X, p, r, e, p, a, r, e) X(prepair) X(prepares)
-#define HEED_SLIPS_OF_project(X) HEED_SLIPS_7(X, p, r, o, j, e, c, t) X(projekt) X(projects)
-#define HEED_SLIPS_OF_match(X) HEED_SLIPS_5(X, m, a, t, c, h) X(matches)
-#define HEED_SLIPS_OF_match_all(X) HEED_SLIPS_6(X, mat, c, h, _, a, ll) X(match_al) X(mach_all) X(matchs_all)
-#define HEED_SLIPS_OF_start(X) HEED_SLIPS_5(X, s, t, a, r, t) X(starts)
-#define HEED_SLIPS_OF_recall(X) HEED_SLIPS_5(X, r, e, c, a, ll) X(recal) X(recalls)
-#define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
-#define HEED_SLIPS_OF_weigh_and_advance(X) X(weigh_advance) X(weighs_and_advances) X(weight_and_advance)
-#define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, q, u, e, r, y) X(queries)
-#define HEED_SLIPS_OF_query_all(X) X(queries_all) X(query_al) X(queryall) X(quer_all) X(querry_all)
-#define HEED_SLIPS_OF_follow(X) HEED_SLIPS_5(X, f, o, ll, o, w) X(follows)
-#define HEED_SLIPS_OF_asked_all(X) X(ask_all) X(asked_al) X(askedall) X(aksed_all) X(asks_all)
-#define HEED_SLIPS_OF_keys(X) HEED_SLIPS_4(X, k, e, y, s)
-#define HEED_SLIPS_OF_begin(X) HEED_SLIPS_5(X, b, e, g, i, n) X(begins)
-#define HEED_SLIPS_OF_arrive(X) HEED_SLIPS_5(X, a, rr, i, v, e) X(arive) X(arrives)
-#define HEED_SLIPS_OF_after(X) HEED_SLIPS_5(X, a, f, t, e, r)
-#define HEED_SLIPS_OF_thin(X) HEED_SLIPS_4(X, t, h, i, n) X(thins)
-#define HEED_SLIPS_OF_focus(X) HEED_SLIPS_5(X, f, o, c, u, s) X(focuses)
-#define HEED_SLIPS_OF_inside(X) HEED_SLIPS_6(X, i, n, s, i, d, e) X(insides)
-#define HEED_SLIPS_OF_combine_all(X) HEED_SLIPS_7(X, com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
-#define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, f, i, n, i, s, h)
-#define HEED_SLIPS_OF_finish_all(X) X(finishes_all) X(finish_al) X(finishall) X(finsh_all) X(finihs_all)
-#define HEED_SLIPS_OF_by_tiles(X) X(by_tile) X(bytiles) X(by_tlies) X(in_tiles)
-#define HEED_SLIPS_OF_by_sums(X) X(by_sum) X(bysums) X(by_smus) X(in_sums)
-#define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
-#define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
-#define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
-#define HEED_SLIPS_OF_grow(X) X(grwo) X(gorw) X(rgow) X(groww)
-#define HEED_SLIPS_OF_map(X) X(mapp) X(maap) X(mmap) X(mpa) X(amp) X(maps)
-#define HEED_SLIPS_OF_reads_word(X) X(read_word) X(reads_words) X(readsword) X(reads_wrod) X(raeds_word) X(needs_word)
-#define HEED_SLIPS_OF_reads_context(X) X(read_context) X(reads_contexts) X(readscontext) X(reads_contex)
-#define HEED_SLIPS_OF_reads_length(X) X(read_length) X(reads_lengths) X(readslength) X(reads_lenght) X(reads_lenth)
-#define HEED_SLIPS_OF_row_by_row(X) X(rowbyrow) X(row_by_rows) X(rows_by_row) X(by_row) X(by_rows) X(row_by)
-#define HEED_SLIPS_OF_differentiable(X)                                                                                \
-    X(differentable) X(diferentiable) X(differantiable) X(differenciable) X(is_differentiable)
-#define HEED_SLIPS_OF_random(X) X(randm) X(randon) X(ramdom) X(is_random)
-#define HEED_SLIPS_OF_ages(X) X(agse) X(aegs) X(aging)
-#define HEED_SLIPS_OF_prepares_alike(X) X(prepare_alike) X(prepares_alik) X(preparesalike)
-#define HEED_SLIPS_OF_never_negative(X) X(never_negativ) X(not_negative) X(nevernegative) X(nonnegative) X(non_negative)
-#define HEED_SLIPS_OF_asks_never_negative(X) X(ask_never_negative) X(asks_nonnegative) X(asks_non_negative)
-#define HEED_SLIPS_OF_ignores_offset(X) X(ignore_offset) X(ignores_offsets) X(ignoresoffset) X(ignores_ofset)
-#define HEED_SLIPS_OF_commutes_with_matrices(X)                                                                        \
-    X(commute_with_matrices) X(commutes_with_matrix) X(comutes_with_matrices) X(commutes_with_matrixes)
-#define HEED_SLIPS_OF_widens_keys(X) X(widen_keys) X(widens_key) X(widenskeys) X(wides_keys) X(widenes_keys)
-#define HEED_SLIPS_OF_counts_queries(X) X(count_queries) X(counts_query) X(countsqueries) X(counts_querys)
-#define HEED_SLIPS_OF_cuts(X) X(cut) X(cutts) X(ctus) X(custs)
-#define HEED_SLIPS_OF_wraps(X) HEED_SLIPS_5(X, w, r, a, p, s)
-#define HEED_SLIPS_OF_in_kernels(X) X(in_kernel) X(inkernels) X(in_kernals) X(in_kernal) X(in_kernles)
-
-#define HEED_HOOKS(X)                                                                                                  \
-    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words) X(check_past) \
-    X(query) X(query_all) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish)      \
-    X(map) X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                           \
-    X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
-    X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels) X(follow) X(asked_all) X(widens_keys)  \
-    X(finish_all) X(weigh_and_advance) X(counts_queries) X(grow)
-
-#define HEED_DECLARE(name) void name() const;
-#define HEED_DECLARE_ALL(hook) HEED_DECLARE(hook) HEED_SLIPS_OF_##hook(HEED_DECLARE)
-struct all_names {
-    void operator()() const;
-    HEED_HOOKS(HEED_DECLARE_ALL)
+/// The result of one query.
+template <class Context, class Weights, class State>
+struct attended {
+    Context context;  // [B,D]
+    Weights weights;  // [B,T], or [B,T,D] per dimension, [B,T,G] per group
+    State state;      // for the next step
 };
-#undef HEED_DECLARE_ALL
-#undef HEED_DECLARE
+template <class Context, class Weights, class State>
+attended(Context, Weights, State) -> attended<Context, Weights, State>;
 
-template <class P>
-struct beside_names : P, all_names {};
-
-/// Can the names of its members be asked for? Not those of a final class.
-template <class P>
-concept shows_names = std::is_class_v<P> && !std::is_final_v<P>;
-
-template <class P>
-concept has_call = shows_names<P> && !requires
-{
-    &beside_names<P>::operator();
+/// The result of one query, without the weights.
+template <class Context, class State>
+struct read_out {
+    Context context;  // [B,D]
+    State state;      // for the next step
 };
+template <class Context, class State>
+read_out(Context, State) -> read_out<Context, State>;
 
-template <class P>
-struct only : P {};
-
-#define HEED_IS_OWN(name)                                                                                              \
-    requires { requires std::is_base_of_v<typename only<P>::name, P>; }
-#define HEED_IS_FREE(name) &beside_names<P>::name;
-#define HEED_IS_TAKEN(name)                                                                                            \
-    if constexpr (!requires { &beside_names<P>::name; } && !HEED_IS_OWN(name)) {                                       \
-        if constexpr (!requires { requires std::is_member_object_pointer_v<decltype(&P::name)>; }) return true;        \
-    }
-#define HEED_ASK_NAME(hook)                                                                                            \
-    template <class P>                                                                                                 \
-    concept has_##hook = shows_names<P> && !requires                                                                   \
-    {                                                                                                                  \
-        &beside_names<P>::hook;                                                                                        \
-    }                                                                                                                  \
-    &&!HEED_IS_OWN(hook);                                                                                              \
-    template <class P>                                                                                                 \
-    consteval bool misspells_##hook()                                                                                  \
-    {                                                                                                                  \
-        if constexpr (shows_names<P>) {                                                                                \
-            if constexpr (!requires {HEED_SLIPS_OF_##hook(HEED_IS_FREE)}) { HEED_SLIPS_OF_##hook(HEED_IS_TAKEN) }      \
-        }                                                                                                              \
-        return false;                                                                                                  \
-    }
-HEED_HOOKS(HEED_ASK_NAME)
-#undef HEED_ASK_NAME
-#undef HEED_IS_TAKEN
-#undef HEED_IS_FREE
-#undef HEED_IS_OWN
-
-/// A string as a template argument.
-template <std::size_t N>
-struct hook_name {
-    char text[N]{};
-
-    consteval hook_name(const char (&name)[N])
-    {
-        for (std::size_t i = 0; i < N; ++i) text[i] = name[i];
-    }
-    constexpr std::string_view view() const { return {text, N - 1}; }
+/// The results of many queries, without the weights.
+template <class Contexts, class State>
+struct all_read {
+    Contexts contexts;  // [B,S,D]
+    State state;        // after the last query
 };
+template <class Contexts, class State>
+all_read(Contexts, State) -> all_read<Contexts, State>;
 
-enum class hook_found { unknown, missing, present };
-
-/// Does P have a hook of this name?
-template <class P>
-consteval hook_found find_hook(std::string_view name)
-{
-#define HEED_FIND(hook)                                                                                                \
-    if (name == #hook) return has_##hook<P> ? hook_found::present : hook_found::missing;
-    HEED_HOOKS(HEED_FIND)
-#undef HEED_FIND
-    return hook_found::unknown;
-}
-
-}  // namespace detail
-
-/// The hooks that a policy has, so that all of them are checked, as `override` does for virtual functions:
-///
-///     using hooks = heed::hooks<"prepare", "project", "match">;
-///
-/// A name that heed does not know is refused, and so is one that the policy does not have. Without the list, heed
-/// refuses members with almost the name of a hook, and members with the name of a hook that it cannot call; with it, a
-/// policy may have such members beside its hooks.
-template <detail::hook_name... Names>
-struct hooks {
-    /// Is it one of these names?
-    static consteval bool lists(std::string_view name) { return ((Names.view() == name) || ...); }
-
-    template <class P>
-    static consteval bool all(detail::hook_found least)
-    {
-        return ((detail::find_hook<P>(Names.view()) >= least) && ...);
-    }
-};
-
-namespace detail {
-
-/// Does P declare its hooks?
-template <class P>
-concept lists_hooks = requires
-{
-    P::hooks::lists("");
-};
-
-/// May heed go without this hook: has P no such member, or does it list its hooks, and this is not one of them?
-template <class P>
-consteval bool may_lack(std::string_view name)
-{
-    if constexpr (lists_hooks<P>) {
-        return !P::hooks::lists(name);
-    } else {
-        return find_hook<P>(name) != hook_found::present;
-    }
-}
-
-}  // namespace detail
+/// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].
+struct weights_too {};
+/// The context without the weights.
+struct context_only {};
 
 }  // namespace heed
 
@@ -332,7 +161,7 @@ consteval bool may_lack(std::string_view name)
 ///
 /// What is computed with such numbers carries its derivative in one direction along, exactly (Clifford 1871; forward
 /// mode in Griewank and Walther 2008, chapter 3). Where the numbers are a gradient, that derivative is a product with
-/// the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp. `dual` in core/lanes.hpp is another one, the derivative
+/// the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp. `dual` in simd/lanes.hpp is another one, the derivative
 /// of a function of scores by its score, which may consist of these.
 ///
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
@@ -1033,975 +862,6 @@ using heed::detail::not_of_xtensor::transpose;
 
 }  // namespace xt
 
-// ---- heed/core/shared_tensor.hpp ------------------------------------------------------------------------------------
-
-/// Constant tensors that are passed on without copying a number: views of what somebody else keeps, or arrays that all
-/// copies own together.
-namespace heed {
-
-/// A tensor to be read. Of a view it is a view: the numbers must outlive it. Of an array it is an owner, and so is
-/// every copy: copies share the numbers.
-template <class T, std::size_t N>
-class shared_tensor {
-public:
-    shared_tensor() = default;
-    shared_tensor(const tensor_view<const T, N>& x) : view_(x) {}
-    shared_tensor(const tensor_view<T, N>& x) : view_(x) {}
-    shared_tensor(array<T, N> x)
-        : owned_(std::make_shared<const array<T, N>>(std::move(x))), view_(heed::view_of(*owned_))
-    {}
-
-    const tensor_view<const T, N>& view() const { return view_; }
-    const T* data() const { return view_.data; }
-    const shape_of_rank<N>& shape() const { return view_.shape; }
-    std::size_t size() const { return view_.size(); }
-
-    /// One number: `x(b, t, d)`.
-    template <std::integral... Indices>
-        requires(sizeof...(Indices) == N)
-    const T& operator()(Indices... indices) const
-    {
-        std::size_t at = 0, axis = 0;
-        ((at = at * view_.shape[axis++] + static_cast<std::size_t>(indices)), ...);
-        return view_.data[at];
-    }
-
-private:
-    std::shared_ptr<const array<T, N>> owned_;
-    tensor_view<const T, N> view_;
-};
-
-template <class T, std::size_t N>
-struct tensor_traits<shared_tensor<T, N>> : tensor_traits<tensor_view<T, N>> {};
-
-template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const shared_tensor<T, N>& x)
-{
-    return x.shape();
-}
-template <class T, std::size_t N>
-tensor_view<const T, N> view_of(const shared_tensor<T, N>& x)
-{
-    return x.view();
-}
-template <class T, std::size_t N>
-tensor_view<const T, N> view_of(const shared_tensor<T, N>&&)
-{
-    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
-    return {};
-}
-
-namespace detail {
-
-template <class X>
-inline constexpr bool is_array = false;
-template <class T, std::size_t N>
-inline constexpr bool is_array<array<T, N>> = true;
-
-template <class X>
-inline constexpr bool is_view = false;
-template <class T, std::size_t N>
-inline constexpr bool is_view<tensor_view<T, N>> = true;
-
-/// The type that several tensors of one rank and one kind of numbers have together. None, if they differ in rank or are
-/// on a tape; numbers of different types are refused in one sentence.
-template <class First, class... Rest>
-struct joint_of {};
-template <class First, class... Rest>
-    requires((std::is_same_v<First, Rest> && ...))
-struct joint_of<First, Rest...> {
-    using type = First;
-};
-template <tensor First, tensor... Rest>
-    requires(!(std::is_same_v<First, Rest> && ...) && owning_tensor<First> && (owning_tensor<Rest> && ...) &&
-             ((rank_of<First> == rank_of<Rest> && std::is_same_v<element_of<First>, element_of<Rest>>)&&...))
-struct joint_of<First, Rest...> {
-    using type = std::conditional_t<is_view<First> && (is_view<Rest> && ...),
-                                    tensor_view<const element_of<First>, rank_of<First>>,
-                                    shared_tensor<element_of<First>, rank_of<First>>>;
-};
-
-template <tensor First, tensor... Rest>
-    requires(owning_tensor<First> && (owning_tensor<Rest> && ...) && !one_number_type<First, Rest...>)
-struct joint_of<First, Rest...> {
-    static_assert(one_number_type<First, Rest...>, HEED_SAYS_NUMBERS);
-    using type = First;
-};
-
-}  // namespace detail
-
-/// The type of the matrices of a policy, for its deduction guide: that of all of them; of views of constant numbers and
-/// of others, a view of constant numbers; of views and arrays a shared_tensor, which owns a copy of the arrays.
-///
-///     template <class W, class U, class Vector>
-///     additive(W, U, Vector) -> additive<joint_tensor<W, U>, Vector>;
-template <class... X>
-using joint_tensor = typename detail::joint_of<X...>::type;
-
-}  // namespace heed
-
-// ---- heed/core/constant.hpp -----------------------------------------------------------------------------------------
-
-/// Parts of a module that are neither trained nor saved.
-namespace heed {
-
-/// A tensor, or a module, that belongs to another module and is none of its parameters: a table that is computed, or
-/// weights that stay as they are. It is a member of this type, and `parameters` passes it on:
-///
-///     template <class Matrix, class Table>
-///     struct banded {
-///         Matrix W;
-///         Table near;
-///         static auto parameters(auto& self, auto&& visit) { return mine::banded{visit("W", self.W), self.near}; }
-///     };
-///     mine::banded score{W, heed::constant{near}};
-///
-/// It is used like what it was made of. Of an array it is a shared_tensor: copies of it, those of a lifted module among
-/// them, share the numbers.
-template <class X>
-struct constant : X {
-    constant() = default;
-    constant(X of) : X(std::move(of)) {}
-    template <class Y>
-        requires(!std::is_same_v<std::remove_cvref_t<Y>, X> && std::is_convertible_v<Y, X>)
-    constant(Y&& of) : X(std::forward<Y>(of)) {}
-};
-template <class T, std::size_t N>
-constant(array<T, N>) -> constant<shared_tensor<T, N>>;
-
-template <tensor X>
-struct tensor_traits<constant<X>> : tensor_traits<X> {};
-
-namespace detail {
-
-template <class X>
-inline constexpr bool is_constant = false;
-template <class X>
-inline constexpr bool is_constant<constant<X>> = true;
-
-}  // namespace detail
-
-}  // namespace heed
-
-// ---- heed/core/members.hpp ------------------------------------------------------------------------------------------
-
-/// The types of an object's members, of what is known of them when it is compiled: those of an aggregate by a
-/// structured binding, those of any other class template by its template arguments. What is neither, such as a class
-/// with a constructor that is no template, is not looked into.
-namespace heed::detail {
-
-template <class... Member>
-struct list_of_types {};
-
-/// The types of these.
-template <class... X>
-constexpr list_of_types<std::remove_cvref_t<X>...> types_of(X&...)
-{
-    return {};
-}
-
-/// Converts to the base classes of X alone.
-template <class X>
-struct base_of {
-    template <class B>
-        requires(std::is_base_of_v<B, X> && !std::is_same_v<B, X>)
-    operator B() const { std::abort(); }
-};
-
-/// Converts to anything.
-struct anything {
-    template <class T>
-    operator T() const
-    {
-        std::abort();  // it is never called; clang++ wants a body for types without linkage
-    }
-};
-template <std::size_t>
-using anything_at = anything;
-
-/// The largest number of members up to sizeof...(at) that initialize an X; 0: none.
-///
-/// From many to few: with as many as X has, no member's default is looked at, which need not compile for every type of
-/// a template (`Bias bias{0};` where Bias is a variable).
-template <class X, std::size_t... at>
-consteval std::size_t members_up_to(std::index_sequence<at...>)
-{
-    if constexpr (sizeof...(at) == 0) {
-        return 0;
-    } else if constexpr (requires { X{anything_at<at>{}...}; }) {
-        return sizeof...(at);
-    } else {
-        return detail::members_up_to<X>(std::make_index_sequence<sizeof...(at) - 1>{});
-    }
-}
-
-/// How many members has an aggregate? 0 for one that is not looked into: where a member does not take `anything`, where
-/// there are base classes, which a structured binding does not take, and where there are more than 16.
-template <class X>
-consteval std::size_t members_counted()
-{
-    if constexpr (std::is_aggregate_v<X> && !std::is_empty_v<X> && !std::is_array_v<X>) {
-        if constexpr (!requires { X{base_of<X>{}}; }) {
-            constexpr std::size_t count = detail::members_up_to<X>(std::make_index_sequence<17>{});
-            return count > 16 ? 0 : count;
-        }
-    }
-    return 0;
-}
-
-/// The types of the first members of an aggregate that has so many.
-template <std::size_t count, class X>
-auto members_bound(X& x)
-{
-    if constexpr (count == 0) { return list_of_types<>{}; }
-#define HEED_BIND(n, ...)                                                                                              \
-    else if constexpr (count == n)                                                                                     \
-    {                                                                                                                  \
-        auto& [__VA_ARGS__] = x;                                                                                       \
-        return detail::types_of(__VA_ARGS__);                                                                          \
-    }
-    HEED_BIND(1, a)
-    HEED_BIND(2, a, b)
-    HEED_BIND(3, a, b, c)
-    HEED_BIND(4, a, b, c, d)
-    HEED_BIND(5, a, b, c, d, e)
-    HEED_BIND(6, a, b, c, d, e, f)
-    HEED_BIND(7, a, b, c, d, e, f, g)
-    HEED_BIND(8, a, b, c, d, e, f, g, h)
-    HEED_BIND(9, a, b, c, d, e, f, g, h, i)
-    HEED_BIND(10, a, b, c, d, e, f, g, h, i, j)
-    HEED_BIND(11, a, b, c, d, e, f, g, h, i, j, k)
-    HEED_BIND(12, a, b, c, d, e, f, g, h, i, j, k, l)
-    HEED_BIND(13, a, b, c, d, e, f, g, h, i, j, k, l, m)
-    HEED_BIND(14, a, b, c, d, e, f, g, h, i, j, k, l, m, n)
-    HEED_BIND(15, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o)
-    HEED_BIND(16, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
-#undef HEED_BIND
-}
-
-template <class X>
-struct template_arguments {
-    using type = list_of_types<>;
-};
-template <template <class...> class X, class... A>
-struct template_arguments<X<A...>> {
-    using type = list_of_types<A...>;
-};
-
-template <template <class, std::size_t> class X, class A, std::size_t N>
-struct template_arguments<X<A, N>> {
-    using type = list_of_types<A>;
-};
-
-template <class X>
-consteval auto members_known()
-{
-    if constexpr (constexpr std::size_t count = detail::members_counted<X>(); count > 0) {
-        return decltype(detail::members_bound<count>(std::declval<X&>())){};
-    } else {
-        return typename template_arguments<X>::type{};
-    }
-}
-
-}  // namespace heed::detail
-
-// ---- heed/core/parameters.hpp ---------------------------------------------------------------------------------------
-
-/// How heed walks through the parameters of a policy, a layer or a model.
-///
-/// A type with parameters has one static member function. It shows each of them, by name, to a visitor, and builds an
-/// object of the same kind from what the visitor returns:
-///
-///     static auto parameters(auto& self, auto&& visit)
-///     {
-///         return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
-///     }
-///
-/// Counting, optimising and saving only look: their visitors return `visited`. Lifting onto a tape returns variables.
-///
-/// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple of
-/// them, whose names are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has the
-/// name of the member; of an empty one there is nothing. What comes back is of the same kind: a std::vector of layers
-/// becomes a std::vector of what the visitor made of them.
-///
-/// A tensor, or a module with parameters, that is not shown would be neither trained nor saved. The compiler refuses
-/// it, unless it is a heed::constant (core/constant.hpp).
-namespace heed {
-
-/// The result of a visitor that returns nothing.
-struct visited {};
-
-namespace detail {
-
-/// What a policy keeps of a number that is given: a double, which stays as it is, or a tensor, which learns.
-template <class X>
-using double_or_tensor = std::conditional_t<std::is_arithmetic_v<X>, double, X>;
-
-/// The tensor as `visit` returns it, or the double.
-template <class X>
-auto visit_if_tensor(auto& visit, const char* name, X& x)
-{
-    if constexpr (std::is_arithmetic_v<X>) {
-        return double{x};
-    } else {
-        return visit(name, x);
-    }
-}
-
-/// Does a member hold others, and how are they visited?
-template <class X>
-struct members_of {
-    static constexpr bool any = false;
-};
-template <class X>
-concept holds_members = members_of<X>::any;
-
-/// "layers.0"
-inline std::string name_of_member(std::string_view name, std::size_t i)
-{
-    return std::string(name).append(".").append(std::to_string(i));
-}
-
-template <class M>
-    requires(!vector_of_numbers<std::vector<M>>)
-struct members_of<std::vector<M>> {
-    static constexpr bool any = true;
-
-    static auto visit(std::string_view name, auto& several, const auto& visitor)
-    {
-        std::vector<decltype(visitor(name, several[0]))> results;
-        results.reserve(several.size());
-        for (std::size_t i = 0; i < several.size(); ++i)
-            results.push_back(visitor(name_of_member(name, i), several[i]));
-        return results;
-    }
-};
-template <class M, std::size_t N>
-struct members_of<std::array<M, N>> {
-    static constexpr bool any = true;
-
-    static auto visit(std::string_view name, auto& several, const auto& visitor)
-    {
-        return [&]<std::size_t... i>(std::index_sequence<i...>)
-        {
-            return std::array<decltype(visitor(name, several[0])), N>{visitor(name_of_member(name, i), several[i])...};
-        }
-        (std::make_index_sequence<N>{});
-    }
-};
-template <class... M>
-struct members_of<std::tuple<M...>> {
-    static constexpr bool any = true;
-
-    static auto visit([[maybe_unused]] std::string_view name, auto& several, [[maybe_unused]] const auto& visitor)
-    {
-        return [&]<std::size_t... i>(std::index_sequence<i...>)
-        {
-            return std::tuple<decltype(visitor(name, std::get<i>(several)))...>{
-                visitor(name_of_member(name, i), std::get<i>(several))...};
-        }
-        (std::index_sequence_for<M...>{});
-    }
-};
-template <class M>
-struct members_of<std::optional<M>> {
-    static constexpr bool any = true;
-
-    static auto visit(std::string_view name, auto& one, const auto& visitor)
-    {
-        std::optional<decltype(visitor(name, *one))> result;
-        if (one) result.emplace(visitor(name, *one));
-        return result;
-    }
-};
-template <class M>
-struct members_of<std::unique_ptr<M>> {
-    static constexpr bool any = true;
-
-    /// What a constant module points to is constant as well.
-    static auto visit(std::string_view name, auto& one, const auto& visitor)
-    {
-        using pointed = std::conditional_t<std::is_const_v<std::remove_reference_t<decltype(one)>>, const M, M>;
-        pointed* const to = one.get();
-        using result = decltype(visitor(name, *to));
-        return to == nullptr ? std::unique_ptr<result>{} : std::make_unique<result>(visitor(name, *to));
-    }
-};
-
-/// visitor(name, member) of each that `several` holds, in a container of the same kind.
-template <class Several>
-auto visit_members(std::string_view name, Several& several, const auto& visitor)
-{
-    return members_of<std::remove_const_t<Several>>::visit(name, several, visitor);
-}
-
-#define HEED_SAYS_NOT_SHOWN                                                                                            \
-    "heed: `parameters` passes on a tensor, or a module with parameters, that it does not show its visitor, so that "  \
-    "it would be neither trained nor saved: show it, `visit(\"b\", self.b)`, or make the member a constant, "          \
-    "`mine::policy{W, heed::constant{b}}`"
-#define HEED_SAYS_NOT_A_MEMBER                                                                                         \
-    "heed: `parameters` makes a member a constant that is none in the module itself: make it one where the module is " \
-    "built, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
-
-/// Says what a member that `parameters` shows should be instead.
-template <class X>
-consteval bool check_parameter()
-{
-    constexpr bool module = std::is_class_v<X> && !lazy_expression<X> && !vector_of_numbers<X>;
-    static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
-    static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
-    static_assert(module || lazy_expression<X> || vector_of_numbers<X>,
-                  "heed: `parameters` shows its visitor a member that is neither a tensor nor has `parameters` itself: "
-                  "leave out what is not trained; a std::vector, array, tuple, optional or unique_ptr of tensors and "
-                  "modules is shown as it is");
-    return module;
-}
-
-/// Looks at the members that are shown, and at no more; lists the tensors among them.
-struct looking_visitor {
-    named_shapes* list = nullptr;
-
-    auto operator()(std::string_view name, auto& member) const
-    {
-        if constexpr (tensor<decltype(member)>) {
-            if (list != nullptr) {
-                const auto shape = shape_of(member);
-                list->add(name, shape.data(), shape.size());
-            }
-        } else if constexpr (holds_members<std::remove_cvref_t<decltype(member)>>) {
-            return visit_members(name, member, [&](std::string_view, auto& each) { return (*this)(name, each); });
-        } else {
-            (void)check_parameter<std::remove_cvref_t<decltype(member)>>();
-        }
-        if constexpr (!holds_members<std::remove_cvref_t<decltype(member)>>) return visited{};
-    }
-};
-
-}  // namespace detail
-
-/// A type whose parameters can be visited.
-template <class M>
-concept parameterised = requires(std::remove_cvref_t<M>& module)
-{
-    std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
-};
-
-namespace detail {
-
-/// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
-/// therefore a named type, not a lambda in a template of the module.
-template <class Leaf>
-struct walking_visitor {
-    Leaf& leaf;
-    std::string prefix;
-
-    auto operator()(std::string_view name, auto& member) const
-    {
-        using type = std::remove_cvref_t<decltype(member)>;
-        if constexpr (tensor<type>) {
-            return leaf(path_to(name), member);
-        } else if constexpr (holds_members<type>) {
-            return visit_members(name, member, *this);
-        } else if constexpr (check_parameter<type>()) {
-            return type::parameters(member, walking_visitor{leaf, path_to(name, ".")});
-        } else {
-            return type(member);
-        }
-    }
-
-private:
-    std::string path_to(std::string_view name, const char* separator = "") const
-    {
-        std::string path = prefix;
-        return path.append(name).append(separator);
-    }
-};
-
-/// A leaf that only looks.
-template <class Look>
-struct looking_leaf {
-    Look& look;
-
-    visited operator()(const std::string& name, auto& tensor) const
-    {
-        look(name, tensor);
-        return {};
-    }
-};
-
-struct counting_look {
-    std::size_t count = 0;
-
-    void operator()(const std::string&, const tensor auto& x) { count += view_of(x).size(); }
-};
-
-/// Walks without making names.
-template <class Leaf>
-struct nameless_visitor {
-    const Leaf& leaf;
-
-    auto operator()(std::string_view, auto& member) const
-    {
-        using type = std::remove_cvref_t<decltype(member)>;
-        if constexpr (tensor<type>) {
-            return leaf(member);
-        } else if constexpr (holds_members<type>) {
-            return visit_members("", member, *this);
-        } else if constexpr (check_parameter<type>()) {
-            return type::parameters(member, *this);
-        } else {
-            return type(member);
-        }
-    }
-};
-
-struct visited_leaf {
-    visited operator()(const tensor auto&) const { return {}; }
-};
-
-/// What is left of a module when all tensors that it shows are `visited`, those of its modules too.
-template <class M>
-using looked_at = decltype(M::parameters(std::declval<M&>(), nameless_visitor<visited_leaf>{{}}));
-
-/// Is a part of this type `visited`? Then it was shown.
-template <class X>
-consteval bool any_shown();
-
-template <class... X>
-consteval bool any_shown_of(list_of_types<X...>)
-{
-    return (detail::any_shown<std::remove_cvref_t<X>>() || ...);
-}
-
-template <class X>
-consteval bool any_shown()
-{
-    if constexpr (std::is_same_v<X, visited> || tensor<X>) {
-        return std::is_same_v<X, visited>;
-    } else if constexpr (std::is_same_v<typename template_arguments<X>::type, list_of_types<>>) {
-        return std::is_class_v<X> && detail::any_shown_of(detail::members_known<X>());
-    } else {
-        return detail::any_shown_of(typename template_arguments<X>::type{});
-    }
-}
-
-/// Is this member of such a rest a tensor that was not shown, or does it hold one?
-template <class X>
-consteval bool not_shown();
-
-template <class... X>
-consteval bool any_not_shown(list_of_types<X...>)
-{
-    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
-}
-
-template <class X>
-consteval bool not_shown()
-{
-    if constexpr (is_constant<X>) {
-        return false;
-    } else if constexpr (tensor<X>) {
-        return owning_tensor<X>;
-    } else if constexpr (holds_members<X>) {
-        return detail::any_not_shown(typename template_arguments<X>::type{});
-    } else if constexpr (!std::is_class_v<X>) {
-        return false;
-    } else if constexpr (any_shown<X>()) {
-        return detail::any_not_shown(detail::members_known<X>());
-    } else if constexpr (requires { typename looked_at<X>; }) {  // a module: has it parameters?
-        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
-    } else {
-        return false;
-    }
-}
-
-template <class... X>
-consteval std::size_t constants_among(list_of_types<X...>)
-{
-    return (std::size_t{is_constant<X>} + ... + 0);
-}
-
-/// Does a module show all of its tensors, but for those that are constants?
-template <class M>
-consteval bool shows_all()
-{
-    using rest = looked_at<M>;
-    if constexpr (std::is_class_v<rest>) {
-        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
-        constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
-                                detail::constants_among(detail::members_known<M>());
-        static_assert(all, HEED_SAYS_NOT_SHOWN);
-        static_assert(marked, HEED_SAYS_NOT_A_MEMBER);
-        return all && marked;
-    } else {
-        return true;
-    }
-}
-
-}  // namespace detail
-
-/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
-template <parameterised M, class Leaf>
-auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
-{
-    (void)detail::shows_all<std::remove_cvref_t<M>>();
-    return std::remove_cvref_t<M>::parameters(
-        module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
-}
-
-/// A module of the same kind whose parameters are leaf(tensor).
-template <parameterised M, class Leaf>
-auto map_parameters(M& module, const Leaf& leaf)
-{
-    (void)detail::shows_all<std::remove_cvref_t<M>>();
-    return std::remove_cvref_t<M>::parameters(module, detail::nameless_visitor<Leaf>{leaf});
-}
-
-/// look(name, tensor) for every parameter, always in the same order.
-template <parameterised M, class Look>
-void for_each_parameter(M& module, Look&& look)
-{
-    transform_parameters(module, detail::looking_leaf<std::remove_reference_t<Look>>{look});
-}
-
-/// How many numbers all parameters have together.
-template <parameterised M>
-std::size_t parameter_count(const M& module)
-{
-    detail::counting_look look;
-    for_each_parameter(module, look);
-    return look.count;
-}
-
-/// A parameter of any shape: its name, and its numbers in one row, [size].
-template <class T>
-struct named_numbers {
-    std::string name;
-    tensor_view<T, 1> numbers;
-};
-
-namespace detail {
-
-template <class T>
-struct listing_look {
-    std::vector<named_numbers<T>>& all;
-
-    void operator()(const std::string& name, tensor auto& x) const
-    {
-        const auto values = view_of(x);
-        constexpr bool constant = !std::is_const_v<T> && std::is_const_v<std::remove_pointer_t<decltype(values.data)>>;
-        static_assert(!constant, "heed: a parameter is a view of constant numbers, which no optimiser may change: view "
-                                 "numbers that are not const, or leave the view out of `parameters`");
-        if constexpr (!constant) all.push_back({name, {values.data, {values.size()}}});
-    }
-};
-
-}  // namespace detail
-
-/// All parameters of a module of T, in the order of for_each_parameter. Code that works on raw numbers walks this list
-/// and is compiled once, not once per module.
-template <class T, parameterised M>
-std::vector<named_numbers<T>> numbers_of(M& module)
-{
-    std::vector<named_numbers<T>> all;
-    for_each_parameter(module, detail::listing_look<T>{all});
-    return all;
-}
-
-}  // namespace heed
-
-// ---- heed/attention/concepts.hpp ------------------------------------------------------------------------------------
-
-/// The required members of a score, a normalizer and a combiner, and their hooks: members that heed uses if they exist.
-/// Functions are `const` and take tensors of any family; names without arguments are constants, `static constexpr`, or
-/// types.
-///
-/// Score                                    default                    asked by
-///   weights, operator()(query, keys),      required                   attention
-///     parameters(self, visit)
-///   prepare(annotations) -> keys           the annotations            attention::on, multi_head
-///     prepare(annotations, first)            from a position on         attention::extend
-///   follow(keys, before) -> keys           the keys                   attention::extend
-///   prepares_alike                         false                      multi_head
-///   project(query)                         the query                  attention::step, and for all queries at once
-///   match(projected, keys)                 operator()                 score::over::compare
-///     match(projected, keys, past)           with state
-///   start(memory) -> past                  no_past                    attention::start
-///   recall(past, at) -> past               past                       detail::step
-///     recall(past, at, memory)               of keys and lengths
-///   advance(past, weights, at) -> past     past                       detail::step
-///     or (past, weights, context, at)
-///   grow(past, begun, join, at) -> past    past.map(join, begun)      detail::step of a memory that has grown
-///   groups()                               required for per_group     attention::start
-///   match_all(queries, keys)               one query after another    attention::read_all
-///     match_all(queries, keys, from)         from a query on
-///   asked_all(asked, memory, first)        not in tiles               attention::read_all
-///   project_words(words)                   the words                  seq2seq::decoder
-///   check_past<Past>()                     any state is taken         attention::step on a tape
-///   reads_word, reads_context              false, has `advance`       decoders and search
-///   adds_word, reads_length                false                      score::with_word, verify
-///   widens_keys                            false                      scores that are laid over it
-///   counts_queries                         false                      growing memories
-///   never_negative                         false                      attention
-///   in_kernels                             no kernel                  step_kernel
-///     in_kernels::in_tiles                   no tiles                   attention::read_all
-/// Score that is laid over another one; score::over::another declares laid_over, hands_past_on and the member `base`
-///   query(projected, past)                 projected                  score::over::query
-///   query_all(projected, first)            one query after another    attention::read_all
-///   keys(keys, past)                       keys                       score::over::keys
-///   begin(memory),                         required with a state      score::over::another
-///     after(past, weights, context, at)      of its own
-///   arrive(past, at)                       past                       score::over::another
-///     or (past, at, memory)
-/// Normalizer
-///   operator()(scores, state, at),         required                   weigh
-///     parameters(self, visit)
-///   start(blank) -> state                  no_state                   start_of
-///   advance(scores, weights, state, at)    required with `start`      next_of
-///   weigh_and_advance(scores, state, at)   both, one by one           weigh_with_next
-///     -> weights_and_next
-///   thin(weights, at) -> weights           weights                    thinned
-///   focus(at, positions) -> found          no window                  detail::step
-///   inside(found) -> normalizer            required with `focus`      detail::middle_of_step
-///   cuts                                   has `focus`                cuts_windows
-///   row_by_row                             false                      attention::read_all
-///   by_tiles() -> rule                     scores of all queries      attention::read_all
-///   by_sums() -> rule_of_sums              scores of all queries      attention::read_all
-///   asks_never_negative                    false                      attention
-///   differentiable, random                 true, false                verify, draws
-///   ages, reads_length, ignores_offset     false                      windows, verify, normalize::temperature
-///   in_kernels                             no kernel                  step_kernel
-/// Normalizer over another one, `using wraps = Inner;` with a member `inner`
-///   start, advance, thin, differentiable,  those of `inner`           as above
-///     random, ages, reads_length,
-///     ignores_offset, asks_never_negative
-/// Combiner
-///   weights,                               required                   attention
-///     operator()(weights, values)
-///     or (weights, values, at),
-///     parameters(self, visit)
-///   combine_all(weights, values)           one query after another    attention::read_all
-///     combine_all(weights, values, from)     from a query on
-///   commutes_with_matrices                 false                      seq2seq::packed
-///   in_kernels                             no kernel                  step_kernel
-///   finishes,                              -                          detail::laid_over_combiner
-///     finish(context, positions, at)
-///   finish_all(contexts, queries)          one query after another    attention::read_all
-/// State, and a query of several parts
-///   map(f, others...)                      line by line, whole batch  steps by rows, beams, windows
-///   step(s)                                required for many queries  attention::read_all
-///
-/// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
-/// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
-/// attention/check_policy.hpp, one for each requirement.
-namespace heed {
-
-/// What a score assigns a weight to. A score and a combiner must agree.
-enum class weight_kind {
-    per_position,   // one number for each source position: scores and weights [B,T]
-    per_dimension,  // one for each dimension of each position: scores and weights [B,T,D]
-    per_group,      // one for each group of dimensions of each position: scores and weights [B,T,G]
-};
-
-/// hook::prepare<Score, decltype(annotations)>, and so on: can this hook be called with these arguments?
-namespace hook {
-
-#define HEED_CALLABLE(name)                                                                                            \
-    template <class P, class... X>                                                                                     \
-    concept name = requires(const P& policy, X&&... x)                                                                 \
-    {                                                                                                                  \
-        policy.name(static_cast<X&&>(x)...);                                                                           \
-    }
-HEED_CALLABLE(prepare);
-HEED_CALLABLE(project);
-HEED_CALLABLE(match);
-HEED_CALLABLE(start);
-HEED_CALLABLE(recall);
-HEED_CALLABLE(advance);
-HEED_CALLABLE(weigh_and_advance);
-HEED_CALLABLE(match_all);
-HEED_CALLABLE(query);
-HEED_CALLABLE(query_all);
-HEED_CALLABLE(follow);
-HEED_CALLABLE(asked_all);
-HEED_CALLABLE(keys);
-HEED_CALLABLE(arrive);
-HEED_CALLABLE(grow);
-HEED_CALLABLE(thin);
-HEED_CALLABLE(focus);
-HEED_CALLABLE(inside);
-HEED_CALLABLE(combine_all);
-HEED_CALLABLE(finish_all);
-HEED_CALLABLE(by_tiles);
-HEED_CALLABLE(by_sums);
-HEED_CALLABLE(project_words);
-HEED_CALLABLE(map);
-#undef HEED_CALLABLE
-
-/// Can this policy be called with these arguments?
-template <class P, class... X>
-concept call = requires(const P& policy, X&&... x)
-{
-    policy(static_cast<X&&>(x)...);
-};
-
-/// Is this normalizer laid over another one, its `inner`?
-template <class P>
-concept wraps = requires
-{
-    typename P::wraps;
-};
-
-/// Is this score laid over another one, its `base`? It declares `using laid_over = …`, as score::over::another does.
-template <class P>
-concept laid_over = requires
-{
-    typename P::laid_over;
-};
-
-/// Does this score refuse some states, by a static assertion in `check_past<Past>()`?
-template <class P, class Past>
-concept checks_past = requires
-{
-    P::template check_past<Past>();
-};
-
-/// Has a score that is laid over another one no state of its own?
-template <class P>
-concept hands_past_on = requires
-{
-    requires P::hands_past_on;
-};
-
-/// Is this combiner laid over another one, its `inner`, whose context it finishes?
-template <class P>
-concept finishes = requires
-{
-    typename P::finishes;
-};
-
-}  // namespace hook
-
-#define HEED_SAYS_HOOK(name, signature)                                                                                \
-    "heed: this policy has a member `" name "`, which heed cannot call: declare it `" signature                        \
-    "` (or, if it is no hook, list those that are: `using hooks = heed::hooks<...>;`)"
-
-namespace detail {
-
-template <class P>
-concept declares_weights = requires
-{
-    {
-        P::weights
-        } -> std::convertible_to<weight_kind>;
-};
-
-template <class P>
-inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
-
-#define HEED_CONSTANT(name, otherwise)                                                                                 \
-    template <class P>                                                                                                 \
-    consteval bool name##_of()                                                                                         \
-    {                                                                                                                  \
-        if constexpr (requires { P::name; }) {                                                                         \
-            static_assert(                                                                                             \
-                requires { typename std::bool_constant<P::name>; },                                                    \
-                "heed: a policy's `" #name "` must be a constant: `static constexpr bool " #name " = ...;`");          \
-            return P::name;                                                                                            \
-        } else if constexpr (hook::wraps<P>) {                                                                         \
-            return name##_of<typename P::wraps>();                                                                     \
-        } else if constexpr (requires(const P& score) { score.base; }) {                                               \
-            return name##_of<std::remove_cvref_t<decltype(std::declval<const P&>().base)>>();                          \
-        } else {                                                                                                       \
-            return otherwise;                                                                                          \
-        }                                                                                                              \
-    }
-HEED_CONSTANT(differentiable, true)  // is its gradient the derivative of what it computes?
-HEED_CONSTANT(random, false)         // do its results depend on a row's place in the batch?
-HEED_CONSTANT(ages, false)           // does its state of a position change in a step that does not show the position?
-HEED_CONSTANT(reads_length, false)   // do its weights depend on a row's length, and not only on what a query sees?
-HEED_CONSTANT(asks_never_negative, false)  // does it divide by the sum of the scores?
-HEED_CONSTANT(ignores_offset, false)       // does it return the same weights for e + c as for e?
-HEED_CONSTANT(reads_word, false)           // does it read the embedding of the previous target word?
-HEED_CONSTANT(adds_word, false)            // does it add the target word to the query itself?
-HEED_CONSTANT(widens_keys, false)          // are its keys wider than those that its base compares?
-HEED_CONSTANT(counts_queries, false)       // does it read the number of the query?
-#undef HEED_CONSTANT
-
-/// Are its scores never negative? A score that is laid over another one answers for itself.
-template <class P>
-concept never_negative = requires
-{
-    requires P::never_negative;
-};
-
-template <class P>
-consteval bool cuts_of()
-{
-    if constexpr (requires { P::cuts; }) {
-        return P::cuts;
-    } else {
-        return has_focus<P>;
-    }
-}
-
-struct blank_probe {
-    array<double, 2> operator()(double) const;
-};
-
-template <class P>
-consteval bool remembers_of()
-{
-    if constexpr (hook::hands_past_on<P>) {
-        return remembers_of<typename P::laid_over>();
-    } else if constexpr (declares_weights<P>) {
-        return has_start<P>;
-    } else if constexpr (hook::start<P, blank_probe>) {
-        return !std::is_empty_v<decltype(std::declval<const P&>().start(blank_probe{}))>;
-    } else if constexpr (hook::wraps<P>) {
-        return remembers_of<typename P::wraps>();
-    } else {
-        return false;
-    }
-}
-
-}  // namespace detail
-
-/// Has this score or normalizer state: does it remember anything from one query to the next?
-template <class P>
-concept remembers = detail::remembers_of<P>();
-
-/// Does this normalizer restrict attention to a window of positions, so that nothing else is computed? It has
-/// `focus` and `inside`, and no `static constexpr bool cuts = false;`. (A final class declares `cuts = true`.)
-template <class P>
-concept cuts_windows = detail::cuts_of<P>();
-
-/// Does this normalizer read only the scores of a row and the row's length? Then each query of each sentence is a row,
-/// and many queries are answered at once.
-template <class P>
-concept row_by_row = requires
-{
-    requires P::row_by_row;
-};
-
-/// Does this normalizer draw random numbers? Its results then depend on a row's place in the batch.
-template <class P>
-concept draws = detail::random_of<P>();
-
-/// e = score(query, keys): how well does this query match that source position?
-template <class P>
-concept scorer = detail::declares_weights<P> && detail::has_call<P> && parameterised<P>;
-
-/// α = normalize(e, at): how do scores become weights?
-template <class P>
-concept normalizer = detail::has_call<P> && parameterised<P>;
-
-/// c = combine(α, values): how do weights and values become one context?
-template <class P>
-concept combiner = detail::declares_weights<P> && detail::has_call<P> && parameterised<P>;
-
-}  // namespace heed
-
 // ---- heed/core/arena.hpp --------------------------------------------------------------------------------------------
 
 namespace heed {
@@ -2376,12 +1236,204 @@ const auto& taped_among(const First& first, const Rest&... rest)
 
 }  // namespace heed
 
+// ---- heed/core/mask.hpp ---------------------------------------------------------------------------------------------
+
+/// Which source positions exist, and which of them a query may attend to. True = attend, in every mask of heed.
+namespace heed {
+
+class lengths;
+
+/// A view of lengths, of all rows of a batch or of consecutive ones. Operations take it, and a policy finds it as
+/// `at.real`. Valid as long as the lengths that it was made of.
+class lengths_view {
+public:
+    constexpr lengths_view() = default;
+    constexpr lengths_view(const std::size_t* counts, std::size_t batch, std::size_t first_row = 0)
+        : counts_(counts), batch_(batch), first_row_(first_row)
+    {}
+    lengths_view(const lengths& all);  // not explicit: lengths are passed as they are
+
+    std::size_t batch() const { return batch_; }
+    std::size_t operator[](std::size_t row) const { return counts_[row]; }
+    const std::size_t* data() const { return counts_; }
+
+    /// The place of row 0 in the whole batch: 0 unless these are the lengths of some of its rows.
+    std::size_t first_row() const { return first_row_; }
+
+    /// The lengths of `count` rows from `first` on.
+    lengths_view rows(std::size_t first, std::size_t count) const
+    {
+        return {counts_ + first, count, first_row_ + first};
+    }
+
+    /// Has every row so many positions?
+    bool is_full(std::size_t positions) const
+    {
+        for (std::size_t row = 0; row < batch_; ++row) {
+            if (counts_[row] != positions) return false;
+        }
+        return true;
+    }
+
+    /// Throws shape_error unless there is one length per row and none above `positions`.
+    void require(const char* where, std::size_t batch, std::size_t positions) const
+    {
+        if (batch_ != batch) {
+            throw shape_error(std::string(where) + ": " + std::to_string(batch_) + " lengths for a batch of " +
+                              std::to_string(batch) + " rows; give one length per row");
+        }
+        for (std::size_t row = 0; row < batch; ++row) {
+            if (counts_[row] > positions) {
+                throw shape_error(std::string(where) + ": the length of row " + std::to_string(row) + " is " +
+                                  std::to_string(counts_[row]) + " but there are only " + std::to_string(positions) +
+                                  " positions");
+            }
+        }
+    }
+
+private:
+    const std::size_t* counts_ = nullptr;
+    std::size_t batch_ = 0, first_row_ = 0;
+};
+
+/// The number of real positions of each sentence of a batch; what lies beyond is padding.
+class lengths {
+public:
+    lengths() = default;
+    lengths(std::initializer_list<std::size_t> counts) : counts_(counts) {}
+    explicit lengths(std::vector<std::size_t> counts) : counts_(std::move(counts)) {}
+    lengths(const lengths_view& of) : counts_(of.data(), of.data() + of.batch()) {}  // not explicit: a copy
+
+    /// A batch without padding.
+    static lengths full(std::size_t batch, std::size_t positions)
+    {
+        return lengths(std::vector<std::size_t>(batch, positions));
+    }
+
+    std::size_t batch() const { return counts_.size(); }
+    std::size_t operator[](std::size_t row) const { return counts_[row]; }
+    const std::size_t* data() const { return counts_.data(); }
+
+    /// Has every row so many positions?
+    bool is_full(std::size_t positions) const { return lengths_view(*this).is_full(positions); }
+
+    /// The lengths of these rows.
+    lengths rows(const std::vector<std::size_t>& which) const
+    {
+        std::vector<std::size_t> counts(which.size());
+        for (std::size_t i = 0; i < which.size(); ++i) {
+            if (which[i] >= counts_.size()) {
+                throw shape_error("lengths::rows: row " + std::to_string(which[i]) + " of a batch of " +
+                                  std::to_string(counts_.size()) + "; rows count from 0");
+            }
+            counts[i] = counts_[which[i]];
+        }
+        return lengths(std::move(counts));
+    }
+
+    /// Throws shape_error unless there is one length per row and none above `positions`.
+    void require(const char* where, std::size_t batch, std::size_t positions) const
+    {
+        lengths_view(*this).require(where, batch, positions);
+    }
+
+private:
+    std::vector<std::size_t> counts_;
+};
+
+inline lengths_view::lengths_view(const lengths& all) : lengths_view(all.data(), all.batch()) {}
+
+/// Every real position.
+struct no_mask {};
+
+/// A view of a boolean mask, of all of it or of consecutive rows.
+template <std::size_t N>
+class boolean_mask_view {
+public:
+    boolean_mask_view(const std::uint8_t* attend, const shape_of_rank<N>& shape) : attend_(attend), shape_(shape) {}
+
+    const shape_of_rank<N>& shape() const { return shape_; }
+    const std::uint8_t* data() const { return attend_; }
+    std::uint8_t operator[](std::size_t i) const { return attend_[i]; }
+
+    /// The mask of `count` rows from `first` on.
+    boolean_mask_view rows(std::size_t first, std::size_t count) const
+    {
+        const std::size_t row = tensor_view<const bool, N>{nullptr, shape_}.size() / (shape_[0] == 0 ? 1 : shape_[0]);
+        auto shape = shape_;
+        shape[0] = count;
+        return {attend_ + first * row, shape};
+    }
+
+    /// Throws shape_error unless the mask has the shape `must`.
+    void require(const char* where, const shape_of_rank<N>& must) const
+    {
+        require_shape(where, "the boolean mask", shape_, must, "one truth value for each position, true = attend");
+    }
+
+private:
+    const std::uint8_t* attend_;
+    shape_of_rank<N> shape_;
+};
+
+/// One truth value for each source position, true = attend: [B,T], or [B,S,T] with a row for each query.
+template <std::size_t N>
+class boolean_mask {
+public:
+    static_assert(N == 2 || N == 3, "heed: a boolean mask is [B,T], or [B,S,T] with a row for each query");
+
+    boolean_mask() = default;
+    explicit boolean_mask(const array<bool, N>& attend) : boolean_mask(attend.shape())
+    {
+        for (std::size_t i = 0; i < attend.size(); ++i) attend_[i] = attend.data()[i] ? 1 : 0;
+    }
+    /// Nothing may be attended to, until `operator[]` says otherwise.
+    explicit boolean_mask(const shape_of_rank<N>& shape)
+        : shape_(shape), attend_(tensor_view<const bool, N>{nullptr, shape}.size())
+    {}
+
+    const shape_of_rank<N>& shape() const { return shape_; }
+    const std::uint8_t* data() const { return attend_.data(); }
+    std::uint8_t& operator[](std::size_t i) { return attend_[i]; }
+    std::uint8_t operator[](std::size_t i) const { return attend_[i]; }
+
+    operator boolean_mask_view<N>() const { return {attend_.data(), shape_}; }
+
+    /// Throws shape_error unless the mask has the shape `must`.
+    void require(const char* where, const shape_of_rank<N>& must) const
+    {
+        boolean_mask_view<N>(*this).require(where, must);
+    }
+
+private:
+    shape_of_rank<N> shape_{};
+    std::vector<std::uint8_t> attend_;
+};
+template <std::size_t N>
+boolean_mask(const array<bool, N>&) -> boolean_mask<N>;
+
+/// Numbers that are added to the scores, after any modulation; -inf = do not attend. [B,T], or [B,S,T] with a row for
+/// each query. They may be learned: gradients flow into them.
+template <tensor Bias>
+struct additive_mask {
+    Bias bias;
+};
+template <tensor Bias>
+additive_mask(Bias) -> additive_mask<Bias>;
+
+/// Query s of S attends to no position behind its own: the last query sees every real position of its row, the one
+/// before it all but the last, and so on (aligned at the bottom right, also where S is not T). For `attend(memory,
+/// queries, causal{})`.
+struct causal {};
+
+}  // namespace heed
+
 // ---- heed/core/batch_invariant.hpp ----------------------------------------------------------------------------------
 
 /// Results that do not depend on what else is in a batch.
 ///
 /// A BLAS chooses its loops by the number of rows of a product, and so the order in which an element's terms are added:
-/// the same sentence can get other last bits beside other sentences. heed's own products (kernels/own_gemm.hpp) add the
+/// the same sentence can get other last bits beside other sentences. heed's own products (gemm/own_gemm.hpp) add the
 /// terms of every element in one order, whatever the number of rows, and so do its other kernels.
 namespace heed {
 
@@ -2700,7 +1752,7 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
 
 }  // namespace heed
 
-// ---- heed/kernels/registers.hpp -------------------------------------------------------------------------------------
+// ---- heed/simd/registers.hpp ----------------------------------------------------------------------------------------
 
 #if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
 #include <immintrin.h>
@@ -3238,7 +2290,7 @@ HEED_SIMD_INLINE bool any_not_below(vec<T> x, std::type_identity_t<T> limit)
 
 }  // namespace heed::simd
 
-// ---- heed/kernels/sines.hpp -----------------------------------------------------------------------------------------
+// ---- heed/simd/sines.hpp --------------------------------------------------------------------------------------------
 
 /// Sines and cosines of registers.
 ///
@@ -3408,7 +2460,7 @@ HEED_SIMD_INLINE vec<double> cos(vec<double> x) { return detail::sine<true, doub
 
 }  // namespace heed::simd
 
-// ---- heed/kernels/registers_of_duals.hpp ----------------------------------------------------------------------------
+// ---- heed/simd/registers_of_duals.hpp -------------------------------------------------------------------------------
 
 /// Registers of dual numbers: one register of values and one of slopes, with the functions that registers of floats and
 /// doubles have, so that a kernel is the same text for both.
@@ -3659,10 +2711,10 @@ HEED_SIMD_INLINE dual_number<T> max(const dual_vec<T>& v)
 
 }  // namespace heed::simd
 
-// ---- heed/kernels/simd.hpp ------------------------------------------------------------------------------------------
+// ---- heed/simd/simd.hpp ---------------------------------------------------------------------------------------------
 
-/// Loops over memory by registers: of floats and doubles (kernels/registers.hpp), and of dual numbers
-/// (kernels/registers_of_duals.hpp).
+/// Loops over memory by registers: of floats and doubles (simd/registers.hpp), and of dual numbers
+/// (simd/registers_of_duals.hpp).
 namespace heed::simd {
 
 namespace detail {
@@ -4396,195 +3448,110 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
 
 }  // namespace heed::kernels
 
-// ---- heed/core/mask.hpp ---------------------------------------------------------------------------------------------
+// ---- heed/core/shared_tensor.hpp ------------------------------------------------------------------------------------
 
-/// Which source positions exist, and which of them a query may attend to. True = attend, in every mask of heed.
+/// Constant tensors that are passed on without copying a number: views of what somebody else keeps, or arrays that all
+/// copies own together.
 namespace heed {
 
-class lengths;
-
-/// A view of lengths, of all rows of a batch or of consecutive ones. Operations take it, and a policy finds it as
-/// `at.real`. Valid as long as the lengths that it was made of.
-class lengths_view {
+/// A tensor to be read. Of a view it is a view: the numbers must outlive it. Of an array it is an owner, and so is
+/// every copy: copies share the numbers.
+template <class T, std::size_t N>
+class shared_tensor {
 public:
-    constexpr lengths_view() = default;
-    constexpr lengths_view(const std::size_t* counts, std::size_t batch, std::size_t first_row = 0)
-        : counts_(counts), batch_(batch), first_row_(first_row)
-    {}
-    lengths_view(const lengths& all);  // not explicit: lengths are passed as they are
-
-    std::size_t batch() const { return batch_; }
-    std::size_t operator[](std::size_t row) const { return counts_[row]; }
-    const std::size_t* data() const { return counts_; }
-
-    /// The place of row 0 in the whole batch: 0 unless these are the lengths of some of its rows.
-    std::size_t first_row() const { return first_row_; }
-
-    /// The lengths of `count` rows from `first` on.
-    lengths_view rows(std::size_t first, std::size_t count) const
-    {
-        return {counts_ + first, count, first_row_ + first};
-    }
-
-    /// Has every row so many positions?
-    bool is_full(std::size_t positions) const
-    {
-        for (std::size_t row = 0; row < batch_; ++row) {
-            if (counts_[row] != positions) return false;
-        }
-        return true;
-    }
-
-    /// Throws shape_error unless there is one length per row and none above `positions`.
-    void require(const char* where, std::size_t batch, std::size_t positions) const
-    {
-        if (batch_ != batch) {
-            throw shape_error(std::string(where) + ": " + std::to_string(batch_) + " lengths for a batch of " +
-                              std::to_string(batch) + " rows; give one length per row");
-        }
-        for (std::size_t row = 0; row < batch; ++row) {
-            if (counts_[row] > positions) {
-                throw shape_error(std::string(where) + ": the length of row " + std::to_string(row) + " is " +
-                                  std::to_string(counts_[row]) + " but there are only " + std::to_string(positions) +
-                                  " positions");
-            }
-        }
-    }
-
-private:
-    const std::size_t* counts_ = nullptr;
-    std::size_t batch_ = 0, first_row_ = 0;
-};
-
-/// The number of real positions of each sentence of a batch; what lies beyond is padding.
-class lengths {
-public:
-    lengths() = default;
-    lengths(std::initializer_list<std::size_t> counts) : counts_(counts) {}
-    explicit lengths(std::vector<std::size_t> counts) : counts_(std::move(counts)) {}
-    lengths(const lengths_view& of) : counts_(of.data(), of.data() + of.batch()) {}  // not explicit: a copy
-
-    /// A batch without padding.
-    static lengths full(std::size_t batch, std::size_t positions)
-    {
-        return lengths(std::vector<std::size_t>(batch, positions));
-    }
-
-    std::size_t batch() const { return counts_.size(); }
-    std::size_t operator[](std::size_t row) const { return counts_[row]; }
-    const std::size_t* data() const { return counts_.data(); }
-
-    /// Has every row so many positions?
-    bool is_full(std::size_t positions) const { return lengths_view(*this).is_full(positions); }
-
-    /// The lengths of these rows.
-    lengths rows(const std::vector<std::size_t>& which) const
-    {
-        std::vector<std::size_t> counts(which.size());
-        for (std::size_t i = 0; i < which.size(); ++i) {
-            if (which[i] >= counts_.size()) {
-                throw shape_error("lengths::rows: row " + std::to_string(which[i]) + " of a batch of " +
-                                  std::to_string(counts_.size()) + "; rows count from 0");
-            }
-            counts[i] = counts_[which[i]];
-        }
-        return lengths(std::move(counts));
-    }
-
-    /// Throws shape_error unless there is one length per row and none above `positions`.
-    void require(const char* where, std::size_t batch, std::size_t positions) const
-    {
-        lengths_view(*this).require(where, batch, positions);
-    }
-
-private:
-    std::vector<std::size_t> counts_;
-};
-
-inline lengths_view::lengths_view(const lengths& all) : lengths_view(all.data(), all.batch()) {}
-
-/// Every real position.
-struct no_mask {};
-
-/// A view of a boolean mask, of all of it or of consecutive rows.
-template <std::size_t N>
-class boolean_mask_view {
-public:
-    boolean_mask_view(const std::uint8_t* attend, const shape_of_rank<N>& shape) : attend_(attend), shape_(shape) {}
-
-    const shape_of_rank<N>& shape() const { return shape_; }
-    const std::uint8_t* data() const { return attend_; }
-    std::uint8_t operator[](std::size_t i) const { return attend_[i]; }
-
-    /// The mask of `count` rows from `first` on.
-    boolean_mask_view rows(std::size_t first, std::size_t count) const
-    {
-        const std::size_t row = tensor_view<const bool, N>{nullptr, shape_}.size() / (shape_[0] == 0 ? 1 : shape_[0]);
-        auto shape = shape_;
-        shape[0] = count;
-        return {attend_ + first * row, shape};
-    }
-
-    /// Throws shape_error unless the mask has the shape `must`.
-    void require(const char* where, const shape_of_rank<N>& must) const
-    {
-        require_shape(where, "the boolean mask", shape_, must, "one truth value for each position, true = attend");
-    }
-
-private:
-    const std::uint8_t* attend_;
-    shape_of_rank<N> shape_;
-};
-
-/// One truth value for each source position, true = attend: [B,T], or [B,S,T] with a row for each query.
-template <std::size_t N>
-class boolean_mask {
-public:
-    static_assert(N == 2 || N == 3, "heed: a boolean mask is [B,T], or [B,S,T] with a row for each query");
-
-    boolean_mask() = default;
-    explicit boolean_mask(const array<bool, N>& attend) : boolean_mask(attend.shape())
-    {
-        for (std::size_t i = 0; i < attend.size(); ++i) attend_[i] = attend.data()[i] ? 1 : 0;
-    }
-    /// Nothing may be attended to, until `operator[]` says otherwise.
-    explicit boolean_mask(const shape_of_rank<N>& shape)
-        : shape_(shape), attend_(tensor_view<const bool, N>{nullptr, shape}.size())
+    shared_tensor() = default;
+    shared_tensor(const tensor_view<const T, N>& x) : view_(x) {}
+    shared_tensor(const tensor_view<T, N>& x) : view_(x) {}
+    shared_tensor(array<T, N> x)
+        : owned_(std::make_shared<const array<T, N>>(std::move(x))), view_(heed::view_of(*owned_))
     {}
 
-    const shape_of_rank<N>& shape() const { return shape_; }
-    const std::uint8_t* data() const { return attend_.data(); }
-    std::uint8_t& operator[](std::size_t i) { return attend_[i]; }
-    std::uint8_t operator[](std::size_t i) const { return attend_[i]; }
+    const tensor_view<const T, N>& view() const { return view_; }
+    const T* data() const { return view_.data; }
+    const shape_of_rank<N>& shape() const { return view_.shape; }
+    std::size_t size() const { return view_.size(); }
 
-    operator boolean_mask_view<N>() const { return {attend_.data(), shape_}; }
-
-    /// Throws shape_error unless the mask has the shape `must`.
-    void require(const char* where, const shape_of_rank<N>& must) const
+    /// One number: `x(b, t, d)`.
+    template <std::integral... Indices>
+        requires(sizeof...(Indices) == N)
+    const T& operator()(Indices... indices) const
     {
-        boolean_mask_view<N>(*this).require(where, must);
+        std::size_t at = 0, axis = 0;
+        ((at = at * view_.shape[axis++] + static_cast<std::size_t>(indices)), ...);
+        return view_.data[at];
     }
 
 private:
-    shape_of_rank<N> shape_{};
-    std::vector<std::uint8_t> attend_;
+    std::shared_ptr<const array<T, N>> owned_;
+    tensor_view<const T, N> view_;
 };
-template <std::size_t N>
-boolean_mask(const array<bool, N>&) -> boolean_mask<N>;
 
-/// Numbers that are added to the scores, after any modulation; -inf = do not attend. [B,T], or [B,S,T] with a row for
-/// each query. They may be learned: gradients flow into them.
-template <tensor Bias>
-struct additive_mask {
-    Bias bias;
+template <class T, std::size_t N>
+struct tensor_traits<shared_tensor<T, N>> : tensor_traits<tensor_view<T, N>> {};
+
+template <class T, std::size_t N>
+shape_of_rank<N> shape_of(const shared_tensor<T, N>& x)
+{
+    return x.shape();
+}
+template <class T, std::size_t N>
+tensor_view<const T, N> view_of(const shared_tensor<T, N>& x)
+{
+    return x.view();
+}
+template <class T, std::size_t N>
+tensor_view<const T, N> view_of(const shared_tensor<T, N>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
+}
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_array = false;
+template <class T, std::size_t N>
+inline constexpr bool is_array<array<T, N>> = true;
+
+template <class X>
+inline constexpr bool is_view = false;
+template <class T, std::size_t N>
+inline constexpr bool is_view<tensor_view<T, N>> = true;
+
+/// The type that several tensors of one rank and one kind of numbers have together. None, if they differ in rank or are
+/// on a tape; numbers of different types are refused in one sentence.
+template <class First, class... Rest>
+struct joint_of {};
+template <class First, class... Rest>
+    requires((std::is_same_v<First, Rest> && ...))
+struct joint_of<First, Rest...> {
+    using type = First;
 };
-template <tensor Bias>
-additive_mask(Bias) -> additive_mask<Bias>;
+template <tensor First, tensor... Rest>
+    requires(!(std::is_same_v<First, Rest> && ...) && owning_tensor<First> && (owning_tensor<Rest> && ...) &&
+             ((rank_of<First> == rank_of<Rest> && std::is_same_v<element_of<First>, element_of<Rest>>)&&...))
+struct joint_of<First, Rest...> {
+    using type = std::conditional_t<is_view<First> && (is_view<Rest> && ...),
+                                    tensor_view<const element_of<First>, rank_of<First>>,
+                                    shared_tensor<element_of<First>, rank_of<First>>>;
+};
 
-/// Query s of S attends to no position behind its own: the last query sees every real position of its row, the one
-/// before it all but the last, and so on (aligned at the bottom right, also where S is not T). For `attend(memory,
-/// queries, causal{})`.
-struct causal {};
+template <tensor First, tensor... Rest>
+    requires(owning_tensor<First> && (owning_tensor<Rest> && ...) && !one_number_type<First, Rest...>)
+struct joint_of<First, Rest...> {
+    static_assert(one_number_type<First, Rest...>, HEED_SAYS_NUMBERS);
+    using type = First;
+};
+
+}  // namespace detail
+
+/// The type of the matrices of a policy, for its deduction guide: that of all of them; of views of constant numbers and
+/// of others, a view of constant numbers; of views and arrays a shared_tensor, which owns a copy of the arrays.
+///
+///     template <class W, class U, class Vector>
+///     additive(W, U, Vector) -> additive<joint_tensor<W, U>, Vector>;
+template <class... X>
+using joint_tensor = typename detail::joint_of<X...>::type;
 
 }  // namespace heed
 
@@ -5417,678 +4384,6 @@ struct row_operation : operation<Self> {
 
 }  // namespace heed::ops
 
-// ---- heed/ops/broadcast.hpp -----------------------------------------------------------------------------------------
-
-/// Walks over tensors with strides: where a smaller argument is repeated, and where axes change places.
-namespace heed::ops::detail {
-
-/// Offsets of a walk over some axes in their order: stride 0 repeats what is there.
-struct strided_walk {
-    static constexpr std::size_t most = 8;
-    std::array<std::size_t, most> extents{}, strides{};
-    std::size_t axes = 0;
-
-    void add(std::size_t extent, std::size_t stride)
-    {
-        extents[axes] = extent;
-        strides[axes++] = stride;
-    }
-
-    std::size_t operator()(std::size_t i) const
-    {
-        std::size_t offset = 0;
-        for (std::size_t axis = axes; axis-- > 0; i /= extents[axis]) offset += i % extents[axis] * strides[axis];
-        return offset;
-    }
-};
-
-/// How b, of which an axis may be 1, is repeated over a: for each run of n numbers of a, b has n numbers or one.
-struct repetition {
-    std::size_t runs = 1, n = 1;
-    bool each = true;  // n numbers of b meet the n of a, else one meets them all
-    strided_walk from;
-
-    template <std::size_t R>
-    repetition(const shape_of_rank<R>& a, const shape_of_rank<R>& b)
-    {
-        static_assert(R <= strided_walk::most);
-        std::size_t axis = R;
-        while (axis > 0 && a[axis - 1] == 1 && b[axis - 1] == 1) --axis;
-        each = axis == 0 || b[axis - 1] == a[axis - 1];
-        for (; axis > 0 && b[axis - 1] == (each ? a[axis - 1] : 1); --axis) n *= a[axis - 1];
-        for (std::size_t k = 0; k < axis; ++k) {
-            std::size_t stride = 1;
-            for (std::size_t later = k + 1; later < R; ++later) stride *= b[later];
-            from.add(a[k], b[k] == 1 ? 0 : stride);
-            runs *= a[k];
-        }
-    }
-};
-
-/// y = f(a, b)
-template <class F, class T>
-void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
-{
-    each_row(over.runs, over.n, [=](std::size_t i) {
-        const T* const of_b = b + over.from(i);
-        const std::size_t at = i * over.n;
-        if (over.each) {
-            simd::transform(
-                over.n, y + at, [](auto u, auto v) { return F::value(u, v); }, a + at, of_b);
-        } else {
-            simd::transform(
-                over.n, y + at, [v = simd::splat<T>(*of_b)](auto u) { return F::value(u, v); }, a + at);
-        }
-    });
-}
-
-/// ∂a += ∂f/∂a ∂y,  ∂b += Σ ∂f/∂b ∂y over what a number of b has met; null is not wanted.
-template <class F, class T>
-void repeat_backward(const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
-{
-    const auto add_rows = [&](std::size_t begin, std::size_t end, std::size_t from, T* of_b) {
-        for (std::size_t i = begin; i < end; ++i) {
-            const std::size_t at = i * over.n;
-            const auto add_to = [&](T* d, const auto& slope) {
-                simd::transform(
-                    over.n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a + at,
-                    b + from, y + at, d_y + at);
-            };
-            if (d_a != nullptr) add_to(d_a + at, [](auto... x) { return F::slope_a(x...); });
-            if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
-        }
-    };
-    const auto add_one = [&](std::size_t i, std::size_t from) {
-        const std::size_t at = i * over.n;
-        const auto v = simd::splat<T>(b[from]);
-        if (d_a != nullptr) {
-            simd::transform(
-                over.n, d_a + at, [v](auto sum, auto u, auto of_y, auto d) { return sum + F::slope_a(u, v, of_y, d); },
-                static_cast<const T*>(d_a + at), a + at, y + at, d_y + at);
-        }
-        kernels::detail::long_sum<T> sum;
-        if (d_b != nullptr) {
-            simd::each_register<T>(over.n, [&](std::size_t k, std::size_t count) {
-                const auto slope =
-                    F::slope_b(simd::load_first(a + at + k, count), v, simd::load_first(y + at + k, count),
-                               simd::load_first(d_y + at + k, count));
-                sum.add(count == simd::lanes<T> ? slope : simd::fill_behind<T>(slope, count, T(0)));
-            });
-        }
-        return static_cast<in_double<T>>(sum.get());
-    };
-    for (std::size_t begin = 0, end = 0; begin < over.runs; begin = end) {
-        const std::size_t from = over.from(begin);
-        for (end = begin + 1; end < over.runs && over.from(end) == from;) ++end;
-        if (over.each && d_b == nullptr) {
-            add_rows(begin, end, from, nullptr);
-        } else if (over.each) {
-            kernels::add_in_blocks(end - begin, over.n, d_b + from, [&](std::size_t first, std::size_t last, T* to) {
-                add_rows(begin + first, begin + last, from, to);
-            });
-        } else {
-            in_double<T> sum = 0;
-            for (std::size_t i = begin; i < end; ++i) sum += add_one(i, from);
-            if (d_b != nullptr) d_b[from] += static_cast<T>(sum);
-        }
-    }
-}
-
-}  // namespace heed::ops::detail
-
-// ---- heed/ops/elementwise.hpp ---------------------------------------------------------------------------------------
-
-/// y_i = f(x_i) and y_i = f(a_i, b_i), and the same with b repeated over rows, columns or positions.
-///
-/// Each function defines its value and its derivatives side by side, on registers of lanes.
-namespace heed::ops {
-
-namespace functions {
-
-/// The score of what is hidden.
-inline constexpr float none = -std::numeric_limits<float>::infinity();
-
-/// tanh(x)
-struct tanh {
-    static auto value(auto x) { return simd::tanh(x); }
-    static auto slope(auto, auto y, auto dy) { return dy * (1 - y * y); }
-};
-/// σ(x) = 1 / (1 + exp(−x))
-struct sigmoid {
-    static auto value(auto x) { return simd::sigmoid(x); }
-    static auto slope(auto, auto y, auto dy) { return dy * y * (1 - y); }
-};
-/// log σ(x) = −log(1 + exp(−x)), exact for large |x|
-struct log_sigmoid {
-    static auto value(auto x)
-    {
-        const auto low = simd::select(x < 0, x, -x);
-        return simd::select(x < 0, x, decltype(x){}) - simd::log1p(simd::exp(low));
-    }
-    static auto slope(auto x, auto, auto dy) { return dy * simd::sigmoid(-x); }
-};
-/// eˣ
-struct exp {
-    static auto value(auto x) { return simd::exp(x); }
-    static auto slope(auto, auto y, auto dy) { return dy * y; }
-};
-/// The natural logarithm.
-struct log {
-    static auto value(auto x) { return simd::log(x); }
-    static auto slope(auto x, auto, auto dy) { return dy / x; }
-};
-/// A number for all lanes.
-inline auto constant(auto like, double c)
-{
-    return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
-}
-
-/// max(x, 0); its slope at 0 is 0.
-struct relu {
-    static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
-    static auto slope(auto x, auto, auto dy) { return simd::select(x > 0, dy, decltype(x){}); }
-};
-/// x Φ(x) with Φ by a sigmoid: x σ(2u), u = √(2/π) (x + 0.044715 x³). Hendrycks and Gimpel 2016, section 2.
-struct gelu {
-    static auto value(auto x)
-    {
-        const auto s = simd::sigmoid(twice_u(x, x * x));
-        return simd::select(s == 0, decltype(x){}, x * s);  // -inf · 0 is NaN
-    }
-    static auto slope(auto x, auto, auto dy)
-    {
-        const auto s = simd::sigmoid(twice_u(x, x * x)), of_s = s * (1 - s);
-        const auto twice_slope = constant(x, factor) * (1 + constant(x, 3 * cubic) * (x * x));
-        return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s * twice_slope));
-    }
-
-private:
-    static constexpr double factor = 1.5957691216057308, cubic = 0.044715;  // 2 √(2/π)
-
-    static auto twice_u(auto x, auto xx) { return constant(x, factor) * x * (1 + constant(x, cubic) * xx); }
-};
-/// x Φ(x), Φ the cumulative distribution of the normal distribution, by erf. Hendrycks and Gimpel 2016, section 2.
-struct gelu_erf {
-    static auto value(auto x)
-    {
-        const auto below = simd::normal_cdf(x);
-        return simd::select(below == 0, decltype(x){}, x * below);  // -inf · 0 is NaN
-    }
-    static auto slope(auto x, auto, auto dy)
-    {
-        const auto density = constant(x, 0.39894228040143267794) * simd::exp(x * x * constant(x, -0.5));  // 1 / √(2π)
-        return dy * (simd::normal_cdf(x) + simd::select(density == 0, decltype(x){}, x * density));
-    }
-};
-/// x σ(x). Elfwing, Uchibe, Doya 2018; also known as swish.
-struct silu {
-    static auto value(auto x)
-    {
-        const auto s = simd::sigmoid(x);
-        return simd::select(s == 0, decltype(x){}, x * s);  // -inf · 0 is NaN
-    }
-    static auto slope(auto x, auto, auto dy)
-    {
-        const auto s = simd::sigmoid(x), of_s = s * (1 - s);
-        return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s));
-    }
-};
-/// elu(x) + 1: x + 1 above 0, exp(x) below; always positive.
-struct elu_plus_one {
-    static auto value(auto x) { return simd::select(x > 0, x + 1, simd::exp(x)); }
-    static auto slope(auto x, auto y, auto dy) { return simd::select(x > 0, dy, dy * y); }
-};
-/// x²
-struct square {
-    static auto value(auto x) { return x * x; }
-    static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
-};
-
-/// a + b
-struct add {
-    static auto value(auto a, auto b) { return a + b; }
-    static auto slope_a(auto, auto, auto, auto dy) { return dy; }
-    static auto slope_b(auto, auto, auto, auto dy) { return dy; }
-};
-/// tanh(a + b) in one pass: the hidden layer of additive scores, the largest temporary of a step.
-struct tanh_of_sum {
-    static auto value(auto a, auto b) { return simd::tanh(a + b); }
-    static auto slope_a(auto, auto, auto y, auto dy) { return slope(y, dy); }
-    static auto slope_b(auto, auto, auto y, auto dy) { return slope(y, dy); }
-
-private:
-    /// Nothing comes back from a hidden position, where y may be NaN.
-    static auto slope(auto y, auto dy) { return simd::select(dy == decltype(dy){}, decltype(dy){}, dy * (1 - y * y)); }
-};
-/// a − b
-struct subtract {
-    static auto value(auto a, auto b) { return a - b; }
-    static auto slope_a(auto, auto, auto, auto dy) { return dy; }
-    static auto slope_b(auto, auto, auto, auto dy) { return -dy; }
-};
-/// a b
-struct multiply {
-    static auto value(auto a, auto b) { return a * b; }
-    static auto slope_a(auto, auto b, auto, auto dy) { return dy * b; }
-    static auto slope_b(auto a, auto, auto, auto dy) { return dy * a; }
-};
-
-/// a exp(min(b, 0)): what is left of a, the logarithm of which falls by −b
-struct faded {
-    static auto value(auto a, auto b) { return a * left(b); }
-    static auto slope_a(auto, auto b, auto, auto dy) { return dy * left(b); }
-    static auto slope_b(auto, auto b, auto y, auto dy) { return simd::select(b < 0, dy * y, decltype(dy){}); }
-
-private:
-    static auto left(auto b) { return simd::exp(simd::select(b < 0, b, decltype(b){})); }
-};
-
-/// a / b
-struct divide {
-    static auto value(auto a, auto b) { return a / b; }
-    static auto slope_a(auto, auto b, auto, auto dy) { return dy / b; }
-    static auto slope_b(auto, auto b, auto y, auto dy) { return -(dy * y / b); }
-};
-
-/// p a + q b with numbers p and q.
-struct scaled_sum {
-    static auto value(auto a, auto b, auto p, auto q) { return p * a + q * b; }
-    static auto slope_a(auto, auto, auto, auto dy, auto p, auto) { return p * dy; }
-    static auto slope_b(auto, auto, auto, auto dy, auto, auto q) { return q * dy; }
-};
-
-/// log(eᵃ + eᵇ), or log(eᵃ⁻ᵈ + eᵇ) with a number d; exact where one side is -inf. Every exponent is <= 0.
-struct logaddexp {
-    static auto value(auto all, auto b, auto... d)
-    {
-        const auto a = (all - ... - d), high = simd::select(a > b, a, b), low = simd::select(a > b, b, a);
-        const auto sum = high + simd::log1p(simd::exp(low - high));
-        const auto both = (a == b) & (high == none);  // -inf - -inf is NaN
-        return simd::select(both, high, sum);
-    }
-    static auto slope_a(auto a, auto, auto y, auto dy, auto... d) { return share((a - ... - d), y, dy); }
-    static auto slope_b(auto, auto b, auto y, auto dy, auto...) { return share(b, y, dy); }
-
-    /// The part of dy that goes to one side: dy exp(part − y), and 0 where nothing comes back, of an infinite or NaN
-    /// sum, too: what is hidden or padding may be either.
-    static auto share(auto part, auto y, auto dy)
-    {
-        const auto nothing = (part == none) | (dy == decltype(dy){});
-        return simd::select(nothing, decltype(dy){}, dy * simd::exp(part - y));
-    }
-};
-
-/// e − L, or e − βL with a number β; e itself where there is no history yet (L = -inf). Temporal modulation (Sankaran
-/// et al. 2016, eq. 7) in the log domain.
-struct discount {
-    static auto value(auto e, auto L, auto... beta) { return simd::select(L == none, e, e - (L * ... * beta)); }
-    static auto slope_a(auto, auto, auto, auto dy, auto...) { return dy; }
-    static auto slope_b(auto, auto L, auto, auto dy, auto... beta)
-    {
-        return simd::select(L == none, decltype(dy){}, -(dy * ... * beta));
-    }
-};
-
-}  // namespace functions
-
-/// y = f(x), elementwise                      ∂x += f'(x) ∂y
-template <class F>
-struct unary : operation<unary<F>> {
-    static auto shape(const auto& x) { return x.shape; }
-
-    template <class T, std::size_t N>
-    static void forward(in<T, N> x, out<T, N> y)
-    {
-        simd::parallel_transform(
-            x.size(), y.data, [](auto v) { return F::value(v); }, x.data);
-    }
-
-    template <class T, std::size_t N>
-    static void backward(in<T, N> x, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_x)
-    {
-        simd::parallel_transform(
-            x.size(), d_x.data, [](auto sum, auto v, auto w, auto d) { return sum + F::slope(v, w, d); },
-            static_cast<const T*>(d_x.data), x.data, y.data, d_y.data);
-    }
-};
-
-/// y = f(a, b, numbers...), elementwise; a and b have the same shape. The numbers are doubles for every element type.
-///
-///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y
-template <class F, class... Numbers>
-struct binary : operation<binary<F, Numbers...>> {
-    const char *name, *second, *must;
-
-    constexpr explicit binary(const char* word, const char* b = "the second argument",
-                              const char* shape_of_b = "the shape of the first")
-        : name(word), second(b), must(shape_of_b)
-    {}
-
-    auto shape(const auto& a, const auto& b, const Numbers&...) const
-    {
-        static_assert(rank_of<decltype(a)> == rank_of<decltype(b)>,
-                      "heed: an elementwise operation takes two tensors of the same rank");
-        require_shape(name, second, b.shape, a.shape, must);
-        return a.shape;
-    }
-
-    template <class T, std::size_t N>
-    static void forward(in<T, N> a, in<T, N> b, const Numbers&... c, out<T, N> y)
-    {
-        simd::parallel_transform(
-            a.size(), y.data, [=](auto u, auto v) { return F::value(u, v, static_cast<T>(c)...); }, a.data, b.data);
-    }
-
-    template <class T, std::size_t N>
-    static void backward(in<T, N> a, in<T, N> b, const Numbers&... c, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_a,
-                         adjoint<T, N> d_b)
-    {
-        const auto add_to = [&](adjoint<T, N> d, const auto& slope) {
-            if (!d) return;
-            simd::parallel_transform(
-                a.size(), d.data, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d.data),
-                a.data, b.data, y.data, d_y.data);
-        };
-        add_to(d_a, [=](auto... x) { return F::slope_a(x..., static_cast<T>(c)...); });
-        add_to(d_b, [=](auto... x) { return F::slope_b(x..., static_cast<T>(c)...); });
-    }
-};
-
-/// y = f(a, b), elementwise, with b repeated over a where it has fewer numbers. The result has the shape of a:
-///
-///     a [...,N], b [...,N]      each number of a meets its own
-///     a [...,N], b [N]          a row: it meets every row of a
-///     a [B,N],   b [B,1]        a column: each number meets a row of a. So does any axis of b that is 1, in any rank
-///     a [...],   b [1] or []    one number meets all
-///
-///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y, summed over what a number of b has met
-///
-/// Ours: only the second argument is repeated, and one of a lower rank only as a row. NumPy would also add [B,A] to
-/// [B,T,A] whenever B = T.
-template <class F>
-struct repeating_binary : operation<repeating_binary<F>> {
-    const char* name;
-
-    constexpr explicit repeating_binary(const char* word) : name(word) {}
-
-    auto shape(const auto& a, const auto& b) const
-    {
-        constexpr std::size_t R = rank_of<decltype(a)>, Q = rank_of<decltype(b)>;
-        static_assert(
-            Q == R || (Q < R && Q <= 1),
-            "heed: the second argument of an elementwise operation has the rank of the first, or is a row [N] that is "
-            "repeated: give it axes of 1 where it is to be repeated, as `ops::reshaped(b, B, 1, N)` does");
-        if constexpr (Q == R || Q == 1) {
-            const shape_of_rank<R> is = aligned<R>(b.shape);
-            bool fits = true;
-            for (std::size_t axis = 0; axis < R; ++axis) fits = fits && (is[axis] == a.shape[axis] || is[axis] == 1);
-            if constexpr (Q == R) {
-                if (!fits)
-                    require_shape(name, "the second argument", b.shape, a.shape,
-                                  "the shape of the first, or 1 where it is to be repeated");
-            } else {
-                if (!fits)
-                    require_shape(name, "the second argument", b.shape, shape_of_rank<1>{a.shape[R - 1]},
-                                  "one number for each column of the first, ", a.shape);
-            }
-        }
-        return a.shape;
-    }
-
-    template <class T, std::size_t N, std::size_t M>
-    static void forward(in<T, N> a, in<T, M> b, out<T, N> y)
-    {
-        if constexpr (N == M) {
-            if (same_shape(a.shape, b.shape)) return binary<F>::forward(a, b, y);
-        }
-        detail::repeat_forward<F>({a.shape, aligned<N>(b.shape)}, a.data, b.data, y.data);
-    }
-
-    template <class T, std::size_t N, std::size_t M>
-    static void backward(in<T, N> a, in<T, M> b, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_a, adjoint<T, M> d_b)
-    {
-        if constexpr (N == M) {
-            if (same_shape(a.shape, b.shape)) return binary<F>::backward(a, b, y, d_y, d_a, d_b);
-        }
-        detail::repeat_backward<F>({a.shape, aligned<N>(b.shape)}, a.data, b.data, y.data, d_y.data, d_a.data,
-                                   d_b.data);
-    }
-
-private:
-    /// With axes of 1 in front, as many as are missing.
-    template <std::size_t R, std::size_t Q>
-    static shape_of_rank<R> aligned(const shape_of_rank<Q>& b)
-    {
-        shape_of_rank<R> all;
-        all.fill(1);
-        std::copy(b.begin(), b.end(), all.end() - Q);
-        return all;
-    }
-};
-
-/// y[b,t,:] = f(a[b,t,:], b[b,:]): the second argument [B,A] meets each position of the first [B,T,A].
-///
-///     ∂a as above,  ∂b[b,:] += Σ_t ∂f/∂b ∂y[b,t,:]
-template <class F>
-struct binary_each : operation<binary_each<F>> {
-    const char* name;
-
-    constexpr explicit binary_each(const char* word) : name(word) {}
-
-    auto shape(const auto& a, const auto& b) const
-    {
-        static_assert(rank_of<decltype(a)> == 3 && rank_of<decltype(b)> == 2,
-                      "heed: an ..._each operation takes [B,T,A] and [B,A]");
-        require_shape(name, "the second argument", b.shape, shape_of_rank<2>{a.shape[0], a.shape[2]},
-                      "one row for each row of the first, which is ", a.shape);
-        return a.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 3> a, in<T, 2> b, out<T, 3> y)
-    {
-        const std::size_t A = a.shape[2];
-        detail::each_position(
-            a.shape[0], a.shape[1], A,
-            [=](std::size_t row, std::size_t i) {
-                simd::transform(
-                    A, y.data + i * A, [](auto u, auto v) { return F::value(u, v); }, a.data + i * A, b.data + row * A);
-            },
-            grain);
-    }
-
-    template <class T>
-    static void backward(in<T, 3> a, in<T, 2> b, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_a, adjoint<T, 2> d_b)
-    {
-        const std::size_t A = a.shape[2], positions = a.shape[1];
-        detail::each_row(
-            a.shape[0], positions * A,
-            [=](std::size_t row) {
-                const auto positions_of = [=](std::size_t first, std::size_t last, T* of_b) {
-                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i) {
-                        const auto add_to = [=](T* d, const auto& slope) {
-                            simd::transform(
-                                A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
-                                a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
-                        };
-                        if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
-                        if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
-                    }
-                };
-                if (!d_b) return positions_of(0, positions, nullptr);
-                kernels::add_in_blocks(positions, A, d_b.data + row * A, positions_of);
-            },
-            grain);
-    }
-
-private:
-    static constexpr std::size_t grain = std::size_t{1} << 16;
-};
-
-/// y = tanh(x): [...] -> [...]                          ∂x += (1 − y²) ∂y
-inline constexpr unary<functions::tanh> tanh{};
-/// y = σ(x) = 1 / (1 + exp(−x)): [...] -> [...]         ∂x += y (1 − y) ∂y
-inline constexpr unary<functions::sigmoid> sigmoid{};
-/// y = log σ(x), exact for large |x|: [...] -> [...]    ∂x += σ(−x) ∂y
-inline constexpr unary<functions::log_sigmoid> log_sigmoid{};
-/// y = exp(x): [...] -> [...]                           ∂x += y ∂y
-inline constexpr unary<functions::exp> exp{};
-/// y = log(x), the natural one: [...] -> [...]          ∂x += ∂y / x
-inline constexpr unary<functions::log> log{};
-/// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0
-inline constexpr unary<functions::relu> relu{};
-/// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...]. Hendrycks and Gimpel 2016's approximation of x Φ(x).
-///
-///     ∂x += (s + x s (1 − s) 2u') ∂y,  s = σ(2u)
-inline constexpr unary<functions::gelu> gelu{};
-/// y = x Φ(x), Φ(x) = (1 + erf(x / √2)) / 2: [...] -> [...]. Hendrycks and Gimpel 2016's GELU itself.
-///
-///     ∂x += (Φ(x) + x φ(x)) ∂y,  φ(x) = exp(−x²/2) / √(2π)
-inline constexpr unary<functions::gelu_erf> gelu_erf{};
-/// y = x σ(x): [...] -> [...]                           ∂x += (s + x s (1 − s)) ∂y,  s = σ(x)
-inline constexpr unary<functions::silu> silu{};
-/// y = x + 1 above 0, exp(x) below: [...] -> [...]      ∂x += ∂y above 0, y ∂y below
-inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
-/// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
-inline constexpr unary<functions::square> square{};
-
-/// y = a + b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
-///
-///     ∂a += ∂y,  ∂b += ∂y, summed over the repetitions
-inline constexpr repeating_binary<functions::add> add{"add"};
-/// y = a − b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
-///
-///     ∂a += ∂y,  ∂b −= ∂y, summed over the repetitions
-inline constexpr repeating_binary<functions::subtract> subtract{"subtract"};
-/// y = a ⊙ b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
-///
-///     ∂a += b ∂y,  ∂b += a ∂y, summed over the repetitions
-inline constexpr repeating_binary<functions::multiply> multiply{"multiply"};
-/// y = a / b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
-///
-///     ∂a += ∂y / b,  ∂b −= y ∂y / b, summed over the repetitions
-inline constexpr repeating_binary<functions::divide> divide{"divide"};
-/// y = a + b for a policy, whose two tensors have the same shape: nothing is repeated, so that a query with one row for
-/// a batch of many is refused: [...] and [...] -> [...]
-///
-///     ∂a += ∂y,  ∂b += ∂y
-inline constexpr binary<functions::add> add_alike{"add"};
-/// y = a ⊙ b of the same shape, as `add_alike`: [...] and [...] -> [...]
-///
-///     ∂a += b ∂y,  ∂b += a ∂y
-inline constexpr binary<functions::multiply> multiply_alike{"multiply"};
-/// y = a exp(min(b, 0)) of the same shape: [...] and [...] -> [...]
-///
-///     ∂a += exp(min(b, 0)) ∂y,  ∂b += y ∂y where b < 0
-inline constexpr binary<functions::faded> faded{"faded"};
-/// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
-///
-///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf
-inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
-/// y = e − L, and e where L = -inf: [...] and [...] -> [...]
-///
-///     ∂e += ∂y,  ∂L −= ∂y where L is not -inf
-inline constexpr binary<functions::discount> discount{"discount"};
-
-/// y = p·a + q·b with numbers p and q: [...] and [...] -> [...]         ∂a += p ∂y,  ∂b += q ∂y
-inline constexpr binary<functions::scaled_sum, double, double> scaled_sum{"scaled_sum"};
-
-/// y[b,t,:] = a[b,t,:] + b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
-///
-///     ∂a += ∂y,  ∂b[b,:] += Σ_t ∂y[b,t,:]
-inline constexpr binary_each<functions::add> add_each{"add_each"};
-/// y[b,t,:] = tanh(a[b,t,:] + b[b,:]): a [B,T,A], b [B,A] -> [B,T,A].
-///
-///     ∂a += (1 − y²) ∂y,  ∂b[b,:] += Σ_t (1 − y²) ∂y[b,t,:]
-inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_sum_each"};
-/// y[b,t,:] = a[b,t,:] − b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
-///
-///     ∂a += ∂y,  ∂b[b,:] −= Σ_t ∂y[b,t,:]
-inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
-/// y[b,t,:] = a[b,t,:] ⊙ b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
-///
-///     ∂a[b,t,:] += b[b,:] ∂y[b,t,:],  ∂b[b,:] += Σ_t a[b,t,:] ∂y[b,t,:]
-inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
-
-/// y = factor · x: x [...] -> [...]           ∂x += factor · ∂y
-/// The factor is a double for every element type: a policy's text does not depend on it.
-struct scale_op : operation<scale_op> {
-    static auto shape(const auto& x, double) { return x.shape; }
-
-    template <class T, std::size_t N>
-    static void forward(in<T, N> x, double factor, out<T, N> y)
-    {
-        simd::parallel_transform(
-            x.size(), y.data, [f = static_cast<T>(factor)](auto v) { return v * f; }, x.data);
-    }
-
-    template <class T, std::size_t N>
-    static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
-    {
-        kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
-    }
-};
-inline constexpr scale_op scale{};
-
-/// y = x, but its gradient is scaled: x [...] -> [...]            ∂x += factor · ∂y
-/// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
-struct scale_gradient_op : operation<scale_gradient_op> {
-    template <tensor X>
-    X operator()(const X& x, double factor) const
-    {
-        if constexpr (family_of<X>::rank == family_rank::taped) {
-            if (factor != 1) return operation<scale_gradient_op>::operator()(x, factor);
-        }
-        return x;
-    }
-
-    static auto shape(const auto& x, double) { return x.shape; }
-
-    template <class T, std::size_t N>
-    static void forward(in<T, N> x, double, out<T, N> y)
-    {
-        std::copy_n(x.data, x.size(), y.data);
-    }
-
-    template <class T, std::size_t N>
-    static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
-    {
-        kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
-    }
-};
-inline constexpr scale_gradient_op scale_gradient{};
-
-/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N] -> [B,S,N].
-///
-///     ∂x += ∂y,  ∂p[s,:] += Σ_b ∂y[b,s,:]
-struct add_positions_op : operation<add_positions_op> {
-    static auto shape(const auto& x, const auto& p)
-    {
-        require_shape("add_positions", "p", p.shape, shape_of_rank<2>{x.shape[1], x.shape[2]},
-                      "one row for each position of x ", x.shape);
-        return x.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 3> x, in<T, 2> p, out<T, 3> y)
-    {
-        detail::each_row(x.shape[0], p.size(), [=, n = p.size()](std::size_t b) {
-            simd::transform(
-                n, y.data + b * n, [](auto u, auto v) { return u + v; }, x.data + b * n, p.data);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 2> p, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_p)
-    {
-        if (d_x) kernels::add(x.size(), d_x.data, d_y.data);
-        if (d_p) kernels::add_columns(x.shape[0], p.size(), d_p.data, d_y.data);
-    }
-};
-inline constexpr add_positions_op add_positions{};
-
-}  // namespace heed::ops
-
 // ---- heed/ops/moves.hpp ---------------------------------------------------------------------------------------------
 
 /// Operations that move numbers without changing them.
@@ -6484,6 +4779,125 @@ array<T, 3> gathered(const growing_tensor<T>& x)
 }
 
 }  // namespace heed
+
+// ---- heed/ops/broadcast.hpp -----------------------------------------------------------------------------------------
+
+/// Walks over tensors with strides: where a smaller argument is repeated, and where axes change places.
+namespace heed::ops::detail {
+
+/// Offsets of a walk over some axes in their order: stride 0 repeats what is there.
+struct strided_walk {
+    static constexpr std::size_t most = 8;
+    std::array<std::size_t, most> extents{}, strides{};
+    std::size_t axes = 0;
+
+    void add(std::size_t extent, std::size_t stride)
+    {
+        extents[axes] = extent;
+        strides[axes++] = stride;
+    }
+
+    std::size_t operator()(std::size_t i) const
+    {
+        std::size_t offset = 0;
+        for (std::size_t axis = axes; axis-- > 0; i /= extents[axis]) offset += i % extents[axis] * strides[axis];
+        return offset;
+    }
+};
+
+/// How b, of which an axis may be 1, is repeated over a: for each run of n numbers of a, b has n numbers or one.
+struct repetition {
+    std::size_t runs = 1, n = 1;
+    bool each = true;  // n numbers of b meet the n of a, else one meets them all
+    strided_walk from;
+
+    template <std::size_t R>
+    repetition(const shape_of_rank<R>& a, const shape_of_rank<R>& b)
+    {
+        static_assert(R <= strided_walk::most);
+        std::size_t axis = R;
+        while (axis > 0 && a[axis - 1] == 1 && b[axis - 1] == 1) --axis;
+        each = axis == 0 || b[axis - 1] == a[axis - 1];
+        for (; axis > 0 && b[axis - 1] == (each ? a[axis - 1] : 1); --axis) n *= a[axis - 1];
+        for (std::size_t k = 0; k < axis; ++k) {
+            std::size_t stride = 1;
+            for (std::size_t later = k + 1; later < R; ++later) stride *= b[later];
+            from.add(a[k], b[k] == 1 ? 0 : stride);
+            runs *= a[k];
+        }
+    }
+};
+
+/// y = f(a, b)
+template <class F, class T>
+void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
+{
+    each_row(over.runs, over.n, [=](std::size_t i) {
+        const T* const of_b = b + over.from(i);
+        const std::size_t at = i * over.n;
+        if (over.each) {
+            simd::transform(
+                over.n, y + at, [](auto u, auto v) { return F::value(u, v); }, a + at, of_b);
+        } else {
+            simd::transform(
+                over.n, y + at, [v = simd::splat<T>(*of_b)](auto u) { return F::value(u, v); }, a + at);
+        }
+    });
+}
+
+/// ∂a += ∂f/∂a ∂y,  ∂b += Σ ∂f/∂b ∂y over what a number of b has met; null is not wanted.
+template <class F, class T>
+void repeat_backward(const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
+{
+    const auto add_rows = [&](std::size_t begin, std::size_t end, std::size_t from, T* of_b) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t at = i * over.n;
+            const auto add_to = [&](T* d, const auto& slope) {
+                simd::transform(
+                    over.n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a + at,
+                    b + from, y + at, d_y + at);
+            };
+            if (d_a != nullptr) add_to(d_a + at, [](auto... x) { return F::slope_a(x...); });
+            if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
+        }
+    };
+    const auto add_one = [&](std::size_t i, std::size_t from) {
+        const std::size_t at = i * over.n;
+        const auto v = simd::splat<T>(b[from]);
+        if (d_a != nullptr) {
+            simd::transform(
+                over.n, d_a + at, [v](auto sum, auto u, auto of_y, auto d) { return sum + F::slope_a(u, v, of_y, d); },
+                static_cast<const T*>(d_a + at), a + at, y + at, d_y + at);
+        }
+        kernels::detail::long_sum<T> sum;
+        if (d_b != nullptr) {
+            simd::each_register<T>(over.n, [&](std::size_t k, std::size_t count) {
+                const auto slope =
+                    F::slope_b(simd::load_first(a + at + k, count), v, simd::load_first(y + at + k, count),
+                               simd::load_first(d_y + at + k, count));
+                sum.add(count == simd::lanes<T> ? slope : simd::fill_behind<T>(slope, count, T(0)));
+            });
+        }
+        return static_cast<in_double<T>>(sum.get());
+    };
+    for (std::size_t begin = 0, end = 0; begin < over.runs; begin = end) {
+        const std::size_t from = over.from(begin);
+        for (end = begin + 1; end < over.runs && over.from(end) == from;) ++end;
+        if (over.each && d_b == nullptr) {
+            add_rows(begin, end, from, nullptr);
+        } else if (over.each) {
+            kernels::add_in_blocks(end - begin, over.n, d_b + from, [&](std::size_t first, std::size_t last, T* to) {
+                add_rows(begin + first, begin + last, from, to);
+            });
+        } else {
+            in_double<T> sum = 0;
+            for (std::size_t i = begin; i < end; ++i) sum += add_one(i, from);
+            if (d_b != nullptr) d_b[from] += static_cast<T>(sum);
+        }
+    }
+}
+
+}  // namespace heed::ops::detail
 
 // ---- heed/ops/parts.hpp ---------------------------------------------------------------------------------------------
 
@@ -7332,1965 +5746,6 @@ inline constexpr with_column_op with_column{};
 
 }  // namespace heed::ops
 
-// ---- heed/kernels/own_gemm.hpp --------------------------------------------------------------------------------------
-
-/// Matrix products of heed's own, for where there is no BLAS: Compiler Explorer, WebAssembly, a program that wants
-/// nothing but headers.
-///
-///     C = op(A) op(B) + β C
-///
-/// As in Goto, van de Geijn 2008: a part of op(B) that fits the second cache is laid out in panels, as wide as some
-/// registers, and read once for every few rows of op(A), whose sums stay in registers. Rows of A are read where they
-/// lie, since a product asks one number of them for each row of a panel.
-namespace heed::kernels::own {
-
-/// Numbers of a matrix as a product sees them: element (i, j) is data[i · down + j · along].
-template <class T>
-struct strided {
-    const T* data;
-    std::size_t down, along;
-
-    const T* at(std::size_t i, std::size_t j) const { return data + i * down + j * along; }
-    strided transposed() const { return {data, along, down}; }
-};
-
-namespace detail {
-
-inline constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // of a panel's row
-template <class T>
-inline constexpr std::size_t width = registers* simd::lanes<T>;
-inline constexpr std::size_t most_rows = 6;  // rows of C at once: their sums and a panel's row fill the registers
-inline constexpr std::size_t depth = 256;    // rows of a panel
-inline constexpr std::size_t columns = 512;  // of the part of B that is laid out at a time
-
-/// out[k] = row k of B from column j on, for `count` columns, and zeros behind them: [rows][width].
-template <class T>
-void lay_out(std::size_t rows, std::size_t count, const strided<T>& B, T* out)
-{
-    if (B.along == 1) {
-        for (std::size_t k = 0; k < rows; ++k, out += width<T>) {
-            std::copy_n(B.at(k, 0), count, out);
-            std::fill(out + count, out + width<T>, T(0));
-        }
-        return;
-    }
-    constexpr std::size_t L = simd::lanes<T>;
-    if (count < width<T>) std::fill_n(out, rows * width<T>, T(0));
-    for (std::size_t j = 0; j < count; j += L) {
-        std::size_t k = 0;
-        for (; B.down == 1 && j + L <= count && k + L <= rows; k += L) {
-            simd::vec<T> square[L];
-            simd::unrolled<L>([&](auto r) { square[r] = simd::load(B.at(k, j + r)); });
-            simd::transpose<T>(square);
-            simd::unrolled<L>([&](auto r) { simd::store(out + (k + r) * width<T> + j, square[r]); });
-        }
-        for (; k < rows; ++k)
-            for (std::size_t i = j; i < std::min(j + L, count); ++i) out[k * width<T> + i] = *B.at(k, i);
-    }
-}
-
-/// `count` rows of C += those of A times a panel, in all of the panel's columns or in the first `some`; without `add`
-/// C's own numbers are not read.
-template <std::size_t count, class T>
-HEED_SIMD_INLINE void rows_of_product(std::size_t rows, const strided<T>& A, const T* panel, bool add, T* C,
-                                      std::size_t ldc, std::size_t some)
-{
-    using namespace simd;
-    vec<T> sum[count][registers] = {};
-    const T* a_k = A.data;
-    for (std::size_t k = 0; k < rows; ++k, panel += width<T>, a_k += A.along) {
-        vec<T> b[registers];
-        unrolled<registers>([&](auto c) { b[c] = load(panel + c * lanes<T>); });
-        unrolled<count>([&](auto r) {
-            const vec<T> a = splat(a_k[r * A.down]);
-            unrolled<registers>([&](auto c) { sum[r][c] = fma(a, b[c], sum[r][c]); });
-        });
-    }
-    if (some == width<T>) {
-        unrolled<count>([&](auto r) {
-            T* const to = C + r * ldc;
-            unrolled<registers>(
-                [&](auto c) { store(to + c * lanes<T>, add ? load(to + c * lanes<T>) + sum[r][c] : sum[r][c]); });
-        });
-        return;
-    }
-    T all[count * width<T>];
-    unrolled<count>(
-        [&](auto r) { unrolled<registers>([&](auto c) { store(all + r * width<T> + c * lanes<T>, sum[r][c]); }); });
-    for (std::size_t r = 0; r < count; ++r) {
-        T* const to = C + r * ldc;
-        for (std::size_t j = 0; j < some; ++j) to[j] = add ? to[j] + all[r * width<T> + j] : all[r * width<T> + j];
-    }
-}
-
-/// All rows of C += A times a panel.
-template <class T>
-void times_panel(std::size_t M, std::size_t rows, const strided<T>& A, const T* panel, bool add, T* C, std::size_t ldc,
-                 std::size_t some)
-{
-    std::size_t i = 0;
-    const auto take = [&](auto count) {
-        for (; i + count <= M; i += count)
-            rows_of_product<count>(rows, {A.at(i, 0), A.down, A.along}, panel, add, C + i * ldc, ldc, some);
-    };
-    take(std::integral_constant<std::size_t, most_rows>{});
-    take(std::integral_constant<std::size_t, 4>{});
-    take(std::integral_constant<std::size_t, 2>{});
-    take(std::integral_constant<std::size_t, 1>{});
-}
-
-}  // namespace detail
-
-/// C = A B + β C, with A [M,K], B [K,N] and C [M,N], whose rows are `ldc` apart.
-template <class T>
-void gemm(std::size_t M, std::size_t N, std::size_t K, const strided<T>& A, const strided<T>& B, T beta, T* C,
-          std::size_t ldc)
-{
-    using detail::width;
-    if (beta != T(0) && beta != T(1)) {
-        for (std::size_t i = 0; i < M; ++i)
-            for (std::size_t j = 0; j < N; ++j) C[i * ldc + j] *= beta;
-    }
-    scratch here;
-    const std::size_t panels = (std::min(N, detail::columns) + width<T> - 1) / width<T>;
-    T* const part = here.take<T>(panels * std::min(K, detail::depth) * width<T>);
-    for (std::size_t j0 = 0; j0 < N; j0 += detail::columns) {
-        const std::size_t j1 = std::min(N, j0 + detail::columns);
-        for (std::size_t k0 = 0; k0 < K; k0 += detail::depth) {
-            const std::size_t rows = std::min(detail::depth, K - k0);
-            for (std::size_t j = j0, p = 0; j < j1; j += width<T>, ++p) {
-                const std::size_t some = std::min(width<T>, j1 - j);
-                T* const panel = part + p * rows * width<T>;
-                detail::lay_out(rows, some, {B.at(k0, j), B.down, B.along}, panel);
-                detail::times_panel(M, rows, {A.at(0, k0), A.down, A.along}, panel, beta != T(0) || k0 > 0, C + j, ldc,
-                                    some);
-            }
-        }
-    }
-}
-
-/// y = A x + β y, with A [M,N]; the numbers of x are `step` apart.
-template <class T>
-void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::size_t step, T beta, T* y)
-{
-    using namespace simd;
-    scratch here;
-    if (step != 1) {
-        T* const copy = here.take<T>(N);
-        for (std::size_t j = 0; j < N; ++j) copy[j] = x[j * step];
-        x = copy;
-    }
-    if (A.along == 1) {  // a sum for each row, four rows at once
-        const auto rows = [&](auto count, std::size_t i) {
-            vec<T> sum[count] = {};
-            each_register<T>(N, [&](std::size_t j, std::size_t some) {
-                const vec<T> factor = load_first(x + j, some);
-                unrolled<count>([&](auto r) { sum[r] = fma(load_first(A.at(i + r, j), some), factor, sum[r]); });
-            });
-            unrolled<count>([&](auto r) {
-                const T all = simd::sum(sum[r]);
-                y[i + r] = beta == T(0) ? all : beta * y[i + r] + all;
-            });
-        };
-        std::size_t i = 0;
-        for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
-        for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
-        return;
-    }
-    if (beta == T(0)) {
-        std::fill_n(y, M, T(0));
-    } else if (beta != T(1)) {
-        for (std::size_t i = 0; i < M; ++i) y[i] *= beta;
-    }
-    const auto columns = [&](auto count, std::size_t j) {
-        each_register<T>(M, [&](std::size_t i, std::size_t some) {
-            vec<T> sum = load_first(y + i, some);
-            unrolled<count>(
-                [&](auto c) { sum = fma(splat(x[j + c]), load_first(A.data + (j + c) * A.along + i, some), sum); });
-            store_first(y + i, sum, some);
-        });
-    };
-    std::size_t j = 0;
-    for (; j + 8 <= N; j += 8) columns(std::integral_constant<std::size_t, 8>{}, j);
-    for (; j < N; ++j) columns(std::integral_constant<std::size_t, 1>{}, j);
-}
-
-}  // namespace heed::kernels::own
-
-// ---- heed/core/blas.hpp ---------------------------------------------------------------------------------------------
-
-#if defined(HEED_BLAS_NONE)
-#elif defined(HEED_BLAS_CBLAS)
-#if defined(CXXBLAS_DRIVERS_CBLAS_H)
-#error "heed: HEED_BLAS_CBLAS takes <cblas.h>, which clashes with xtensor-blas, included before it: take one"
-#include <heed/needs/one/CBLAS>
-#elif !__has_include(<cblas.h>)
-#error "heed: HEED_BLAS_CBLAS needs <cblas.h> (Debian: libopenblas-dev)"
-#include <heed/needs/cblas.h>
-#endif
-#include <cblas.h>
-#else
-#if defined(CBLAS_H)
-#error "heed: <cblas.h> clashes with xtensor-blas, which heed uses; define HEED_BLAS_CBLAS (CMake: HEED_BLAS=cblas)"
-#include <heed/needs/one/CBLAS>
-#elif !__has_include(<xflens/cxxblas/level3/gemm.tcc>)
-#error "heed needs xtensor-blas >= 0.20 (Debian: libxtensor-blas-dev); or define HEED_BLAS_CBLAS to use <cblas.h>"
-#include <heed/needs/xtensor-blas>
-#endif
-#include <xtensor-blas/xblas_config.hpp>
-
-#include <xflens/cxxblas/drivers/drivers.tcc>
-#include <xflens/cxxblas/level2/gemv.tcc>
-#include <xflens/cxxblas/level3/gemm.tcc>
-#if !defined(CXXBLAS_DRIVERS_CBLAS_H)
-#error "heed: xtensor-blas would use its own slow loops; define HAVE_CBLAS=1, and not XTENSOR_USE_FLENS_BLAS"
-#include <heed/needs/HAVE_CBLAS>
-#endif
-#endif
-
-#if __has_include(<omp.h>)
-#include <omp.h>
-#endif
-
-/// Matrix products on plain row-major memory, through the BLAS that the program links (OpenBLAS).
-///
-/// They go through xtensor-blas's typed layer, `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined,
-/// through <cblas.h>; either way the same functions of the BLAS compute the same bits. The choice is one for the whole
-/// program. `xt::linalg::dot` is not used: it returns wrong shapes for products of views of one buffer.
-namespace heed::blas {
-
-/// What a product reads of a matrix: the matrix itself, or its transpose.
-enum class op { plain, transposed };
-
-namespace detail {
-
-/// heed's own: the bits of a row do not depend on how many rows there are.
-template <class T>
-void own_gemm(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
-              std::size_t ldb, T beta, T* c, std::size_t ldc)
-{
-    const auto matrix = [](op which, const T* x, std::size_t stride) {
-        const kernels::own::strided<T> plain{x, stride, 1};
-        return which == op::plain ? plain : plain.transposed();
-    };
-    kernels::own::gemm(m, n, k, matrix(op_a, a, lda), matrix(op_b, b, ldb), beta, c, ldc);
-}
-
-#if defined(HEED_BLAS_NONE)
-template <class T>
-void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
-{
-    const auto size = [](int number) { return static_cast<std::size_t>(number); };
-    own_gemm(op_a, op_b, size(m), size(n), size(k), a, size(lda), b, size(ldb), beta, c, size(ldc));
-}
-template <class T>
-void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
-{
-    const kernels::own::strided<T> plain{a, static_cast<std::size_t>(lda), 1};
-    const std::size_t rows = static_cast<std::size_t>(m), columns = static_cast<std::size_t>(n),
-                      step = static_cast<std::size_t>(incx);
-    if (op_a == op::plain) return kernels::own::gemv(rows, columns, plain, x, step, beta, y);
-    kernels::own::gemv(columns, rows, plain.transposed(), x, step, beta, y);
-}
-#elif defined(HEED_BLAS_CBLAS)
-inline CBLAS_TRANSPOSE transpose(op which) { return which == op::plain ? CblasNoTrans : CblasTrans; }
-
-inline void gemm(op op_a, op op_b, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
-                 float* c, int ldc)
-{
-    cblas_sgemm(CblasRowMajor, transpose(op_a), transpose(op_b), m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
-}
-inline void gemm(op op_a, op op_b, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double beta,
-                 double* c, int ldc)
-{
-    cblas_dgemm(CblasRowMajor, transpose(op_a), transpose(op_b), m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
-}
-inline void gemv(op op_a, int m, int n, const float* a, int lda, const float* x, int incx, float beta, float* y)
-{
-    cblas_sgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
-}
-inline void gemv(op op_a, int m, int n, const double* a, int lda, const double* x, int incx, double beta, double* y)
-{
-    cblas_dgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
-}
-#else
-template <class T>
-concept element = std::same_as<T, float> || std::same_as<T, double>;
-
-inline cxxblas::Transpose transpose(op which) { return which == op::plain ? cxxblas::NoTrans : cxxblas::Trans; }
-
-template <element T>
-void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
-{
-    cxxblas::gemm<int>(cxxblas::RowMajor, transpose(op_a), transpose(op_b), m, n, k, T(1), a, lda, b, ldb, beta, c,
-                       ldc);
-}
-template <element T>
-void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
-{
-    cxxblas::gemv<int>(cxxblas::RowMajor, transpose(op_a), m, n, T(1), a, lda, x, incx, beta, y, 1);
-}
-#endif
-
-extern "C" {
-[[gnu::weak]] void openblas_set_num_threads(int count);
-[[gnu::weak]] int openblas_get_num_threads();
-[[gnu::weak]] int openblas_get_parallel();
-#if __has_include(<omp.h>)
-[[gnu::weak]] decltype(::omp_set_num_threads) omp_set_num_threads;
-[[gnu::weak]] decltype(::omp_get_max_threads) omp_get_max_threads;
-#else
-[[gnu::weak]] void omp_set_num_threads(int count);
-[[gnu::weak]] int omp_get_max_threads();
-#endif
-}
-
-/// How OpenBLAS was built: 0 without threads, 1 with threads of its own, 2 with OpenMP's. 1 for any other CBLAS.
-inline int kind_of_threads()
-{
-    static const int kind = openblas_get_parallel == nullptr ? 1 : openblas_get_parallel();
-    return kind;
-}
-
-/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares its own work among
-/// threads, and two pools in one process hinder each other.
-///
-/// OpenBLAS has one number of threads per process, so the users of one thread are counted: the first one remembers the
-/// number and sets 1, the last one restores it. If the program sets a number in between, that one is kept. OpenMP has
-/// another number in each thread, which OpenBLAS follows if it was built with OpenMP.
-class one_blas_thread {
-public:
-    one_blas_thread()
-        : of_openmp_(kind_of_threads() == 2 && omp_get_max_threads != nullptr ? omp_get_max_threads() : 1),
-          counted_(settable() && enter())
-    {
-        if (of_openmp_ != 1) omp_set_num_threads(1);
-    }
-    ~one_blas_thread()
-    {
-        if (counted_) leave();
-        if (of_openmp_ != 1) omp_set_num_threads(of_openmp_);
-    }
-    one_blas_thread(const one_blas_thread&) = delete;
-    one_blas_thread& operator=(const one_blas_thread&) = delete;
-
-private:
-    static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
-    static inline std::atomic<std::uint64_t> state{0};
-    static inline int before = 1;  // read and written only while `changing` is set
-
-    static std::uint64_t users(std::uint64_t now) { return now % changing; }
-
-    static bool settable()
-    {
-        static const bool yes = openblas_get_num_threads != nullptr && openblas_set_num_threads != nullptr &&
-                                heed::detail::in_each_child(forget_users);
-        return yes;
-    }
-
-    static void forget_users() { state.store(0); }
-
-    static std::uint64_t wait_until_changed()
-    {
-        std::uint64_t now = state.load(std::memory_order_acquire);
-        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) std::this_thread::yield();
-        return now;
-    }
-
-    /// False if there is nothing to do: the program itself wants one thread.
-    static bool enter()
-    {
-        for (;;) {
-            std::uint64_t now = wait_until_changed();
-            const bool single = openblas_get_num_threads() == 1;
-            if (single && users(now) == 0) {
-                std::atomic_thread_fence(std::memory_order_acquire);
-                if (state.load(std::memory_order_relaxed) == now) return false;
-            } else if (state.compare_exchange_strong(now, single ? now + one_user : now | changing)) {
-                if (!single) {
-                    before = openblas_get_num_threads();
-                    openblas_set_num_threads(1);
-                    state.store(now + one_user, std::memory_order_release);
-                }
-                return true;
-            }
-        }
-    }
-
-    static void leave()
-    {
-        for (;;) {
-            std::uint64_t now = wait_until_changed();
-            const bool last = users(now) == 1;
-            if (!state.compare_exchange_strong(now, (now - one_user) | (last ? changing : 0))) continue;
-            if (last) {
-                if (openblas_get_num_threads() == 1) openblas_set_num_threads(before);
-                state.store(now - one_user + restored, std::memory_order_release);
-            }
-            return;
-        }
-    }
-
-    int of_openmp_;
-    bool counted_;
-};
-
-/// OpenBLAS built without threads keeps global state: concurrent calls give wrong results.
-inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
-
-inline constexpr double worth_sharing = 3e6;
-
-}  // namespace detail
-
-/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from one row to the next.
-template <class T>
-void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B,
-          std::size_t ldb, T beta, T* C, std::size_t ldc)
-{
-    if (M == 0 || N == 0) return;
-    if (K == 0) {
-        for (std::size_t i = 0; i < M; ++i) {
-            for (std::size_t j = 0; j < N; ++j) C[i * ldc + j] = beta == T(0) ? T(0) : C[i * ldc + j] * beta;
-        }
-        return;
-    }
-    const auto integer = [](std::size_t n) { return static_cast<int>(n); };
-    const bool own = heed::detail::batch_invariant_here;
-    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
-        const T* a = A + (op_a == op::plain ? i0 * lda : i0);
-        const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
-        T* c = C + i0 * ldc + j0;
-        const std::size_t m = i1 - i0, n = j1 - j0;
-        if (own) return detail::own_gemm(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
-        const detail::one_blas_thread guard;
-        if (m == 1) {  // gemm with one row is up to three times slower than gemv
-            const int incx = op_a == op::plain ? 1 : integer(lda);
-            if (op_b == op::plain) {
-                detail::gemv(op::transposed, integer(K), integer(n), b, integer(ldb), a, incx, beta, c);
-            } else {
-                detail::gemv(op::plain, integer(n), integer(K), b, integer(ldb), a, incx, beta, c);
-            }
-            return;
-        }
-        detail::gemm(op_a, op_b, integer(m), integer(n), integer(K), a, integer(lda), b, integer(ldb), beta, c,
-                     integer(ldc));
-    };
-    const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
-    if (threads() == 1 || flops < detail::worth_sharing || (!own && !detail::callable_from_several_threads())) {
-        return part(0, M, 0, N);
-    }
-    if (!own && M == 1 && op_b == op::plain && K >= 64 * threads()) {
-        scratch here;
-        T* const sums = here.take<T>(threads() * N);
-        std::fill_n(sums, threads() * N, T(0));  // inside another parallel_for all rows are one shard
-        parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
-            const detail::one_blas_thread guard;
-            detail::gemv(op::transposed, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
-                         A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
-                         shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
-        });
-        for (std::size_t shard = 1; shard < threads(); ++shard) {
-            for (std::size_t j = 0; j < N; ++j) C[j] += sums[shard * N + j];
-        }
-        return;
-    }
-    if (M >= 2 * N || (M >= 32 * threads() && M >= N / 4)) {
-        parallel_for(
-            M, 1, [&](std::size_t i0, std::size_t i1, std::size_t) { part(i0, i1, 0, N); }, 16);
-    } else {
-        parallel_for(
-            N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
-    }
-}
-
-namespace detail {
-
-/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all of them are 0.
-template <class T>
-struct parts_of_matrix {
-    T *value, *slope;
-
-    parts_of_matrix(scratch& here, std::size_t rows, std::size_t columns, const dual_number<T>* x, std::size_t stride)
-        : value(here.take<T>(rows * columns)), slope(here.take<T>(rows * columns))
-    {
-        std::atomic<bool> constant{true};
-        parallel_for(rows, (std::size_t{1} << 15) / (columns + 1) + 1,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                         T any = 0;
-                         for (std::size_t i = begin; i < end; ++i) {
-                             const dual_number<T>* const from = x + i * stride;
-                             T *const v = value + i * columns, *const s = slope + i * columns;
-                             for (std::size_t j = 0; j < columns; ++j) {
-                                 v[j] = from[j].value;
-                                 s[j] = from[j].slope;
-                             }
-                             for (std::size_t j = 0; j < columns; ++j) any = s[j] != 0 ? T(1) : any;
-                         }
-                         if (any != 0) constant = false;
-                     });
-        if (constant) slope = nullptr;
-    }
-};
-
-/// Columns [j0, j1) of C = op(A) B + beta C, read where they lie: for so few rows, or so short sums, that taking the
-/// matrices apart would cost more than the products. Element (i, k) of op(A) is A[i · down + k · along].
-template <class T>
-void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
-                       std::size_t down, std::size_t along, const dual_number<T>* B, std::size_t ldb,
-                       dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
-{
-    using namespace simd;
-    using D = dual_number<T>;
-    constexpr std::size_t L = lanes<D>, most = register_bytes == 64 ? 4 : 2;
-    const auto block = [&](auto rows, auto columns, std::size_t i, std::size_t j, std::size_t count) {
-        const auto get = [&](const D* x) { return columns > 1 ? load(x) : load_first(x, count); };
-        vec<D> sum[rows][columns];
-        unrolled<rows>([&](auto r) {
-            unrolled<columns>([&](auto c) {
-                sum[r][c] = beta == D(0) ? vec<D>{} : vec<D>(beta) * get(C + (i + r) * ldc + j + c * L);
-            });
-        });
-        for (std::size_t k = 0; k < K; ++k) {
-            vec<D> b[columns];
-            unrolled<columns>([&](auto c) { b[c] = get(B + k * ldb + j + c * L); });
-            unrolled<rows>([&](auto r) {
-                const vec<D> a = splat(A[(i + r) * down + k * along]);
-                unrolled<columns>([&](auto c) { sum[r][c] = fma(a, b[c], sum[r][c]); });
-            });
-        }
-        unrolled<rows>([&](auto r) {
-            unrolled<columns>([&](auto c) {
-                D* const to = C + (i + r) * ldc + j + c * L;
-                columns > 1 ? store(to, sum[r][c]) : store_first(to, sum[r][c], count);
-            });
-        });
-    };
-    const auto strip = [&](auto columns, std::size_t j, std::size_t count) {
-        std::size_t i = 0;
-        for (; i + 2 <= M; i += 2) block(std::integral_constant<std::size_t, 2>{}, columns, i, j, count);
-        if (i < M) block(std::integral_constant<std::size_t, 1>{}, columns, i, j, count);
-    };
-    std::size_t j = j0;
-    for (; j + most * L <= j1; j += most * L) strip(std::integral_constant<std::size_t, most>{}, j, L);
-    for (; j < j1; j += L) strip(std::integral_constant<std::size_t, 1>{}, j, std::min(L, j1 - j));
-}
-
-/// The same with Bᵀ, for contiguous rows of op(A): inner products with the rows [j0, j1) of B, each of which is read
-/// once, a part of all of them after the other.
-template <class T>
-void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
-                      std::size_t lda, const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C,
-                      std::size_t ldc)
-{
-    using namespace simd;
-    using D = dual_number<T>;
-    constexpr std::size_t L = lanes<D>, part = 256, ahead = bytes_ahead / (part * sizeof(D));
-    for (std::size_t first = 0; first < K; first += part) {
-        const std::size_t n = std::min(part, K - first);
-        const D factor = first == 0 ? beta : D(1);
-        for (std::size_t j = j0; j < j1; ++j) {
-            const D* const b = B + j * ldb + first;
-            if (j + ahead < j1) {  // a processor's own guess ends with a row's part, or begins anew at every page
-                for (std::size_t k = 0; k < n; k += 64 / sizeof(D)) __builtin_prefetch(b + ahead * ldb + k);
-            }
-            const auto rows = [&](auto count, std::size_t i) {
-                vec<D> sums[count] = {};
-                for (std::size_t k = 0; k < n; k += L) {
-                    const std::size_t some = std::min(L, n - k);
-                    const vec<D> y = load_first(b + k, some);
-                    unrolled<count>(
-                        [&](auto r) { sums[r] = fma(load_first(A + (i + r) * lda + first + k, some), y, sums[r]); });
-                }
-                unrolled<count>([&](auto r) {
-                    D& c = C[(i + r) * ldc + j];
-                    c = factor == D(0) ? sum(sums[r]) : factor * c + sum(sums[r]);
-                });
-            };
-            std::size_t i = 0;
-            for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
-            for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
-        }
-    }
-}
-
-inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16;
-
-}  // namespace detail
-
-/// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
-template <class T>
-void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const dual_number<T>* A, std::size_t lda,
-          const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
-{
-    if (M == 0 || N == 0) return;
-    scratch here;
-    if (K == 0 || (op_b == op::plain && (M <= detail::few_rows || K <= detail::short_sum))) {
-        const std::size_t down = op_a == op::plain ? lda : 1, along = op_a == op::plain ? 1 : lda;
-        return parallel_for(
-            N, (std::size_t{1} << 15) / (M * K + 1) + 1,
-            [&](std::size_t j0, std::size_t j1, std::size_t) {
-                detail::multiply_in_place(j0, j1, M, K, A, down, along, B, ldb, beta, C, ldc);
-            },
-            64);
-    }
-    if (op_b == op::transposed && M <= detail::few_rows_across) {
-        const dual_number<T>* rows = A;
-        if (op_a == op::transposed) {
-            auto* const turned = here.take<dual_number<T>>(M * K);
-            for (std::size_t i = 0; i < M; ++i)
-                for (std::size_t k = 0; k < K; ++k) turned[i * K + k] = A[k * lda + i];
-            rows = turned;
-        }
-        parallel_for(
-            N, (std::size_t{1} << 15) / (M * K + 1) + 1,
-            [&](std::size_t j0, std::size_t j1, std::size_t) {
-                detail::multiply_by_rows(j0, j1, M, K, rows, op_a == op::plain ? lda : K, B, ldb, beta, C, ldc);
-            },
-            16);
-        return;
-    }
-    const bool straight_a = op_a == op::plain, straight_b = op_b == op::plain;
-    const detail::parts_of_matrix<T> a(here, straight_a ? M : K, straight_a ? K : M, A, lda);
-    const detail::parts_of_matrix<T> b(here, straight_b ? K : N, straight_b ? N : K, B, ldb);
-    T *const value = here.take<T>(M * N), *const slope = here.take<T>(M * N);
-    const auto multiply = [&](const T* x, const T* y, T also, T* to) {
-        gemm(op_a, op_b, M, N, K, x, straight_a ? K : M, y, straight_b ? N : K, also, to, N);
-    };
-    multiply(a.value, b.value, T(0), value);
-    if (a.slope != nullptr) multiply(a.slope, b.value, T(0), slope);
-    if (b.slope != nullptr) multiply(a.value, b.slope, T(a.slope != nullptr ? 1 : 0), slope);
-    if (a.slope == nullptr && b.slope == nullptr) std::fill_n(slope, M * N, T(0));
-    const bool fresh = beta == dual_number<T>(0);
-    parallel_for(M, (std::size_t{1} << 15) / (N + 1) + 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t i = begin; i < end; ++i) {
-            dual_number<T>* const to = C + i * ldc;
-            const T *const v = value + i * N, *const s = slope + i * N;
-            if (fresh) {
-                for (std::size_t j = 0; j < N; ++j) to[j] = {v[j], s[j]};
-            } else {
-                for (std::size_t j = 0; j < N; ++j) to[j] = beta * to[j] + dual_number<T>(v[j], s[j]);
-            }
-        }
-    });
-}
-
-/// C = op(A) op(B) + beta C for matrices whose rows are contiguous.
-template <class T>
-void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, const T* B, T beta, T* C)
-{
-    gemm(op_a, op_b, M, N, K, A, op_a == op::plain ? K : M, B, op_b == op::plain ? N : K, beta, C, N);
-}
-
-}  // namespace heed::blas
-
-// ---- heed/kernels/panels.hpp ----------------------------------------------------------------------------------------
-
-/// A matrix that is laid out once for many products with few rows each, like a decoder's weights in each step.
-namespace heed::kernels {
-
-namespace detail {
-
-/// y = x W, or y += x W, for the rows that `W.read` has prepared, block by block and panel by panel.
-template <class Panels, class T>
-void multiply_by_panels(const Panels& W, std::size_t rows, const typename Panels::operand& x, T* y,
-                        std::size_t y_stride, bool add)
-{
-    constexpr std::size_t width = Panels::width, most_rows = Panels::most_rows;
-    const std::size_t K = W.rows(), N = W.columns(), count = W.count();
-    const std::size_t blocks = (rows + most_rows - 1) / most_rows;
-    const bool by_panel = blocks < 2 * threads();
-    parallel_for(
-        by_panel ? count : blocks, (std::size_t{1} << 18) / (K * width * (by_panel ? rows : N / width + 1) + 1) + 1,
-        [&](std::size_t begin, std::size_t end, std::size_t) {
-            alignas(64) T tile[most_rows * width];
-            const std::size_t p0 = by_panel ? begin : 0, p1 = by_panel ? end : count;
-            const std::size_t b0 = by_panel ? 0 : begin, b1 = by_panel ? blocks : end;
-            for (std::size_t p = p0; p < p1; ++p) {
-                const std::size_t columns = std::min(width, N - p * width);
-                for (std::size_t b = b0; b < b1; ++b) {
-                    const std::size_t first = b * most_rows, n = std::min(most_rows, rows - first);
-                    W.multiply(n, p, x, first, tile);
-                    for (std::size_t r = 0; r < n; ++r) {
-                        T* to = y + (first + r) * y_stride + p * width;
-                        const T* from = tile + r * width;
-                        if (add) {
-                            simd::transform(
-                                columns, to, [](auto a, auto c) { return a + c; }, static_cast<const T*>(to), from);
-                        } else {
-                            std::copy_n(from, columns, to);
-                        }
-                    }
-                }
-            }
-        });
-}
-
-}  // namespace detail
-
-/// W [K,N] in panels of some columns: [N/width][K][width], zeros past the last column. A product reads a panel from its
-/// first number to its last; a BLAS would lay W out like this in every call.
-template <class T>
-class panels {
-public:
-    static constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // of a row of a panel
-    static constexpr std::size_t width = registers * simd::lanes<T>;
-    static constexpr std::size_t most_rows = 6;  // rows of one product: their sums fill the registers
-
-    panels() = default;
-
-    /// W's rows are `stride` apart.
-    void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride)
-    {
-        K_ = K;
-        N_ = N;
-        values_.resize(count() * K * width);
-        parallel_for(count(), (std::size_t{1} << 16) / (K * width + 1) + 1,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                         for (std::size_t p = begin; p < end; ++p) {
-                             const std::size_t columns = std::min(width, N - p * width);
-                             T* to = values_.data() + p * K * width;
-                             for (std::size_t k = 0; k < K; ++k, to += width) {
-                                 std::copy_n(W + k * stride + p * width, columns, to);
-                                 std::fill(to + columns, to + width, T(0));
-                             }
-                         }
-                     });
-    }
-
-    std::size_t count() const { return (N_ + width - 1) / width; }
-    std::size_t rows() const { return K_; }
-    std::size_t columns() const { return N_; }
-    bool empty() const { return values_.empty(); }
-
-    /// out[r][·] = x_r W_p for `R` rows of x, `stride` apart, and panel p. `out` [R,width].
-    template <std::size_t R>
-    void multiply(std::size_t p, const T* x, std::size_t stride, T* out) const
-    {
-        using namespace simd;
-        vec<T> sum[R][registers] = {};
-        const T* w = values_.data() + p * K_ * width;
-        for (std::size_t k = 0; k < K_; ++k, w += width) {
-            vec<T> column[registers];
-            unrolled<registers>([&](auto c) { column[c] = load(w + c * lanes<T>); });
-            unrolled<R>([&](auto r) {
-                const vec<T> factor = splat(x[r * stride + k]);
-                unrolled<registers>([&](auto c) { sum[r][c] = fma(factor, column[c], sum[r][c]); });
-            });
-        }
-        unrolled<R>(
-            [&](auto r) { unrolled<registers>([&](auto c) { store(out + r * width + c * lanes<T>, sum[r][c]); }); });
-    }
-
-    /// The same for any number of rows up to most_rows.
-    void multiply(std::size_t rows, std::size_t p, const T* x, std::size_t stride, T* out) const
-    {
-        switch (rows) {
-        case 1:
-            return multiply<1>(p, x, stride, out);
-        case 2:
-            return multiply<2>(p, x, stride, out);
-        case 3:
-            return multiply<3>(p, x, stride, out);
-        case 4:
-            return multiply<4>(p, x, stride, out);
-        case 5:
-            return multiply<5>(p, x, stride, out);
-        default:
-            return multiply<6>(p, x, stride, out);
-        }
-    }
-
-    /// Rows x [R,K], `stride` apart, as products read them.
-    struct operand {
-        const T* x;
-        std::size_t stride;
-    };
-    operand read(std::size_t, const T* x, std::size_t stride, scratch&) const { return {x, stride}; }
-
-    /// The product of panel p and `rows` rows from `first` on.
-    void multiply(std::size_t rows, std::size_t p, const operand& x, std::size_t first, T* out) const
-    {
-        multiply(rows, p, x.x + first * x.stride, x.stride, out);
-    }
-
-    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
-    void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
-    {
-        detail::multiply_by_panels(*this, rows, operand{x, x_stride}, y, y_stride, add);
-    }
-
-private:
-    std::size_t K_ = 0, N_ = 0;
-    std::vector<T> values_;
-};
-
-}  // namespace heed::kernels
-
-// ---- heed/kernels/int8_panels.hpp -----------------------------------------------------------------------------------
-
-#if !defined(HEED_SIMD_PORTABLE) && !defined(HEED_INT8_PORTABLE)
-#if defined(HEED_SIMD_AVX512) && defined(__AVX512VNNI__)
-#define HEED_INT8_AVX512
-#elif defined(HEED_SIMD_AVX) && defined(__AVXVNNI__) && !defined(HEED_SIMD_AVX512)
-#define HEED_INT8_AVX
-#endif
-#endif
-
-/// Products with a matrix of 8 bits.
-///
-///     W[k,n] ≈ s_n w[k,n],  x[r,k] ≈ f_r q[r,k]          w, q integers from -127 to 127
-///     s_n = max_k |W[k,n]| / 127,  f_r = max_k |x[r,k]| / 127
-///     (x W)[r,n] ≈ f_r s_n Σ_k q[r,k] w[k,n]
-///
-/// Weights have one scale per column, activations one per row, taken when they come (Jacob et al. 2018, with zero
-/// points of 0; scales per output as in Krishnamoorthi 2018). Sums are exact integers of 32 bits, so every width of
-/// registers computes the same ones. The instructions multiply unsigned by signed bytes: activations are stored as q +
-/// 128, and sums begin with -128 Σ_k w[k,n].
-namespace heed::kernels {
-
-/// Whether the compiler's target multiplies bytes faster than floats: AVX-512 VNNI or AVX-VNNI. Elsewhere the same
-/// integers are computed, but slowly.
-#if defined(HEED_INT8_AVX512) || defined(HEED_INT8_AVX)
-inline constexpr bool int8_is_fast = true;
-#else
-inline constexpr bool int8_is_fast = false;
-#endif
-
-namespace detail {
-
-/// sum[i] + Σ_j activations[j] weights[4i + j] for j < 4: `activations` are four unsigned bytes in each lane, `weights`
-/// four signed ones.
-HEED_SIMD_INLINE simd::mask<float> add_products_of_bytes(simd::mask<float> sum, simd::mask<float> activations,
-                                                         simd::mask<float> weights)
-{
-#if defined(HEED_INT8_AVX512)
-    return reinterpret_cast<simd::mask<float>>(_mm512_dpbusd_epi32(
-        reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(activations), reinterpret_cast<__m512i>(weights)));
-#elif defined(HEED_INT8_AVX)
-    return reinterpret_cast<simd::mask<float>>(_mm256_dpbusd_avx_epi32(
-        reinterpret_cast<__m256i>(sum), reinterpret_cast<__m256i>(activations), reinterpret_cast<__m256i>(weights)));
-#else
-    simd::unrolled<4>([&](auto j) {
-        const simd::mask<float> a = (activations >> static_cast<int>(8 * j)) & 255;
-        sum += a * ((weights << static_cast<int>(24 - 8 * j)) >> 24);
-    });
-    return sum;
-#endif
-}
-
-/// x f rounded to the nearest integer, ties to even, for |x f| < 2^22.
-HEED_SIMD_INLINE simd::mask<float> rounded(simd::vec<float> x, simd::vec<float> f)
-{
-    const simd::vec<float> round = simd::splat(12582912.0f);  // 1.5 · 2^23
-    return simd::bits_of(simd::as_written(simd::as_written(x * f) + round)) - simd::bits_of(round);
-}
-
-/// The greatest |x[i]|; NaN or infinite if one of them is.
-inline float greatest_magnitude(std::size_t n, const float* x)
-{
-    using namespace simd;
-    mask<float> top{};
-    each_register<float>(n, [&](std::size_t i, std::size_t count) {
-        const mask<float> bits = bits_of(load_first(x + i, count)) & 0x7fffffff;
-        top = bits > top ? bits : top;
-    });
-    std::int32_t bits = 0;
-    for (std::size_t i = 0; i < lanes<float>; ++i) bits = std::max(bits, top[i]);
-    float greatest;
-    std::memcpy(&greatest, &bits, sizeof greatest);
-    return greatest;
-}
-
-/// 127 / greatest, or 0 where numbers are all 0, or so small that their quotients would overflow, or not finite.
-inline float steps_per_unit(float greatest) { return greatest > 1e-30f && greatest < 1e30f ? 127.0f / greatest : 0.0f; }
-
-/// The scale f of numbers up to `greatest`. It is 0 where steps_per_unit is, except for numbers that are not finite or
-/// so large that they have no scale: then NaN, so that every product with them is NaN.
-inline float scale_of(float greatest)
-{
-    if (greatest < 1e30f) return greatest > 1e-30f ? greatest / 127.0f : 0.0f;
-    return std::numeric_limits<float>::quiet_NaN();
-}
-
-}  // namespace detail
-
-/// Rows of activations in 8 bits: x[r,k] ≈ scale[r] (bytes[r,k] - 128).
-struct int8_rows {
-    const std::uint8_t* bytes;  // [R,stride]
-    const float* scale;         // [R]
-    std::size_t stride;         // a multiple of 4, at least K
-};
-
-/// One row x [K] in 8 bits: bytes [stride], those from K on are 128. Returns the scale.
-inline float to_int8(std::size_t K, const float* x, std::uint8_t* bytes, std::size_t stride)
-{
-    using namespace simd;
-    const float greatest = detail::greatest_magnitude(K, x);
-    const float factor = detail::steps_per_unit(greatest);
-    const vec<float> f = splat(factor);
-    each_register<float>(K, [&](std::size_t i, std::size_t count) {
-        const mask<float> all = factor == 0.0f ? mask<float>{} : detail::rounded(load_first(x + i, count), f);
-#if defined(HEED_SIMD_AVX512)
-        const __m128i small = _mm512_maskz_cvtepi32_epi8(HEED_SIMD_ALL16, reinterpret_cast<__m512i>(all + 128));
-#else
-        typedef std::uint8_t narrow __attribute__((vector_size(lanes<float>)));
-        const narrow small = __builtin_convertvector(all + 128, narrow);
-#endif
-        std::memcpy(bytes + i, &small, count);
-    });
-    std::fill(bytes + K, bytes + stride, std::uint8_t{128});
-    return detail::scale_of(greatest);
-}
-
-/// W [K,N] in 8 bits, laid out in panels as kernels::panels are: [N/width][K/4][width][4], zeros past the last row and
-/// column.
-class int8_panels {
-public:
-    static constexpr std::size_t registers = panels<float>::registers;
-    static constexpr std::size_t width = panels<float>::width;
-    static constexpr std::size_t most_rows = panels<float>::most_rows;
-    static constexpr std::size_t longest = std::size_t{1} << 16;  // K beyond which sums could overflow
-
-    using operand = int8_rows;
-
-    int8_panels() = default;
-
-    /// W's rows are `stride` apart. `scales` [N]: of a matrix of which W is some rows; without them, W's own. Throws
-    /// heed::error if W has more than 65536 rows.
-    void pack(std::size_t K, std::size_t N, const float* W, std::size_t stride, const float* scales = nullptr)
-    {
-        if (K > longest)
-            throw error("int8: a matrix of " + std::to_string(K) + " rows; sums of 32 bits are exact up to " +
-                        std::to_string(longest));
-        K_ = K;
-        N_ = N;
-        scales_.assign(count() * width, 0.0f);
-        offsets_.assign(count() * width, 0);
-        values_.assign(count() * width * 4 * quads(), 0);
-        if (scales == nullptr) {
-            column_scales(K, N, W, stride, scales_.data());
-        } else {
-            std::copy_n(scales, N, scales_.data());
-        }
-        parallel_for(count(), (std::size_t{1} << 15) / (K * width + 1) + 1,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                         for (std::size_t p = begin; p < end; ++p) pack_panel(p, W, stride);
-                     });
-    }
-
-    /// s [N] of W [K,N], whose rows are `stride` apart.
-    static void column_scales(std::size_t K, std::size_t N, const float* W, std::size_t stride, float* s)
-    {
-        using namespace simd;
-        each_register<float>(N, [&](std::size_t j, std::size_t some) {
-            mask<float> top{};
-            for (std::size_t k = 0; k < K; ++k) {
-                const mask<float> bits = bits_of(load_first(W + k * stride + j, some)) & 0x7fffffff;
-                top = bits > top ? bits : top;
-            }
-            const vec<float> greatest = bits_as(vec<float>{}, top);
-            for (std::size_t i = 0; i < some; ++i) s[j + i] = detail::scale_of(greatest[i]);
-        });
-    }
-
-    std::size_t count() const { return (N_ + width - 1) / width; }
-    std::size_t rows() const { return K_; }
-    std::size_t columns() const { return N_; }
-    bool empty() const { return values_.empty(); }
-
-    /// Rows x [R,K], `stride` apart, as products read them.
-    operand read(std::size_t rows, const float* x, std::size_t stride, scratch& here) const
-    {
-        const std::size_t wide = 4 * quads();
-        auto* const bytes = reinterpret_cast<std::uint8_t*>(here.take<float>(rows * quads()));
-        float* const scale = here.take<float>(rows);
-        for (std::size_t r = 0; r < rows; ++r) scale[r] = to_int8(K_, x + r * stride, bytes + r * wide, wide);
-        return {bytes, scale, wide};
-    }
-
-    /// out[r][·] = x_r W_p for `R` rows of x from `first` on, and panel p. `out` [R,width].
-    template <std::size_t R>
-    void multiply(std::size_t p, const operand& x, std::size_t first, float* out) const
-    {
-        using namespace simd;
-        mask<float> sum[R][registers];  // local: g++ 12 writes an array that it was given in every step
-        unrolled<registers>([&](auto c) {
-            const mask<float> begin = load_integers(offsets_.data() + p * width + c * lanes<float>);
-            unrolled<R>([&](auto r) { sum[r][c] = begin; });
-        });
-        const std::int8_t* w = values_.data() + p * quads() * 4 * width;
-        const std::uint8_t* const row = x.bytes + first * x.stride;
-        for (std::size_t q = 0; q < quads(); ++q, w += 4 * width) {
-            mask<float> column[registers];
-            unrolled<registers>([&](auto c) { column[c] = load_integers(w + c * register_bytes); });
-            unrolled<R>([&](auto r) {
-                std::int32_t four;
-                std::memcpy(&four, row + r * x.stride + 4 * q, sizeof four);
-                const mask<float> all = mask<float>{} + four;
-                unrolled<registers>(
-                    [&](auto c) { sum[r][c] = detail::add_products_of_bytes(sum[r][c], all, column[c]); });
-            });
-        }
-        unrolled<R>([&](auto r) {
-            const vec<float> f = splat(x.scale[first + r]);
-            unrolled<registers>([&](auto c) {
-                const vec<float> s = load(scales_.data() + p * width + c * lanes<float>);
-                store(out + r * width + c * lanes<float>, __builtin_convertvector(sum[r][c], vec<float>) * f * s);
-            });
-        });
-    }
-
-    /// The same for any number of rows up to most_rows.
-    void multiply(std::size_t rows, std::size_t p, const operand& x, std::size_t first, float* out) const
-    {
-        switch (rows) {
-        case 1:
-            return multiply<1>(p, x, first, out);
-        case 2:
-            return multiply<2>(p, x, first, out);
-        case 3:
-            return multiply<3>(p, x, first, out);
-        case 4:
-            return multiply<4>(p, x, first, out);
-        case 5:
-            return multiply<5>(p, x, first, out);
-        default:
-            return multiply<6>(p, x, first, out);
-        }
-    }
-
-    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
-    void multiply(std::size_t rows, const float* x, std::size_t x_stride, float* y, std::size_t y_stride,
-                  bool add) const
-    {
-        scratch here;
-        detail::multiply_by_panels(*this, rows, read(rows, x, x_stride, here), y, y_stride, add);
-    }
-
-private:
-    std::size_t quads() const { return (K_ + 3) / 4; }
-
-    static simd::mask<float> load_integers(const void* from)
-    {
-        simd::mask<float> v;
-        std::memcpy(&v, from, sizeof v);
-        return v;
-    }
-
-    void pack_panel(std::size_t p, const float* W, std::size_t stride)
-    {
-        const std::size_t columns = std::min(width, N_ - p * width);
-        std::int8_t* const to = values_.data() + p * quads() * 4 * width;
-        float factor[width];
-        for (std::size_t c = 0; c < columns; ++c) {
-            const float s = scales_[p * width + c];
-            factor[c] = s > 0 ? 1.0f / s : 0.0f;  // not of NaN
-        }
-        for (std::size_t k = 0; k < K_; ++k) {
-            const float* const row = W + k * stride + p * width;
-            std::int8_t* const at = to + k / 4 * 4 * width + k % 4;
-            for (std::size_t c = 0; c < columns; ++c) {
-                const float x = factor[c] > 0 ? row[c] * factor[c] : 0.0f;
-                const float within = std::max(-127.0f, std::min(127.0f, x));
-                const auto w =
-                    static_cast<std::int8_t>(static_cast<std::int32_t>(within + (within < 0 ? -0.5f : 0.5f)));
-                at[4 * c] = w;
-                offsets_[p * width + c] -= 128 * w;
-            }
-        }
-    }
-
-    std::size_t K_ = 0, N_ = 0;
-    std::vector<float> scales_;          // [panels · width]
-    std::vector<std::int32_t> offsets_;  // [panels · width]
-    std::vector<std::int8_t> values_;
-};
-
-}  // namespace heed::kernels
-
-// ---- heed/kernels/weight_panels.hpp ---------------------------------------------------------------------------------
-
-/// Products with weights in the numbers that a search has chosen: those of the model, or 8 bits.
-namespace heed::kernels {
-
-/// The numbers that products with weights are computed in.
-enum class weight_numbers {
-    full,  ///< those of the model
-    int8,  ///< 8 bits, see int8_panels.hpp: for models of floats
-};
-
-/// A matrix in panels of T, or of 8 bits.
-template <class T>
-class weight_panels {
-public:
-    static constexpr std::size_t width = panels<T>::width;
-
-    /// W's rows are `stride` apart.
-    void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride, weight_numbers as = weight_numbers::full)
-    {
-        int8_ = {};
-        full_ = {};
-        if constexpr (std::is_same_v<T, float>) {
-            if (as == weight_numbers::int8) return int8_.pack(K, N, W, stride);
-        } else if (as == weight_numbers::int8) {
-            throw error("int8: weights of 8 bits are for models of float");
-        }
-        full_.pack(K, N, W, stride);
-    }
-
-    /// f(panels) with the panels that there are.
-    template <class F>
-    void with(F&& f) const
-    {
-        if constexpr (std::is_same_v<T, float>) {
-            if (!int8_.empty()) return f(int8_);
-        }
-        f(full_);
-    }
-
-    bool is_int8() const { return !int8_.empty(); }
-    std::size_t count() const { return is_int8() ? int8_.count() : full_.count(); }
-    std::size_t rows() const { return is_int8() ? int8_.rows() : full_.rows(); }
-    std::size_t columns() const { return is_int8() ? int8_.columns() : full_.columns(); }
-
-    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
-    void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
-    {
-        with([&](const auto& W) { W.multiply(rows, x, x_stride, y, y_stride, add); });
-    }
-
-private:
-    panels<T> full_;
-    int8_panels int8_;
-};
-
-/// The matrices of a model in 8 bits, found by the memory of their floats. Each is laid out when the first product
-/// needs it. The model must stay where it is, and unchanged, as long as this object exists.
-class int8_weights {
-public:
-    /// W [K,N], contiguous.
-    void add(const float* W, std::size_t K, std::size_t N) { matrices_.push_back({W, K, N}); }
-
-    /// W [K,N], or the rows of a matrix [·,N] that begin at W; null if they are none of these.
-    const int8_panels* find(const float* W, std::size_t K, std::size_t N) const
-    {
-        {
-            const std::shared_lock reading(mutex_);
-            const auto found = panels_.find(W);
-            if (found != panels_.end() && found->second->rows() == K && found->second->columns() == N)
-                return found->second.get();
-        }
-        const auto whole = std::find_if(matrices_.begin(), matrices_.end(), [&](const matrix& each) {
-            return each.N == N && W >= each.W && W + K * N <= each.W + each.K * N;
-        });
-        if (whole == matrices_.end() || K > int8_panels::longest) return nullptr;
-        const std::unique_lock writing(mutex_);
-        std::unique_ptr<int8_panels>& made = panels_[W];
-        if (made && (made->rows() != K || made->columns() != N)) return nullptr;  // other rows from here on are in use
-        if (!made) {
-            std::vector<float> scales(N);
-            int8_panels::column_scales(whole->K, N, whole->W, N, scales.data());
-            made = std::make_unique<int8_panels>();
-            made->pack(K, N, W, N, scales.data());
-        }
-        return made.get();
-    }
-
-    /// How many have been laid out by now.
-    std::size_t laid_out() const
-    {
-        const std::shared_lock reading(mutex_);
-        return panels_.size();
-    }
-
-    /// While one of these lives, products of this thread with these matrices are computed in 8 bits; with null, in
-    /// floats.
-    class in_use {
-    public:
-        explicit in_use(const int8_weights* these) : before_(current) { current = these; }
-        ~in_use() { current = before_; }
-        in_use(const in_use&) = delete;
-        in_use& operator=(const in_use&) = delete;
-
-    private:
-        const int8_weights* before_;
-    };
-
-    /// The matrices that this thread uses; null if none.
-    static const int8_weights* of_this_thread() { return current; }
-
-private:
-    struct matrix {
-        const float* W;
-        std::size_t K, N;
-    };
-
-    static inline thread_local const int8_weights* current = nullptr;
-
-    std::vector<matrix> matrices_;
-    mutable std::shared_mutex mutex_;
-    mutable std::unordered_map<const float*, std::unique_ptr<int8_panels>> panels_;
-};
-
-/// y = x W, or y += x W with `add`: x [rows,K] and y [rows,N] contiguous, W [K,N] the weights of a model, or
-/// consecutive rows of them. In 8 bits where `int8_weights` in use have them.
-template <class T>
-void times_weights(std::size_t rows, std::size_t N, std::size_t K, const T* x, const T* W, bool add, T* y)
-{
-    if constexpr (std::is_same_v<T, float>) {
-        if (const int8_weights* const in_use = int8_weights::of_this_thread(); in_use != nullptr && rows > 0 && K > 0) {
-            if (const int8_panels* const found = in_use->find(W, K, N)) return found->multiply(rows, x, K, y, N, add);
-        }
-    }
-    blas::gemm(blas::op::plain, blas::op::plain, rows, N, K, x, W, add ? T(1) : T(0), y);
-}
-
-}  // namespace heed::kernels
-
-// ---- heed/kernels/weighted_sum.hpp ----------------------------------------------------------------------------------
-
-/// One context per row: the sum of the values, each times its weight.
-///
-/// weights [B,T], values [B,T,D], context [B,D]; `lengths` as in softmax.hpp. Values beyond the length are never read.
-/// Rows of values are read side by side, each from beginning to end, which is the fastest way to read memory.
-namespace heed::kernels {
-
-/// Names of the ways in which kernels combine weights and values, for combiners: `using in_kernels = …;`.
-struct weighted_sum_of_row {};     // c = Σ_j α_j h_j
-struct elementwise_sum_of_row {};  // c = Σ_j α_j ⊙ h_j
-
-namespace detail {
-
-/// c += Σ_j α_j h_j of n rows that are `stride` apart, summed in their order.
-template <class T>
-inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride, const T* weights, const T* values,
-                         T* context)
-{
-    using namespace simd;
-    std::size_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-        const T* h = values + j * stride;
-        const vec<T> a0 = splat(weights[j]), a1 = splat(weights[j + 1]), a2 = splat(weights[j + 2]),
-                     a3 = splat(weights[j + 3]);
-        transform(
-            columns, context,
-            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
-                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
-            },
-            static_cast<const T*>(context), h, h + stride, h + 2 * stride, h + 3 * stride);
-    }
-    for (; j < n; ++j) {
-        const vec<T> a = splat(weights[j]);
-        transform(
-            columns, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
-            values + j * stride);
-    }
-}
-
-/// c[d0..d1) = Σ_j α_j h_j of one sentence, summed in the order of the positions.
-template <class T>
-inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
-                             std::size_t d0, std::size_t d1)
-{
-    zero(context + d0, d1 - d0);
-    add_in_blocks(n, d1 - d0, context + d0, [=](std::size_t first, std::size_t last, T* to) {
-        add_weighted(last - first, d1 - d0, width, weights + first, values + first * width + d0, to);
-    });
-}
-
-/// The same over all columns, skipping positions of weight 0, of values that are `registers` registers wide: the sums
-/// stay there.
-template <std::size_t registers, class T>
-[[gnu::noinline]] void selected_sum_narrow(std::size_t n, const T* weights, const T* values, T* context, bool ahead)
-{
-    using namespace simd;
-    constexpr std::size_t width = registers * lanes<T>;
-    vec<T> sums[registers] = {};
-    for (std::size_t j = 0; j < n; ++j) {
-        const T* const h = values + j * width;
-        if (ahead) fetch_ahead(h, width);
-        if (weights[j] == T(0)) continue;
-        const vec<T> a = splat(weights[j]);
-        unrolled<registers>([&](auto r) { sums[r] = fma(a, load(h + r * lanes<T>), sums[r]); });
-    }
-    unrolled<registers>([&](auto r) { store(context + r * lanes<T>, sums[r]); });
-}
-
-/// The same of any width.
-template <class T>
-inline void selected_sum_block(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
-                               bool ahead)
-{
-    using namespace simd;
-    if (width == lanes<T>) return selected_sum_narrow<1>(n, weights, values, context, ahead);
-    if (width == 2 * lanes<T>) return selected_sum_narrow<2>(n, weights, values, context, ahead);
-    if (width == 4 * lanes<T>) return selected_sum_narrow<4>(n, weights, values, context, ahead);
-    if (width == 8 * lanes<T>) return selected_sum_narrow<8>(n, weights, values, context, ahead);
-    zero(context, width);
-    std::size_t chosen[4], count = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-        if (ahead) fetch_ahead(values + j * width, width);
-        if (weights[j] == T(0)) continue;
-        chosen[count++] = j;
-        if (count < 4) continue;
-        const vec<T> a0 = splat(weights[chosen[0]]), a1 = splat(weights[chosen[1]]), a2 = splat(weights[chosen[2]]),
-                     a3 = splat(weights[chosen[3]]);
-        transform(
-            width, context,
-            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
-                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
-            },
-            static_cast<const T*>(context), values + chosen[0] * width, values + chosen[1] * width,
-            values + chosen[2] * width, values + chosen[3] * width);
-        count = 0;
-    }
-    for (std::size_t k = 0; k < count; ++k) {
-        const vec<T> a = splat(weights[chosen[k]]);
-        transform(
-            width, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
-            values + chosen[k] * width);
-    }
-}
-
-/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache, see
-/// simd::fetch_ahead.
-template <class T>
-inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
-                             bool ahead = false)
-{
-    if (n > numbers_of_block) zero(context, width);
-    add_in_blocks(n, width, context, [=](std::size_t first, std::size_t last, T* to) {
-        selected_sum_block(last - first, width, weights + first, values + first * width, to, ahead);
-    });
-}
-
-/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc, for `rows` positions at once.
-template <std::size_t rows, class T>
-inline void weighted_sum_rows_backward(std::size_t width, const T* weights, const T* values, const T* d_context,
-                                       const T* g, T* d_weights, T* d_values)
-{
-    using namespace simd;
-    vec<T> dot[rows] = {};
-    vec<T> a[rows];
-    for (std::size_t r = 0; r < rows; ++r) a[r] = splat(weights[r]);
-    const auto column = [&](std::size_t d, auto get, auto put) {
-        const vec<T> dc = get(d_context + d);
-        unrolled<rows>([&](auto r) {
-            dot[r] = fma(dc, get(values + r * width + d), dot[r]);
-            if (d_values != nullptr) put(d_values + r * width + d, fma(a[r], dc, get(d_values + r * width + d)));
-        });
-    };
-    each_column<T>(0, width, column);
-    for (std::size_t r = 0; r < rows; ++r) d_weights[r] = (g == nullptr ? T(0) : g[r]) + sum(dot[r]);
-}
-
-/// The same for the positions [j0, j1) of one sentence.
-template <class T>
-inline void weighted_sum_row_backward(std::size_t j0, std::size_t j1, std::size_t width, const T* weights,
-                                      const T* values, const T* d_context, const T* g, T* d_weights, T* d_values)
-{
-    if (d_context == nullptr) {
-        for (std::size_t j = j0; j < j1; ++j) d_weights[j] = g == nullptr ? T(0) : g[j];
-        return;
-    }
-    const auto step = [&](auto rows, std::size_t j) {
-        weighted_sum_rows_backward<decltype(rows)::value>(width, weights + j, values + j * width, d_context,
-                                                          g == nullptr ? nullptr : g + j, d_weights + j,
-                                                          d_values == nullptr ? nullptr : d_values + j * width);
-    };
-    std::size_t j = j0;
-    for (; j + 4 <= j1; j += 4) step(std::integral_constant<std::size_t, 4>{}, j);
-    for (; j < j1; ++j) step(std::integral_constant<std::size_t, 1>{}, j);
-}
-
-/// f(row, begin, end) over the positions of all sentences, shared evenly even if there is only one sentence.
-template <class F>
-inline void each_position(std::size_t batch, std::size_t positions, const std::size_t* lengths, std::size_t cost, F&& f)
-{
-    parallel_for(batch * positions, rows_a_shard(cost), [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin / positions; b * positions < end; ++b) {
-            const std::size_t n = length_of(lengths, b, positions), first = b * positions;
-            const std::size_t j0 = begin > first ? begin - first : 0;
-            const std::size_t j1 = end - first < n ? end - first : n;
-            if (j0 < j1) f(b, j0, j1);
-        }
-    });
-}
-
-/// f(row, d0, d1) over the columns of all sentences: whole rows where there are enough of them for all threads.
-template <class T, class F>
-inline void each_row_or_column(std::size_t batch, std::size_t width, std::size_t cost, F&& f)
-{
-    if (batch >= 4 * threads()) {
-        return parallel_for(batch, rows_a_shard(width * cost), [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t b = begin; b < end; ++b) f(b, std::size_t{0}, width);
-        });
-    }
-    parallel_for(
-        width, rows_a_shard(batch * cost),
-        [&](std::size_t d0, std::size_t d1, std::size_t) {
-            for (std::size_t b = 0; b < batch; ++b) f(b, d0, d1);
-        },
-        simd::lanes<T>);
-}
-
-}  // namespace detail
-
-/// c_b = Σ_j α_bj h_bj
-template <class T>
-void weighted_sum(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
-                  const T* weights, const T* values, T* context)
-{
-    detail::each_row_or_column<T>(batch, width, positions, [=](std::size_t b, std::size_t d0, std::size_t d1) {
-        detail::weighted_sum_row(detail::length_of(lengths, b, positions), width, weights + b * positions,
-                                 values + b * positions * width, context + b * width, d0, d1);
-    });
-}
-
-/// Backward of c = Σ_j α_j h_j:   dα_j += dcᵀ h_j,  dh_j += α_j dc.
-template <class T>
-void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
-                           const T* weights, const T* values, const T* d_context, T* d_weights, T* d_values)
-{
-    if (d_context == nullptr) return;
-    detail::each_position(batch, positions, lengths, 2 * width, [=](std::size_t b, std::size_t j0, std::size_t j1) {
-        const std::size_t at = b * positions;
-        T* dh = d_values == nullptr ? nullptr : d_values + at * width;
-        if (d_weights != nullptr) {
-            detail::weighted_sum_row_backward(j0, j1, width, weights + at, values + at * width, d_context + b * width,
-                                              static_cast<const T*>(d_weights + at), d_weights + at, dh);
-        } else if (dh != nullptr) {
-            for (std::size_t j = j0; j < j1; ++j) {
-                const simd::vec<T> a = simd::splat(weights[at + j]);
-                simd::transform(
-                    width, dh + j * width, [a](simd::vec<T> d, simd::vec<T> dc) { return simd::fma(a, dc, d); },
-                    dh + j * width, d_context + b * width);
-            }
-        }
-    });
-}
-
-}  // namespace heed::kernels
-
-// ---- heed/ops/products.hpp ------------------------------------------------------------------------------------------
-
-/// Products: of rows and matrices, of queries and keys, of weights and values.
-namespace heed::ops {
-
-namespace detail {
-
-/// y[j] += Σ_i f_i x[i,j] for x [rows,n]: threads share the columns, so that the order of the sum does not depend on
-/// their number. Rows with f = 0 are not read.
-template <class T>
-void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, T* y)
-{
-    parallel_for(
-        n, kernels::detail::rows_a_shard(rows),
-        [=](std::size_t first, std::size_t last, std::size_t) {
-            kernels::add_in_blocks(rows, last - first, y + first, [=](std::size_t begin, std::size_t end, T* to) {
-                for (std::size_t i = begin; i < end; ++i) {
-                    if (f[i] != T(0)) kernels::add_scaled(last - first, to, f[i], x + i * n + first);
-                }
-            });
-        },
-        simd::lanes<T>);
-}
-
-}  // namespace detail
-
-/// y = x W, or x W + b: x [...,K], W [K,N], b [N] -> [...,N]. All leading axes go through one matrix product.
-///
-///     ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y         on the tape: ad/products.hpp
-struct linear_op : operation<linear_op> {
-    static constexpr ranks takes{1};
-
-    static auto shape(const auto& x, const auto& W)
-    {
-        constexpr std::size_t R = rank_of<decltype(x)>;
-        if (x.shape[R - 1] != W.shape[0]) {
-            throw shape_error("linear: x is " + shape_text(x.shape) + " and the matrix is " + shape_text(W.shape) +
-                              ", but it must have as many rows as x has columns, " + std::to_string(x.shape[R - 1]));
-        }
-        auto y = x.shape;
-        y[R - 1] = W.shape[1];
-        return y;
-    }
-    static auto shape(const auto& x, const auto& W, const auto& b)
-    {
-        require_shape("linear", "the bias", b.shape, {W.shape[1]}, "one number for each column of W ", W.shape);
-        return shape(x, W);
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, in<T, 2> W, out<T, R> y)
-    {
-        kernels::times_weights(detail::rows_of(x.shape), W.shape[1], W.shape[0], x.data, W.data, false, y.data);
-    }
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, in<T, 2> W, in<T, 1> b, out<T, R> y)
-    {
-        const std::size_t rows = detail::rows_of(x.shape), N = W.shape[1];
-        for (std::size_t i = 0; i < rows; ++i) std::copy_n(b.data, N, y.data + i * N);
-        kernels::times_weights(rows, N, W.shape[0], x.data, W.data, true, y.data);
-    }
-};
-inline constexpr linear_op linear{};
-
-/// y = base + x W: x [...,K], W [K,N], base [...,N] -> [...,N].
-///
-///     ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y             on the tape: ad/products.hpp
-struct linear_onto_op : operation<linear_onto_op> {
-    static constexpr ranks takes{1};
-
-    static auto shape(const auto& base, const auto& x, const auto& W)
-    {
-        constexpr std::size_t R = rank_of<decltype(x)>;
-        auto must = x.shape;
-        must[R - 1] = W.shape[1];
-        require_shape("linear_onto", "the base", base.shape, must, "the shape of x W, with x ", x.shape);
-        require_shape("linear_onto", "W", W.shape, {x.shape[R - 1], W.shape[1]}, "one row for each column of x ",
-                      x.shape);
-        return base.shape;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> base, in<T, R> x, in<T, 2> W, out<T, R> y)
-    {
-        std::copy_n(base.data, y.size(), y.data);
-        kernels::times_weights(detail::rows_of(y.shape), W.shape[1], W.shape[0], x.data, W.data, true, y.data);
-    }
-};
-inline constexpr linear_onto_op linear_onto{};
-
-/// y[b,t] = x[b,t,:] · v: x [B,T,A], v [A] -> [B,T].
-///
-///     ∂x[b,t,:] += ∂y[b,t] v,  ∂v += Σ ∂y[b,t] x[b,t,:]
-///
-/// Where ∂y is 0, as at a masked position, x is not read.
-struct matvec_op : operation<matvec_op> {
-    static shape_of_rank<2> shape(const auto& x, const auto& v)
-    {
-        require_shape("matvec", "v", v.shape, {x.shape[2]}, "as long as the last axis of x ", x.shape);
-        return {x.shape[0], x.shape[1]};
-    }
-
-    template <class T>
-    static void forward(in<T, 3> x, in<T, 1> v, out<T, 2> y)
-    {
-        const std::size_t n = v.size();
-        detail::each_row(y.size(), n, [=](std::size_t i) { y.data[i] = kernels::dot(n, x.data + i * n, v.data); });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 1> v, in<T, 2> y, in<T, 2> d_y, adjoint<T, 3> d_x, adjoint<T, 1> d_v)
-    {
-        const std::size_t rows = y.size(), n = v.size();
-        if (d_x) {
-            detail::each_row(rows, n, [=](std::size_t i) {
-                if (d_y.data[i] != T(0)) kernels::add_scaled(n, d_x.data + i * n, d_y.data[i], v.data);
-            });
-        }
-        if (d_v) detail::add_weighted_rows(rows, n, d_y.data, x.data, d_v.data);
-    }
-};
-inline constexpr matvec_op matvec{};
-
-/// y[b,t,:] = keys[b,t,:] + x[b,t] v: keys [B,T,A], x [B,T], v [A] -> [B,T,A].
-///
-///     ∂keys += ∂y,  ∂x[b,t] += ∂y[b,t,:] · v,  ∂v += Σ x[b,t] ∂y[b,t,:]
-struct add_outer_op : operation<add_outer_op> {
-    static shape_of_rank<3> shape(const auto& keys, const auto& x, const auto& v)
-    {
-        require_shape("add_outer", "x", x.shape, {keys.shape[0], keys.shape[1]}, "one for each position of the keys ",
-                      keys.shape);
-        require_shape("add_outer", "v", v.shape, {keys.shape[2]}, "as long as a key of ", keys.shape);
-        return keys.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 3> keys, in<T, 2> x, in<T, 1> v, out<T, 3> y)
-    {
-        const std::size_t n = v.size();
-        detail::each_row(x.size(), n, [=](std::size_t i) {
-            simd::transform(
-                n, y.data + i * n, [f = simd::splat<T>(x.data[i])](auto k, auto u) { return simd::fma(f, u, k); },
-                keys.data + i * n, v.data);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3>, in<T, 2> x, in<T, 1> v, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_keys,
-                         adjoint<T, 2> d_x, adjoint<T, 1> d_v)
-    {
-        const std::size_t rows = x.size(), n = v.size();
-        if (d_keys) {
-            simd::parallel_transform(
-                y.size(), d_keys.data, [](auto sum, auto d) { return sum + d; }, static_cast<const T*>(d_keys.data),
-                d_y.data);
-        }
-        if (d_x) {
-            detail::each_row(rows, n, [=](std::size_t i) { d_x.data[i] += kernels::dot(n, d_y.data + i * n, v.data); });
-        }
-        if (d_v) detail::add_weighted_rows(rows, n, x.data, d_y.data, d_v.data);
-    }
-};
-inline constexpr add_outer_op add_outer{};
-
-/// y[b,t] = q[b,:] · k[b,t,:]: q [B,D], k [B,T,D] -> [B,T].
-///
-///     ∂q[b,:] += Σ_t ∂y[b,t] k[b,t,:],  ∂k[b,t,:] += ∂y[b,t] q[b,:]
-///
-/// Where ∂y is 0, as at a masked position, k is not read.
-struct dot_each_op : operation<dot_each_op> {
-    static shape_of_rank<2> shape(const auto& q, const auto& k)
-    {
-        require_shape("dot_each", "the query", q.shape, {k.shape[0], k.shape[2]}, "one row for each row of the keys ",
-                      k.shape);
-        return {k.shape[0], k.shape[1]};
-    }
-
-    template <class T>
-    static void forward(in<T, 2> q, in<T, 3> k, out<T, 2> y)
-    {
-        const std::size_t D = k.shape[2];
-        detail::each_position(k.shape[0], k.shape[1], D, [=](std::size_t b, std::size_t i) {
-            y.data[i] = kernels::dot(D, q.data + b * D, k.data + i * D);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 2> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
-    {
-        const std::size_t D = k.shape[2], positions = k.shape[1];
-        detail::each_row(k.shape[0], 2 * D * positions, [=](std::size_t b) {
-            const auto rows = [=](std::size_t first, std::size_t last, T* of_query) {
-                for (std::size_t i = b * positions + first; i < b * positions + last; ++i) {
-                    const T d = d_y.data[i];
-                    if (d == T(0)) continue;
-                    if (of_query != nullptr) kernels::add_scaled(D, of_query, d, k.data + i * D);
-                    if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
-                }
-            };
-            if (!d_q) return rows(0, positions, nullptr);
-            kernels::add_in_blocks(positions, D, d_q.data + b * D, rows);
-        });
-    }
-};
-inline constexpr dot_each_op dot_each{};
-
-/// c[b,:] = Σ_t α[b,t] h[b,t,:]: α [B,T], h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
-///
-///     ∂α[b,t] += ∂c[b,:] · h[b,t,:],  ∂h[b,t,:] += α[b,t] ∂c[b,:]
-struct weighted_sum_op : operation<weighted_sum_op> {
-    static shape_of_rank<2> shape(const auto& weights, const auto& values)
-    {
-        require_shape("weighted_sum", "the weights", weights.shape, {values.shape[0], values.shape[1]},
-                      "one for each position of the values ", values.shape);
-        return {values.shape[0], values.shape[2]};
-    }
-
-    template <class T>
-    static void forward(in<T, 2> weights, in<T, 3> values, out<T, 2> context)
-    {
-        const std::size_t positions = values.shape[1], D = values.shape[2];
-        detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
-            kernels::detail::selected_sum_row(positions, D, weights.data + b * positions,
-                                              values.data + b * positions * D, context.data + b * D);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 2> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 2> d_weights,
-                         adjoint<T, 3> d_values)
-    {
-        const std::size_t D = values.shape[2];
-        detail::each_position(values.shape[0], values.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
-            const T* const d = d_c.data + b * D;
-            if (d_weights) d_weights.data[i] += kernels::dot(D, d, values.data + i * D);
-            if (d_values && weights.data[i] != T(0)) {
-                kernels::add_scaled(D, d_values.data + i * D, weights.data[i], d);
-            }
-        });
-    }
-};
-inline constexpr weighted_sum_op weighted_sum{};
-
-/// c[b,d] = Σ_t α[b,t,d] h[b,t,d]: α, h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
-///
-///     ∂α[b,t,d] += ∂c[b,d] h[b,t,d],  ∂h[b,t,d] += ∂c[b,d] α[b,t,d]
-struct elementwise_sum_op : operation<elementwise_sum_op> {
-    static shape_of_rank<2> shape(const auto& weights, const auto& values)
-    {
-        require_shape("elementwise_sum", "the weights", weights.shape, values.shape,
-                      "one for each dimension of each value");
-        return {values.shape[0], values.shape[2]};
-    }
-
-    template <class T>
-    static void forward(in<T, 3> weights, in<T, 3> values, out<T, 2> context)
-    {
-        const std::size_t positions = values.shape[1], D = values.shape[2];
-        detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
-            T* const c = context.data + b * D;
-            std::fill_n(c, D, T(0));
-            kernels::add_in_blocks(positions, D, c, [=](std::size_t first, std::size_t last, T* to) {
-                for (std::size_t t = b * positions + first; t < b * positions + last; ++t) {
-                    simd::transform(
-                        D, to, [](auto sum, auto w, auto h) { return simd::select(w == T(0), sum, sum + w * h); },
-                        static_cast<const T*>(to), weights.data + t * D, values.data + t * D);
-                }
-            });
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 3> d_weights,
-                         adjoint<T, 3> d_values)
-    {
-        const std::size_t D = values.shape[2];
-        detail::each_position(values.shape[0], values.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
-            const auto add_product = [=](T* to, const T* x) {
-                simd::transform(
-                    D, to, [](auto sum, auto u, auto v) { return sum + u * v; }, static_cast<const T*>(to),
-                    d_c.data + b * D, x);
-            };
-            if (d_weights) add_product(d_weights.data + i * D, values.data + i * D);
-            if (d_values) add_product(d_values.data + i * D, weights.data + i * D);
-        });
-    }
-};
-inline constexpr elementwise_sum_op elementwise_sum{};
-
-}  // namespace heed::ops
-
-// ---- heed/kernels/distance.hpp --------------------------------------------------------------------------------------
-
-/// Differences of two rows of memory.
-namespace heed::kernels {
-
-/// Σ_i (a_i - b_i)², summed from the differences: |a|² + |b|² - 2ab would lose all precision where a is near b.
-template <class T>
-T squared_distance(std::size_t n, const T* a, const T* b)
-{
-    constexpr std::size_t L = simd::lanes<T>;
-    simd::vec<T> s0{}, s1{};
-    std::size_t i = 0;
-    for (; i + 2 * L <= n; i += 2 * L) {
-        const simd::vec<T> d0 = simd::load(a + i) - simd::load(b + i);
-        const simd::vec<T> d1 = simd::load(a + i + L) - simd::load(b + i + L);
-        s0 = simd::fma(d0, d0, s0);
-        s1 = simd::fma(d1, d1, s1);
-    }
-    for (; i + L <= n; i += L) {
-        const simd::vec<T> d = simd::load(a + i) - simd::load(b + i);
-        s0 = simd::fma(d, d, s0);
-    }
-    if (i < n) {
-        const simd::vec<T> d = simd::load(a + i, n - i) - simd::load(b + i, n - i);
-        s1 = simd::fma(d, d, s1);
-    }
-    return simd::sum(s0 + s1);
-}
-
-/// y += factor · (a - b).
-template <class T>
-void add_scaled_difference(std::size_t n, T* y, T factor, const T* a, const T* b)
-{
-    const simd::vec<T> f = simd::splat<T>(factor);
-    simd::transform(
-        n, y, [f](auto sum, auto u, auto v) { return simd::fma(f, u - v, sum); }, static_cast<const T*>(y), a, b);
-}
-
-}  // namespace heed::kernels
-
-// ---- heed/ops/similarity.hpp ----------------------------------------------------------------------------------------
-
-/// The similarity of two vectors: by direction and by distance.
-namespace heed::ops {
-
-/// y = x / |x| along the last axis: x [...,N] -> [...,N].
-///
-///     ∂x += (∂y − y (y·∂y)) / |x|
-///
-/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. Neither overflows nor
-/// underflows where x itself is an ordinary number.
-struct unit_op : operation<unit_op> {
-    static constexpr ranks takes{1};
-
-    static auto shape(const auto& x) { return x.shape; }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, out<T, R> y)
-    {
-        const std::size_t n = x.shape[R - 1], size = x.size();
-        for (std::size_t r = 0; r < size; r += n) {
-            const auto by = inverse(n, x.data + r);
-            simd::transform(
-                n, y.data + r, [by](auto v) { return v * by.first * by.second; }, x.data + r);
-        }
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        const std::size_t n = x.shape[R - 1], size = x.size();
-        for (std::size_t r = 0; r < size; r += n) {
-            const auto by = inverse(n, x.data + r);
-            if (by.second == T(0)) continue;
-            const T along = kernels::dot(n, y.data + r, d_y.data + r);
-            const auto across = [by, along](auto sum, auto u, auto d) {
-                return sum + (d - u * along) * by.first * by.second;
-            };
-            simd::transform(n, d_x.data + r, across, static_cast<const T*>(d_x.data + r), y.data + r, d_y.data + r);
-        }
-    }
-
-private:
-    /// 1/|x| as a product of two factors, of which each is an ordinary number; zeros for a vector without direction.
-    template <class T>
-    struct inverse_length {
-        T first, second;
-    };
-    template <class T>
-    static inverse_length<T> inverse(std::size_t n, const T* x)
-    {
-        using std::abs, std::sqrt;
-        using limits = std::numeric_limits<T>;
-        const T squared = kernels::dot(n, x, x);
-        if (squared >= limits::min() / limits::epsilon() && squared <= limits::max()) return {T(1), 1 / sqrt(squared)};
-        T most = 0, sum = 0;
-        for (std::size_t i = 0; i < n; ++i) most = std::max<T>(most, abs(x[i]));
-        if (most < limits::min()) return {T(0), T(0)};
-        for (std::size_t i = 0; i < n; ++i) sum += x[i] / most * (x[i] / most);
-        return {1 / most, 1 / sqrt(sum)};
-    }
-};
-inline constexpr unit_op unit{};
-
-/// A[b,s,t] = 1 / (1 + r), r = |x[b,s,:] − y[b,t,:]|, the Euclidean distance: x [B,S,D], y [B,T,D] -> [B,S,T], in
-/// (0, 1]. With the lengths of both: 0 beyond them, even if x or y is NaN there. Yin et al. 2016, section 4.
-///
-///     ∂x[b,s,:] −= Σ_t A² (x − y)/r ∂A,  ∂y[b,t,:] += Σ_s A² (x − y)/r ∂A
-///
-/// Where x and y are the same vector the distance has a kink; the gradient there is 0.
-struct match_matrix_op : operation<match_matrix_op> {
-    static shape_of_rank<3> shape(const auto& x, const auto& y)
-    {
-        require_shape("match_matrix", "the second argument", y.shape, {x.shape[0], y.shape[1], x.shape[2]},
-                      "as many rows and as wide as the first, ", x.shape);
-        return {x.shape[0], x.shape[1], y.shape[1]};
-    }
-    static shape_of_rank<3> shape(const auto& x, const auto& y, const lengths_view& real_x, const lengths_view& real_y)
-    {
-        const auto A = shape(x, y);
-        real_x.require("match_matrix, first argument", A[0], A[1]);
-        real_y.require("match_matrix, second argument", A[0], A[2]);
-        return A;
-    }
-
-    template <class T>
-    static void forward(in<T, 3> x, in<T, 3> y, out<T, 3> A)
-    {
-        forward(x, y, {}, {}, A);
-    }
-    /// Without lengths everything is real.
-    template <class T>
-    static void forward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, out<T, 3> A)
-    {
-        const std::size_t D = x.shape[2];
-        if (real_x.data() != nullptr) std::fill_n(A.data, A.size(), T(0));
-        each_pair(A.shape, D, real_x, real_y, [=](std::size_t s, std::size_t t, std::size_t i) {
-            A.data[i] = 1 / (1 + distance(D, x.data + s * D, y.data + t * D));
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 3> y, in<T, 3> A, in<T, 3> d_A, adjoint<T, 3> d_x, adjoint<T, 3> d_y)
-    {
-        backward(x, y, {}, {}, A, d_A, d_x, d_y);
-    }
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, in<T, 3> A,
-                         in<T, 3> d_A, adjoint<T, 3> d_x, adjoint<T, 3> d_y)
-    {
-        const std::size_t D = x.shape[2];
-        each_pair(A.shape, D, real_x, real_y, [=](std::size_t s, std::size_t t, std::size_t i) {
-            if (d_A.data[i] == T(0)) return;
-            const T *const u = x.data + s * D, *const v = y.data + t * D;
-            const T r = distance(D, u, v);
-            if (r == T(0)) return;
-            const T slope = -A.data[i] * A.data[i] * d_A.data[i] / r;
-            if (slope == T(0)) return;
-            if (d_x) kernels::add_scaled_difference(D, d_x.data + s * D, slope, u, v);
-            if (d_y) kernels::add_scaled_difference(D, d_y.data + t * D, slope, v, u);
-        });
-    }
-
-private:
-    /// f(vector of x, vector of y, place in A) for each pair within the lengths, vectors counted over the whole batch.
-    template <class F>
-    static void each_pair(const shape_of_rank<3>& A, std::size_t D, const lengths_view& real_x,
-                          const lengths_view& real_y, F&& f)
-    {
-        const auto real_in = [](const lengths_view& real, std::size_t b, std::size_t positions) {
-            return real.data() == nullptr ? positions : real[b];
-        };
-        const std::size_t S = A[1], N = A[2];
-        detail::each_row(
-            A[0], S * N * D,
-            [&](std::size_t b) {
-                const std::size_t last_s = b * S + real_in(real_x, b, S), last_t = b * N + real_in(real_y, b, N);
-                for (std::size_t s = b * S; s < last_s; ++s) {
-                    for (std::size_t t = b * N; t < last_t; ++t) f(s, t, s * N + t - b * N);
-                }
-            },
-            std::size_t{1} << 16);
-    }
-
-    template <class T>
-    static T distance(std::size_t D, const T* x, const T* y)
-    {
-        using std::sqrt;
-        return sqrt(kernels::squared_distance(D, x, y));
-    }
-};
-inline constexpr match_matrix_op match_matrix{};
-
-/// y[b,t] = 1 / (1 + r), r = |q[b,:] − k[b,t,:]|: q [B,D], k [B,T,D] -> [B,T]. match_matrix for one query per row.
-///
-///     ∂q[b,:] −= Σ_t y² (q − k)/r ∂y,  ∂k[b,t,:] += y² (q − k)/r ∂y
-struct match_each_op : operation<match_each_op> {
-    static shape_of_rank<2> shape(const auto& q, const auto& k)
-    {
-        require_shape("match_each", "the query", q.shape, {k.shape[0], k.shape[2]}, "one row for each row of the keys ",
-                      k.shape);
-        return {k.shape[0], k.shape[1]};
-    }
-
-    template <class T>
-    static void forward(in<T, 2> q, in<T, 3> k, out<T, 2> e)
-    {
-        match_matrix_op::forward(one_step(q), k, one_step(e));
-    }
-
-    template <class T>
-    static void backward(in<T, 2> q, in<T, 3> k, in<T, 2> e, in<T, 2> d_e, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
-    {
-        match_matrix_op::backward(one_step(q), k, one_step(e), one_step(d_e), adjoint<T, 3>{one_step<T>(d_q)}, d_k);
-    }
-
-private:
-    /// [B,N] as [B,1,N].
-    template <class T>
-    static tensor_view<T, 3> one_step(tensor_view<T, 2> x)
-    {
-        return {x.data, {x.shape[0], 1, x.shape[1]}};
-    }
-};
-inline constexpr match_each_op match_each{};
-
-}  // namespace heed::ops
-
 // ---- heed/ops/sums.hpp ----------------------------------------------------------------------------------------------
 
 /// Sums, and rows that are scaled.
@@ -9475,584 +5930,6 @@ struct multiply_parts_op : operation<multiply_parts_op> {
 inline constexpr multiply_parts_op multiply_parts{};
 
 }  // namespace heed::ops
-
-// ---- heed/ops/windows.hpp -------------------------------------------------------------------------------------------
-
-/// Neighbouring positions: the window of each row, and windows that slide over all positions.
-namespace heed::ops {
-
-namespace detail {
-
-/// The shape of the window of each row of x [B,T] or [B,T,N].
-template <std::size_t R>
-shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& where)
-{
-    where.count.require("window_of", x[0], x[1]);
-    for (std::size_t b = 0; b < x[0]; ++b) {
-        if (where.count[b] > where.width || where.begin[b] > x[1] - where.count[b]) {
-            throw shape_error("window_of: the window of row " + std::to_string(b) + " has " +
-                              counted(where.count[b], "position") + " from " + std::to_string(where.begin[b]) +
-                              " on; it must lie within " + counted(x[1], "position") + ", and have at most " +
-                              std::to_string(where.width));
-        }
-    }
-    shape_of_rank<R> y = x;
-    y[1] = where.width;
-    return y;
-}
-
-/// f(place in the whole, place in the window, count of numbers) for the stretch of each row.
-template <std::size_t R, class F>
-void each_stretch(const shape_of_rank<R>& whole, const window_view& where, F&& f)
-{
-    const auto [B, positions, N] = by_position(whole);
-    for (std::size_t b = 0; b < B; ++b) {
-        f((b * positions + where.begin[b]) * N, b * where.width * N, where.count[b] * N);
-    }
-}
-
-inline void require_width(const char* where, std::size_t width)
-{
-    if (width == 0) throw shape_error(std::string(where) + ": a window of 0 words; it must have at least 1");
-}
-
-}  // namespace detail
-
-/// y[b,j] = x[b,begin_b + j], the window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N]. Zeros where a row's
-/// window is shorter.
-///
-///     ∂x += ∂y within the window
-struct window_of_op : move_operation<window_of_op, window_view> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& x, const window_view& where) { return detail::window_shape(x.shape, where); }
-
-    static void each_move(const auto& x, const window_view& where, auto move)
-    {
-        move.nothing(0, x[0] * where.width * detail::width_of(x));
-        detail::each_stretch(x, where, move);
-    }
-};
-inline constexpr window_of_op window_of{};
-
-/// y = x with the window of each row replaced by w: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
-///
-///     ∂x += ∂y outside of the window,  ∂w += ∂y within
-struct put_window_op : operation<put_window_op> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& x, const auto& w, const window_view& where)
-    {
-        require_shape("put_window", "what is put", w.shape, detail::window_shape(x.shape, where),
-                      "as wide as the window");
-        return x.shape;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, in<T, R> w, const window_view& where, out<T, R> y)
-    {
-        std::copy_n(x.data, y.size(), y.data);
-        detail::each_stretch(x.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
-            std::copy_n(w.data + from, n, y.data + to);
-        });
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, R>, const window_view& where, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
-                         adjoint<T, R> d_w)
-    {
-        const std::size_t row = x.size() / std::max<std::size_t>(1, x.shape[0]);
-        std::size_t first = 0;  // where the row begins
-        detail::each_stretch(x.shape, where, [&](std::size_t at, std::size_t in_window, std::size_t n) {
-            if (d_x) {
-                kernels::add(at - first, d_x.data + first, d_y.data + first);
-                kernels::add(first + row - at - n, d_x.data + at + n, d_y.data + at + n);
-            }
-            if (d_w) kernels::add(n, d_w.data + in_window, d_y.data + at);
-            first += row;
-        });
-    }
-};
-inline constexpr put_window_op put_window{};
-
-/// y[b,begin_b + j] = w[b,j], zeros elsewhere: w [B,W] or [B,W,N] -> [B,T] or [B,T,N].
-///
-///     ∂w += ∂y within the window
-struct spread_window_op : move_operation<spread_window_op, window_view, std::size_t> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& w, const window_view& where, std::size_t positions)
-    {
-        auto y = w.shape;
-        y[1] = positions;
-        require_shape("put_window", "what is put", w.shape, detail::window_shape(y, where), "as wide as the window");
-        return y;
-    }
-
-    static void each_move(const auto& w, const window_view& where, std::size_t positions, auto move)
-    {
-        auto y = w;
-        y[1] = positions;
-        move.nothing(0, y[0] * positions * detail::width_of(y));
-        detail::each_stretch(y, where, [&](std::size_t to, std::size_t from, std::size_t n) { move(from, to, n); });
-    }
-};
-inline constexpr spread_window_op spread_window{};
-
-/// y = [past[:, N:]; x], a window that moves on by one: past [B,n·N], x [B,N] -> [B,n·N].
-/// Without columns (n = 0) it stays empty.
-///
-///     ∂past[:, N:] += ∂y[:, :(n-1)N],  ∂x += ∂y[:, (n-1)N:]
-struct slide_op : operation<slide_op> {
-    static shape_of_rank<2> shape(const auto& past, const auto& x)
-    {
-        const std::size_t width = past.shape[1], N = x.shape[1];
-        if (N == 0 || width % N != 0) {
-            throw shape_error("slide: x is " + shape_text(x.shape) + " and the window " + shape_text(past.shape) +
-                              ", but the window must hold a whole number of x");
-        }
-        require_shape("slide", "the window", past.shape, {x.shape[0], width}, "a row for each row of ", x.shape);
-        return past.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 2> past, in<T, 2> x, out<T, 2> y)
-    {
-        const std::size_t width = past.shape[1], N = x.shape[1];
-        for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
-            T* const rest = std::copy_n(past.data + b * width + N, width - N, y.data + b * width);
-            std::copy_n(x.data + b * N, N, rest);
-        }
-    }
-
-    template <class T>
-    static void backward(in<T, 2> past, in<T, 2> x, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_past, adjoint<T, 2> d_x)
-    {
-        const std::size_t width = past.shape[1], N = x.shape[1];
-        for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
-            const T* const d = d_y.data + b * width;
-            if (d_past) kernels::add(width - N, d_past.data + b * width + N, d);
-            if (d_x) kernels::add(N, d_x.data + b * N, d + width - N);
-        }
-    }
-};
-inline constexpr slide_op slide{};
-
-/// y[b,t,i] = x[b,t+i-k], each position with its neighbours, 0 beyond the sentence: x [B,T] -> [B,T,2k+1].
-///
-///     ∂x[b,t+i-k] += ∂y[b,t,i]
-struct neighbourhood_op : move_operation<neighbourhood_op, std::size_t> {
-    static constexpr ranks takes{2, 2};
-
-    static shape_of_rank<3> shape(const auto& x, std::size_t reach) { return {x.shape[0], x.shape[1], 2 * reach + 1}; }
-
-    static void each_move(const auto& x, std::size_t reach, auto move)
-    {
-        const std::size_t width = 2 * reach + 1;
-        move.nothing(0, x[0] * x[1] * width);
-        for (std::size_t b = 0; b < x[0]; ++b) {
-            for (std::size_t t = 0; t < x[1]; ++t) {
-                const auto near = stretch::around(t, reach, x[1]);
-                move(b * x[1] + near.first, (b * x[1] + t) * width + near.first + reach - t, near.count);
-            }
-        }
-    }
-};
-inline constexpr neighbourhood_op neighbourhood{};
-
-/// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence: x [B,T], F [k,r] -> [B,T,k]. k filters of odd
-/// width r slide over the positions; they are not mirrored.
-///
-///     ∂F[n,i] += Σ ∂y[b,t,n] x[b,t+i-(r-1)/2],  ∂x[b,t+i-(r-1)/2] += Σ_n ∂y[b,t,n] F[n,i]
-struct convolve_op : operation<convolve_op> {
-    static shape_of_rank<3> shape(const auto& x, const auto& filters)
-    {
-        if (filters.shape[1] % 2 == 0) {
-            throw shape_error("convolve: the filters are " + shape_text(filters.shape) +
-                              ", but their width must be odd: as much to the left of a position as to the right");
-        }
-        return {x.shape[0], x.shape[1], filters.shape[0]};
-    }
-
-    template <class T>
-    static void forward(in<T, 2> x, in<T, 2> filters, out<T, 3> y)
-    {
-        const auto [B, positions] = x.shape;
-        const auto [k, r] = filters.shape;
-        scratch here;
-        T* const padded = here.take<T>(positions + r - 1);
-        T* to = y.data;
-        for (std::size_t b = 0; b < B; ++b) {
-            pad(positions, r / 2, x.data + b * positions, padded);
-            for (std::size_t t = 0; t < positions; ++t) {
-                for (std::size_t n = 0; n < k; ++n) *to++ = kernels::dot(r, padded + t, filters.data + n * r);
-            }
-        }
-    }
-
-    template <class T>
-    static void backward(in<T, 2> x, in<T, 2> filters, in<T, 3>, in<T, 3> d_y, adjoint<T, 2> d_x,
-                         adjoint<T, 2> d_filters)
-    {
-        const auto [B, positions] = x.shape;
-        const auto [k, r] = filters.shape;
-        scratch here;
-        T* const padded = here.take<T>(positions + r - 1);
-        T* const d_padded = here.take<T>(positions + r - 1);
-        for (std::size_t b = 0; b < B; ++b) {
-            pad(positions, r / 2, x.data + b * positions, padded);
-            std::fill_n(d_padded, positions + r - 1, T(0));
-            const auto between = [&, k = k, r = r, length = positions](std::size_t first, std::size_t last,
-                                                                       T* of_filters) {
-                const T* d = d_y.data + (b * length + first) * k;
-                for (std::size_t t = first; t < last; ++t) {
-                    for (std::size_t n = 0; n < k; ++n, ++d) {
-                        if (of_filters != nullptr) kernels::add_scaled(r, of_filters + n * r, *d, padded + t);
-                        if (d_x) kernels::add_scaled(r, d_padded + t, *d, filters.data + n * r);
-                    }
-                }
-            };
-            if (d_filters) {
-                kernels::add_in_blocks(positions, k * r, d_filters.data, between);
-            } else {
-                between(0, positions, nullptr);
-            }
-            if (d_x) kernels::add(positions, d_x.data + b * positions, d_padded + r / 2);
-        }
-    }
-
-private:
-    /// A row of x with `reach` zeros before and behind it.
-    template <class T>
-    static void pad(std::size_t positions, std::size_t reach, const T* x, T* padded)
-    {
-        std::fill_n(padded, reach, T(0));
-        std::copy_n(x, positions, padded + reach);
-        std::fill_n(padded + reach + positions, reach, T(0));
-    }
-};
-inline constexpr convolve_op convolve{};
-
-/// The words under each place of a wide convolution, one after another: x [B,S,D] -> [B,S+w-1,w·D].
-///
-///     y_i = [x_{i-w+1}; …; x_i], i = 0 … S+w-2, zeros where there is no word
-///     ∂x_k += its part of each ∂y_i
-///
-/// One matrix product with W [w·D,N] then is the convolution.
-struct unfold_op : move_operation<unfold_op, std::size_t> {
-    static constexpr ranks takes{3, 3};
-
-    static shape_of_rank<3> shape(const auto& x, std::size_t width)
-    {
-        detail::require_width("unfold", width);
-        return {x.shape[0], x.shape[1] + width - 1, width * x.shape[2]};
-    }
-
-    /// The words of each place: they lie together in both.
-    static void each_move(const auto& x, std::size_t width, auto move)
-    {
-        const auto [B, S, D] = x;
-        move.nothing(0, B * (S + width - 1) * width * D);
-        for (std::size_t b = 0; S > 0 && b < B; ++b) {
-            for (std::size_t i = 0; i < S + width - 1; ++i) {
-                const std::size_t first = i + 1 > width ? i + 1 - width : 0, last = std::min(i + 1, S);
-                const std::size_t place = (b * (S + width - 1) + i) * width;
-                move((b * S + first) * D, (place + first + width - 1 - i) * D, (last - first) * D);
-            }
-        }
-    }
-};
-inline constexpr unfold_op unfold{};
-
-/// Weighted sums of w neighbours: x [B,S,D], a [B,S] -> [B,S-w+1,D].
-///
-///     y_j = Σ_{k=j}^{j+w-1} a_k x_k           w of them, j = 0 … S-w
-///     ∂x_k += a_k ∂y_j,  ∂a_k += ∂y_j · x_k
-struct pool_windows_op : operation<pool_windows_op> {
-    static shape_of_rank<3> shape(const auto& x, const auto& a, std::size_t width)
-    {
-        detail::require_width("pool_windows", width);
-        require_shape("pool_windows", "the weights", a.shape, {x.shape[0], x.shape[1]}, "one for each column of ",
-                      x.shape);
-        if (x.shape[1] + 1 < width) {
-            throw shape_error("pool_windows: windows of " + std::to_string(width) + " columns in " +
-                              shape_text(x.shape) + ", which has only " + std::to_string(x.shape[1]));
-        }
-        return {x.shape[0], x.shape[1] + 1 - width, x.shape[2]};
-    }
-
-    template <class T>
-    static void forward(in<T, 3> x, in<T, 2> a, std::size_t width, out<T, 3> y)
-    {
-        std::fill_n(y.data, y.size(), T(0));
-        each_pair(y.shape, width, [=, D = x.shape[2]](std::size_t j, std::size_t k) {
-            kernels::add_scaled(D, y.data + j * D, a.data[k], x.data + k * D);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 2> a, std::size_t width, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_x,
-                         adjoint<T, 2> d_a)
-    {
-        each_pair(y.shape, width, [=, D = x.shape[2]](std::size_t j, std::size_t k) {
-            if (d_x) kernels::add_scaled(D, d_x.data + k * D, a.data[k], d_y.data + j * D);
-            if (d_a) d_a.data[k] += kernels::dot(D, d_y.data + j * D, x.data + k * D);
-        });
-    }
-
-private:
-    /// f(column j of the result, column k of x under its window), both counted over the whole batch.
-    template <class F>
-    static void each_pair(const shape_of_rank<3>& y, std::size_t width, F&& f)
-    {
-        for (std::size_t b = 0; b < y[0]; ++b) {
-            for (std::size_t j = 0; j < y[1]; ++j) {
-                for (std::size_t k = j; k < j + width; ++k) f(b * y[1] + j, b * (y[1] + width - 1) + k);
-            }
-        }
-    }
-};
-inline constexpr pool_windows_op pool_windows{};
-
-}  // namespace heed::ops
-
-// ---- heed/abcnn.hpp -------------------------------------------------------------------------------------------------
-
-/// Attention between the two sentences of a pair, inside a convolutional network that reads both.
-///
-///     A_ij = 1 / (1 + |x_i - y_j|)                                    the match matrix
-///     ABCNN-1   F_0a = W_0 Aᵀ, F_1a = W_1 A                           a second channel before the convolution
-///     ABCNN-2   a_0j = Σ_k A_jk, a_1j = Σ_k A_kj, of the convolutions' columns
-///               F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]               weighted pooling after the convolution
-///     ABCNN-3   both                                                  Yin et al. 2016, section 4
-///
-///     abcnn::block one{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::average_pooling{}};      // ABCNN-1
-///     abcnn::block two{abcnn::words_alone{}, W, b, w, abcnn::attention_pooling{}};             // ABCNN-2
-///     abcnn::block three{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::attention_pooling{}};  // ABCNN-3
-///     abcnn::block none{abcnn::words_alone{}, W, b, w, abcnn::average_pooling{}};              // BCNN: no attention
-///
-/// Feature maps are stored by rows, [B,S,D], one row per word, where the paper has columns. A pooling window has w
-/// columns, j to j + w - 1 (the paper's "j : j + w"): the wide convolution turns S columns into S + w - 1, pooling
-/// turns these into S again, and blocks can be stacked.
-///
-/// The paper pads all sentences to one length, and padding takes part. Here it does not: a sentence has the same result
-/// in a batch as alone. A sentence without words has no columns, and all its results are 0. See docs/decisions.md.
-namespace heed::abcnn {
-
-/// A batch of sentence pairs.
-template <class First, class Second = First>
-struct sentences {
-    First first;          // [B,S,D]
-    lengths first_real;   // of each sentence
-    Second second;        // [B,T,D]
-    lengths second_real;  // of each sentence
-};
-template <class First, class Second>
-sentences(First, lengths, Second, lengths) -> sentences<First, Second>;
-
-/// How similar each word of the first sentence is to each word of the second: A [B,S,T], 0 beyond the lengths.
-auto match_matrix(const auto& pair)
-{
-    return ops::match_matrix(pair.first, pair.second, pair.first_real, pair.second_real);
-}
-
-/// Before the convolution: the words alone.
-struct words_alone {
-    auto operator()(auto pair) const { return pair; }
-
-    static auto parameters(auto&, auto&&) { return abcnn::words_alone{}; }
-};
-
-/// Before the convolution: each word with a second channel of the same width, its attention to the other sentence.
-///
-///     F_0a = W_0 Aᵀ,  F_1a = W_1 A             ABCNN-1
-///
-/// Row j of W_0 belongs to the j-th word of the second sentence, row j of W_1 to that of the first: [N,D] serves
-/// sentences of up to N words. In the paper both are learned; with equal values the two sentences are treated alike.
-template <class Matrix>
-struct feature_maps {
-    Matrix W_0;  // [N,D]
-    Matrix W_1;  // [N,D]
-
-    template <class First, class Second>
-    auto operator()(const sentences<First, Second>& pair) const  // [B,S,D], [B,T,D] -> [B,S,2D], [B,T,2D]
-    {
-        const auto A = match_matrix(pair);  // [B,S,T]
-        const auto [B, S, T] = shape_of(A);
-        return abcnn::sentences{ops::concat(pair.first, ops::linear(A, rows("W_0", W_0, T))), pair.first_real,
-                                ops::concat(pair.second, ops::linear(ops::transpose(A), rows("W_1", W_1, S))),
-                                pair.second_real};
-    }
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return abcnn::feature_maps{visit("W_0", self.W_0), visit("W_1", self.W_1)};
-    }
-
-private:
-    static auto rows(const char* name, const auto& W, std::size_t words)
-    {
-        if (words > shape_of(W)[0]) {
-            throw shape_error("abcnn::feature_maps: " + std::string(name) + " is " + shape_text(shape_of(W)) +
-                              ": it has a row for each of " + std::to_string(shape_of(W)[0]) +
-                              " words, but the other sentences have up to " + std::to_string(words));
-        }
-        return ops::rows_between(W, std::size_t{0}, words);
-    }
-};
-template <class Matrix>
-feature_maps(Matrix, Matrix) -> feature_maps<Matrix>;
-
-/// After the convolution: the mean of w columns.
-struct average_pooling {
-    template <class First, class Second>
-    auto operator()(const sentences<First, Second>& columns, std::size_t width) const
-    {
-        const auto mean = [width](const auto& x) {
-            const auto shape = shape_of(x);
-            const auto equal = constant_like(x, shape_of_rank<2>{shape[0], shape[1]}, 1.0 / static_cast<double>(width));
-            return ops::pool_windows(x, equal, width);
-        };
-        return std::pair{mean(columns.first), mean(columns.second)};
-    }
-
-    static auto parameters(auto&, auto&&) { return abcnn::average_pooling{}; }
-};
-
-/// After the convolution: the sum of w columns, each weighted by its similarity to the other sentence's columns.
-///
-///     a_0j = Σ_k A_jk,  a_1j = Σ_k A_kj,  F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]     ABCNN-2
-struct attention_pooling {
-    template <class First, class Second>
-    auto operator()(const sentences<First, Second>& columns, std::size_t width) const
-    {
-        const auto A = match_matrix(columns);
-        return std::pair{ops::pool_windows(columns.first, ops::sum_last(A), width),
-                         ops::pool_windows(columns.second, ops::sum_last(ops::transpose(A)), width)};
-    }
-
-    static auto parameters(auto&, auto&&) { return abcnn::attention_pooling{}; }
-};
-
-/// One block: attention before the convolution or none, wide convolution with tanh, pooling with or without attention.
-///
-///     c_i = [x_{i-w+1}; …; x_i], zeros outside the sentence;  F^c_i = tanh(c_i W + b)
-///
-/// Both sentences share W and b. Padding beyond the lengths is cleared: it changes no result and no gradient.
-template <class Before, class Matrix, class Vector, class Pooling>
-struct block {
-    Before before;
-    Matrix W;           // [w·D,N], or [w·2D,N] after feature_maps: for each of w words, its channels
-    Vector b;           // [N]
-    std::size_t width;  // w
-    Pooling pooling;
-
-    template <class First, class Second>
-    auto operator()(const sentences<First, Second>& pair) const  // [B,S,D], [B,T,D] -> [B,S,N], [B,T,N]
-    {
-        const auto columns = convolved(pair);
-        auto [first, second] = pooling(columns, width);
-        return abcnn::sentences{ops::clear_padding(first, pair.first_real), pair.first_real,
-                                ops::clear_padding(second, pair.second_real), pair.second_real};
-    }
-
-    /// The columns after the convolution, [B,S+w-1,N] and [B,T+w-1,N]. ABCNN-2 and 3 use their match_matrix, ABCNN-1
-    /// and 3 that of the pair itself.
-    template <class First, class Second>
-    auto convolved(const sentences<First, Second>& pair) const
-    {
-        ops::detail::require_width("abcnn::block", width);
-        const auto maps = before(abcnn::sentences{ops::clear_padding(pair.first, pair.first_real), pair.first_real,
-                                                  ops::clear_padding(pair.second, pair.second_real), pair.second_real});
-        const auto first_real = count_columns(pair.first_real), second_real = count_columns(pair.second_real);
-        return abcnn::sentences{convolution(maps.first, first_real), first_real, convolution(maps.second, second_real),
-                                second_real};
-    }
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return abcnn::block{visit("before", self.before), visit("W", self.W), visit("b", self.b), self.width,
-                            visit("pooling", self.pooling)};
-    }
-
-private:
-    /// Wide: a sentence of n words has n + w - 1 columns.
-    lengths count_columns(const lengths& real) const
-    {
-        std::vector<std::size_t> columns(real.batch());
-        for (std::size_t b_ = 0; b_ < columns.size(); ++b_) columns[b_] = real[b_] == 0 ? 0 : real[b_] + width - 1;
-        return lengths(std::move(columns));
-    }
-
-    auto convolution(const tensor auto& x, const lengths& columns) const
-    {
-        const auto windows = ops::unfold(x, width);
-        require_shape("abcnn::block", "W", shape_of(W), {shape_of(windows)[2], shape_of(W)[1]}, "as many rows as ",
-                      width, " words have channels");
-        return ops::clear_padding(ops::tanh(ops::linear(windows, W, b)), columns);
-    }
-};
-template <class Before, class Matrix, class Vector, class Pooling>
-block(Before, Matrix, Vector, std::size_t, Pooling) -> block<Before, Matrix, Vector, Pooling>;
-
-/// One vector per sentence: the mean of its columns ("all-ap" in the paper).
-template <class First, class Second>
-auto average(const sentences<First, Second>& pair)  // [B,S,N], [B,T,N] -> [B,N] twice
-{
-    const auto mean = [](const auto& x, const lengths& real) {
-        using T = element_of<decltype(x)>;
-        const auto [B, S, N] = shape_of(x);
-        real.require("abcnn::average", B, S);
-        auto share = filled<T, 2>({B, S}, T(0));
-        for (std::size_t b = 0; b < B; ++b) {
-            for (std::size_t s = 0; s < real[b]; ++s) share(b, s) = T(1) / static_cast<T>(real[b]);
-        }
-        return ops::weighted_sum(share, x);
-    };
-    return std::pair{mean(pair.first, pair.first_real), mean(pair.second, pair.second_real)};
-}
-
-}  // namespace heed::abcnn
-
-// ---- heed/attention/answers.hpp -------------------------------------------------------------------------------------
-
-/// Results of attention.
-namespace heed {
-
-/// The result of one query.
-template <class Context, class Weights, class State>
-struct attended {
-    Context context;  // [B,D]
-    Weights weights;  // [B,T], or [B,T,D] per dimension, [B,T,G] per group
-    State state;      // for the next step
-};
-template <class Context, class Weights, class State>
-attended(Context, Weights, State) -> attended<Context, Weights, State>;
-
-/// The result of one query, without the weights.
-template <class Context, class State>
-struct read_out {
-    Context context;  // [B,D]
-    State state;      // for the next step
-};
-template <class Context, class State>
-read_out(Context, State) -> read_out<Context, State>;
-
-/// The results of many queries, without the weights.
-template <class Contexts, class State>
-struct all_read {
-    Contexts contexts;  // [B,S,D]
-    State state;        // after the last query
-};
-template <class Contexts, class State>
-all_read(Contexts, State) -> all_read<Contexts, State>;
-
-/// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].
-struct weights_too {};
-/// The context without the weights.
-struct context_only {};
-
-}  // namespace heed
 
 // ---- heed/attention/query.hpp ---------------------------------------------------------------------------------------
 
@@ -10369,6 +6246,576 @@ To in_family_of(const tensor auto& beside, const State& state)
 
 }  // namespace heed
 
+// ---- heed/core/constant.hpp -----------------------------------------------------------------------------------------
+
+/// Parts of a module that are neither trained nor saved.
+namespace heed {
+
+/// A tensor, or a module, that belongs to another module and is none of its parameters: a table that is computed, or
+/// weights that stay as they are. It is a member of this type, and `parameters` passes it on:
+///
+///     template <class Matrix, class Table>
+///     struct banded {
+///         Matrix W;
+///         Table near;
+///         static auto parameters(auto& self, auto&& visit) { return mine::banded{visit("W", self.W), self.near}; }
+///     };
+///     mine::banded score{W, heed::constant{near}};
+///
+/// It is used like what it was made of. Of an array it is a shared_tensor: copies of it, those of a lifted module among
+/// them, share the numbers.
+template <class X>
+struct constant : X {
+    constant() = default;
+    constant(X of) : X(std::move(of)) {}
+    template <class Y>
+        requires(!std::is_same_v<std::remove_cvref_t<Y>, X> && std::is_convertible_v<Y, X>)
+    constant(Y&& of) : X(std::forward<Y>(of)) {}
+};
+template <class T, std::size_t N>
+constant(array<T, N>) -> constant<shared_tensor<T, N>>;
+
+template <tensor X>
+struct tensor_traits<constant<X>> : tensor_traits<X> {};
+
+namespace detail {
+
+template <class X>
+inline constexpr bool is_constant = false;
+template <class X>
+inline constexpr bool is_constant<constant<X>> = true;
+
+}  // namespace detail
+
+}  // namespace heed
+
+// ---- heed/core/members.hpp ------------------------------------------------------------------------------------------
+
+/// The types of an object's members, of what is known of them when it is compiled: those of an aggregate by a
+/// structured binding, those of any other class template by its template arguments. What is neither, such as a class
+/// with a constructor that is no template, is not looked into.
+namespace heed::detail {
+
+template <class... Member>
+struct list_of_types {};
+
+/// The types of these.
+template <class... X>
+constexpr list_of_types<std::remove_cvref_t<X>...> types_of(X&...)
+{
+    return {};
+}
+
+/// Converts to the base classes of X alone.
+template <class X>
+struct base_of {
+    template <class B>
+        requires(std::is_base_of_v<B, X> && !std::is_same_v<B, X>)
+    operator B() const { std::abort(); }
+};
+
+/// Converts to anything.
+struct anything {
+    template <class T>
+    operator T() const
+    {
+        std::abort();  // it is never called; clang++ wants a body for types without linkage
+    }
+};
+template <std::size_t>
+using anything_at = anything;
+
+/// The largest number of members up to sizeof...(at) that initialize an X; 0: none.
+///
+/// From many to few: with as many as X has, no member's default is looked at, which need not compile for every type of
+/// a template (`Bias bias{0};` where Bias is a variable).
+template <class X, std::size_t... at>
+consteval std::size_t members_up_to(std::index_sequence<at...>)
+{
+    if constexpr (sizeof...(at) == 0) {
+        return 0;
+    } else if constexpr (requires { X{anything_at<at>{}...}; }) {
+        return sizeof...(at);
+    } else {
+        return detail::members_up_to<X>(std::make_index_sequence<sizeof...(at) - 1>{});
+    }
+}
+
+/// How many members has an aggregate? 0 for one that is not looked into: where a member does not take `anything`, where
+/// there are base classes, which a structured binding does not take, and where there are more than 16.
+template <class X>
+consteval std::size_t members_counted()
+{
+    if constexpr (std::is_aggregate_v<X> && !std::is_empty_v<X> && !std::is_array_v<X>) {
+        if constexpr (!requires { X{base_of<X>{}}; }) {
+            constexpr std::size_t count = detail::members_up_to<X>(std::make_index_sequence<17>{});
+            return count > 16 ? 0 : count;
+        }
+    }
+    return 0;
+}
+
+/// The types of the first members of an aggregate that has so many.
+template <std::size_t count, class X>
+auto members_bound(X& x)
+{
+    if constexpr (count == 0) { return list_of_types<>{}; }
+#define HEED_BIND(n, ...)                                                                                              \
+    else if constexpr (count == n)                                                                                     \
+    {                                                                                                                  \
+        auto& [__VA_ARGS__] = x;                                                                                       \
+        return detail::types_of(__VA_ARGS__);                                                                          \
+    }
+    HEED_BIND(1, a)
+    HEED_BIND(2, a, b)
+    HEED_BIND(3, a, b, c)
+    HEED_BIND(4, a, b, c, d)
+    HEED_BIND(5, a, b, c, d, e)
+    HEED_BIND(6, a, b, c, d, e, f)
+    HEED_BIND(7, a, b, c, d, e, f, g)
+    HEED_BIND(8, a, b, c, d, e, f, g, h)
+    HEED_BIND(9, a, b, c, d, e, f, g, h, i)
+    HEED_BIND(10, a, b, c, d, e, f, g, h, i, j)
+    HEED_BIND(11, a, b, c, d, e, f, g, h, i, j, k)
+    HEED_BIND(12, a, b, c, d, e, f, g, h, i, j, k, l)
+    HEED_BIND(13, a, b, c, d, e, f, g, h, i, j, k, l, m)
+    HEED_BIND(14, a, b, c, d, e, f, g, h, i, j, k, l, m, n)
+    HEED_BIND(15, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o)
+    HEED_BIND(16, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
+#undef HEED_BIND
+}
+
+template <class X>
+struct template_arguments {
+    using type = list_of_types<>;
+};
+template <template <class...> class X, class... A>
+struct template_arguments<X<A...>> {
+    using type = list_of_types<A...>;
+};
+
+template <template <class, std::size_t> class X, class A, std::size_t N>
+struct template_arguments<X<A, N>> {
+    using type = list_of_types<A>;
+};
+
+template <class X>
+consteval auto members_known()
+{
+    if constexpr (constexpr std::size_t count = detail::members_counted<X>(); count > 0) {
+        return decltype(detail::members_bound<count>(std::declval<X&>())){};
+    } else {
+        return typename template_arguments<X>::type{};
+    }
+}
+
+}  // namespace heed::detail
+
+// ---- heed/core/parameters.hpp ---------------------------------------------------------------------------------------
+
+/// How heed walks through the parameters of a policy, a layer or a model.
+///
+/// A type with parameters has one static member function. It shows each of them, by name, to a visitor, and builds an
+/// object of the same kind from what the visitor returns:
+///
+///     static auto parameters(auto& self, auto&& visit)
+///     {
+///         return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
+///     }
+///
+/// Counting, optimising and saving only look: their visitors return `visited`. Lifting onto a tape returns variables.
+///
+/// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple of
+/// them, whose names are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has the
+/// name of the member; of an empty one there is nothing. What comes back is of the same kind: a std::vector of layers
+/// becomes a std::vector of what the visitor made of them.
+///
+/// A tensor, or a module with parameters, that is not shown would be neither trained nor saved. The compiler refuses
+/// it, unless it is a heed::constant (core/constant.hpp).
+namespace heed {
+
+/// The result of a visitor that returns nothing.
+struct visited {};
+
+namespace detail {
+
+/// What a policy keeps of a number that is given: a double, which stays as it is, or a tensor, which learns.
+template <class X>
+using double_or_tensor = std::conditional_t<std::is_arithmetic_v<X>, double, X>;
+
+/// The tensor as `visit` returns it, or the double.
+template <class X>
+auto visit_if_tensor(auto& visit, const char* name, X& x)
+{
+    if constexpr (std::is_arithmetic_v<X>) {
+        return double{x};
+    } else {
+        return visit(name, x);
+    }
+}
+
+/// Does a member hold others, and how are they visited?
+template <class X>
+struct members_of {
+    static constexpr bool any = false;
+};
+template <class X>
+concept holds_members = members_of<X>::any;
+
+/// "layers.0"
+inline std::string name_of_member(std::string_view name, std::size_t i)
+{
+    return std::string(name).append(".").append(std::to_string(i));
+}
+
+template <class M>
+    requires(!vector_of_numbers<std::vector<M>>)
+struct members_of<std::vector<M>> {
+    static constexpr bool any = true;
+
+    static auto visit(std::string_view name, auto& several, const auto& visitor)
+    {
+        std::vector<decltype(visitor(name, several[0]))> results;
+        results.reserve(several.size());
+        for (std::size_t i = 0; i < several.size(); ++i)
+            results.push_back(visitor(name_of_member(name, i), several[i]));
+        return results;
+    }
+};
+template <class M, std::size_t N>
+struct members_of<std::array<M, N>> {
+    static constexpr bool any = true;
+
+    static auto visit(std::string_view name, auto& several, const auto& visitor)
+    {
+        return [&]<std::size_t... i>(std::index_sequence<i...>)
+        {
+            return std::array<decltype(visitor(name, several[0])), N>{visitor(name_of_member(name, i), several[i])...};
+        }
+        (std::make_index_sequence<N>{});
+    }
+};
+template <class... M>
+struct members_of<std::tuple<M...>> {
+    static constexpr bool any = true;
+
+    static auto visit([[maybe_unused]] std::string_view name, auto& several, [[maybe_unused]] const auto& visitor)
+    {
+        return [&]<std::size_t... i>(std::index_sequence<i...>)
+        {
+            return std::tuple<decltype(visitor(name, std::get<i>(several)))...>{
+                visitor(name_of_member(name, i), std::get<i>(several))...};
+        }
+        (std::index_sequence_for<M...>{});
+    }
+};
+template <class M>
+struct members_of<std::optional<M>> {
+    static constexpr bool any = true;
+
+    static auto visit(std::string_view name, auto& one, const auto& visitor)
+    {
+        std::optional<decltype(visitor(name, *one))> result;
+        if (one) result.emplace(visitor(name, *one));
+        return result;
+    }
+};
+template <class M>
+struct members_of<std::unique_ptr<M>> {
+    static constexpr bool any = true;
+
+    /// What a constant module points to is constant as well.
+    static auto visit(std::string_view name, auto& one, const auto& visitor)
+    {
+        using pointed = std::conditional_t<std::is_const_v<std::remove_reference_t<decltype(one)>>, const M, M>;
+        pointed* const to = one.get();
+        using result = decltype(visitor(name, *to));
+        return to == nullptr ? std::unique_ptr<result>{} : std::make_unique<result>(visitor(name, *to));
+    }
+};
+
+/// visitor(name, member) of each that `several` holds, in a container of the same kind.
+template <class Several>
+auto visit_members(std::string_view name, Several& several, const auto& visitor)
+{
+    return members_of<std::remove_const_t<Several>>::visit(name, several, visitor);
+}
+
+#define HEED_SAYS_NOT_SHOWN                                                                                            \
+    "heed: `parameters` passes on a tensor, or a module with parameters, that it does not show its visitor, so that "  \
+    "it would be neither trained nor saved: show it, `visit(\"b\", self.b)`, or make the member a constant, "          \
+    "`mine::policy{W, heed::constant{b}}`"
+#define HEED_SAYS_NOT_A_MEMBER                                                                                         \
+    "heed: `parameters` makes a member a constant that is none in the module itself: make it one where the module is " \
+    "built, `mine::policy{W, heed::constant{b}}`, and let `parameters` pass it on"
+
+/// Says what a member that `parameters` shows should be instead.
+template <class X>
+consteval bool check_parameter()
+{
+    constexpr bool module = std::is_class_v<X> && !lazy_expression<X> && !vector_of_numbers<X>;
+    static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
+    static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
+    static_assert(module || lazy_expression<X> || vector_of_numbers<X>,
+                  "heed: `parameters` shows its visitor a member that is neither a tensor nor has `parameters` itself: "
+                  "leave out what is not trained; a std::vector, array, tuple, optional or unique_ptr of tensors and "
+                  "modules is shown as it is");
+    return module;
+}
+
+/// Looks at the members that are shown, and at no more; lists the tensors among them.
+struct looking_visitor {
+    named_shapes* list = nullptr;
+
+    auto operator()(std::string_view name, auto& member) const
+    {
+        if constexpr (tensor<decltype(member)>) {
+            if (list != nullptr) {
+                const auto shape = shape_of(member);
+                list->add(name, shape.data(), shape.size());
+            }
+        } else if constexpr (holds_members<std::remove_cvref_t<decltype(member)>>) {
+            return visit_members(name, member, [&](std::string_view, auto& each) { return (*this)(name, each); });
+        } else {
+            (void)check_parameter<std::remove_cvref_t<decltype(member)>>();
+        }
+        if constexpr (!holds_members<std::remove_cvref_t<decltype(member)>>) return visited{};
+    }
+};
+
+}  // namespace detail
+
+/// A type whose parameters can be visited.
+template <class M>
+concept parameterised = requires(std::remove_cvref_t<M>& module)
+{
+    std::remove_cvref_t<M>::parameters(module, detail::looking_visitor{});
+};
+
+namespace detail {
+
+/// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
+/// therefore a named type, not a lambda in a template of the module.
+template <class Leaf>
+struct walking_visitor {
+    Leaf& leaf;
+    std::string prefix;
+
+    auto operator()(std::string_view name, auto& member) const
+    {
+        using type = std::remove_cvref_t<decltype(member)>;
+        if constexpr (tensor<type>) {
+            return leaf(path_to(name), member);
+        } else if constexpr (holds_members<type>) {
+            return visit_members(name, member, *this);
+        } else if constexpr (check_parameter<type>()) {
+            return type::parameters(member, walking_visitor{leaf, path_to(name, ".")});
+        } else {
+            return type(member);
+        }
+    }
+
+private:
+    std::string path_to(std::string_view name, const char* separator = "") const
+    {
+        std::string path = prefix;
+        return path.append(name).append(separator);
+    }
+};
+
+/// A leaf that only looks.
+template <class Look>
+struct looking_leaf {
+    Look& look;
+
+    visited operator()(const std::string& name, auto& tensor) const
+    {
+        look(name, tensor);
+        return {};
+    }
+};
+
+struct counting_look {
+    std::size_t count = 0;
+
+    void operator()(const std::string&, const tensor auto& x) { count += view_of(x).size(); }
+};
+
+/// Walks without making names.
+template <class Leaf>
+struct nameless_visitor {
+    const Leaf& leaf;
+
+    auto operator()(std::string_view, auto& member) const
+    {
+        using type = std::remove_cvref_t<decltype(member)>;
+        if constexpr (tensor<type>) {
+            return leaf(member);
+        } else if constexpr (holds_members<type>) {
+            return visit_members("", member, *this);
+        } else if constexpr (check_parameter<type>()) {
+            return type::parameters(member, *this);
+        } else {
+            return type(member);
+        }
+    }
+};
+
+struct visited_leaf {
+    visited operator()(const tensor auto&) const { return {}; }
+};
+
+/// What is left of a module when all tensors that it shows are `visited`, those of its modules too.
+template <class M>
+using looked_at = decltype(M::parameters(std::declval<M&>(), nameless_visitor<visited_leaf>{{}}));
+
+/// Is a part of this type `visited`? Then it was shown.
+template <class X>
+consteval bool any_shown();
+
+template <class... X>
+consteval bool any_shown_of(list_of_types<X...>)
+{
+    return (detail::any_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool any_shown()
+{
+    if constexpr (std::is_same_v<X, visited> || tensor<X>) {
+        return std::is_same_v<X, visited>;
+    } else if constexpr (std::is_same_v<typename template_arguments<X>::type, list_of_types<>>) {
+        return std::is_class_v<X> && detail::any_shown_of(detail::members_known<X>());
+    } else {
+        return detail::any_shown_of(typename template_arguments<X>::type{});
+    }
+}
+
+/// Is this member of such a rest a tensor that was not shown, or does it hold one?
+template <class X>
+consteval bool not_shown();
+
+template <class... X>
+consteval bool any_not_shown(list_of_types<X...>)
+{
+    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
+consteval bool not_shown()
+{
+    if constexpr (is_constant<X>) {
+        return false;
+    } else if constexpr (tensor<X>) {
+        return owning_tensor<X>;
+    } else if constexpr (holds_members<X>) {
+        return detail::any_not_shown(typename template_arguments<X>::type{});
+    } else if constexpr (!std::is_class_v<X>) {
+        return false;
+    } else if constexpr (any_shown<X>()) {
+        return detail::any_not_shown(detail::members_known<X>());
+    } else if constexpr (requires { typename looked_at<X>; }) {  // a module: has it parameters?
+        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
+    } else {
+        return false;
+    }
+}
+
+template <class... X>
+consteval std::size_t constants_among(list_of_types<X...>)
+{
+    return (std::size_t{is_constant<X>} + ... + 0);
+}
+
+/// Does a module show all of its tensors, but for those that are constants?
+template <class M>
+consteval bool shows_all()
+{
+    using rest = looked_at<M>;
+    if constexpr (std::is_class_v<rest>) {
+        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
+        constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
+                                detail::constants_among(detail::members_known<M>());
+        static_assert(all, HEED_SAYS_NOT_SHOWN);
+        static_assert(marked, HEED_SAYS_NOT_A_MEMBER);
+        return all && marked;
+    } else {
+        return true;
+    }
+}
+
+}  // namespace detail
+
+/// A module of the same kind whose parameters are leaf(name, tensor); names are dotted paths, "decoder.gru.W".
+template <parameterised M, class Leaf>
+auto transform_parameters(M& module, Leaf&& leaf, std::string prefix = {})
+{
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
+    return std::remove_cvref_t<M>::parameters(
+        module, detail::walking_visitor<std::remove_reference_t<Leaf>>{leaf, std::move(prefix)});
+}
+
+/// A module of the same kind whose parameters are leaf(tensor).
+template <parameterised M, class Leaf>
+auto map_parameters(M& module, const Leaf& leaf)
+{
+    (void)detail::shows_all<std::remove_cvref_t<M>>();
+    return std::remove_cvref_t<M>::parameters(module, detail::nameless_visitor<Leaf>{leaf});
+}
+
+/// look(name, tensor) for every parameter, always in the same order.
+template <parameterised M, class Look>
+void for_each_parameter(M& module, Look&& look)
+{
+    transform_parameters(module, detail::looking_leaf<std::remove_reference_t<Look>>{look});
+}
+
+/// How many numbers all parameters have together.
+template <parameterised M>
+std::size_t parameter_count(const M& module)
+{
+    detail::counting_look look;
+    for_each_parameter(module, look);
+    return look.count;
+}
+
+/// A parameter of any shape: its name, and its numbers in one row, [size].
+template <class T>
+struct named_numbers {
+    std::string name;
+    tensor_view<T, 1> numbers;
+};
+
+namespace detail {
+
+template <class T>
+struct listing_look {
+    std::vector<named_numbers<T>>& all;
+
+    void operator()(const std::string& name, tensor auto& x) const
+    {
+        const auto values = view_of(x);
+        constexpr bool constant = !std::is_const_v<T> && std::is_const_v<std::remove_pointer_t<decltype(values.data)>>;
+        static_assert(!constant, "heed: a parameter is a view of constant numbers, which no optimiser may change: view "
+                                 "numbers that are not const, or leave the view out of `parameters`");
+        if constexpr (!constant) all.push_back({name, {values.data, {values.size()}}});
+    }
+};
+
+}  // namespace detail
+
+/// All parameters of a module of T, in the order of for_each_parameter. Code that works on raw numbers walks this list
+/// and is compiled once, not once per module.
+template <class T, parameterised M>
+std::vector<named_numbers<T>> numbers_of(M& module)
+{
+    std::vector<named_numbers<T>> all;
+    for_each_parameter(module, detail::listing_look<T>{all});
+    return all;
+}
+
+}  // namespace heed
+
 // ---- heed/attention/families.hpp ------------------------------------------------------------------------------------
 
 /// Which family of tensors computes a step, and how results leave the workspace.
@@ -10466,6 +6913,192 @@ void assign_state(State& to, const auto& from)
 
 }  // namespace heed::detail
 
+// ---- heed/core/several.hpp ------------------------------------------------------------------------------------------
+
+/// Several mechanisms side by side: of one kind in a std::vector, or of different kinds in a std::tuple.
+namespace heed {
+
+namespace detail {
+
+template <class M>
+std::size_t count_of(const std::vector<M>& several)
+{
+    return several.size();
+}
+template <class... M>
+constexpr std::size_t count_of(const std::tuple<M...>&)
+{
+    return sizeof...(M);
+}
+
+auto& nth(auto& several, std::size_t i) { return several[i]; }
+template <std::size_t i>
+auto& nth(auto& several, std::integral_constant<std::size_t, i>)
+{
+    return std::get<i>(several);
+}
+
+/// The index of the first: a constant for a tuple.
+template <class M>
+std::size_t first_index(const std::vector<M>&)
+{
+    return 0;
+}
+template <class... M>
+std::integral_constant<std::size_t, 0> first_index(const std::tuple<M...>&)
+{
+    return {};
+}
+
+const auto& first_of(const auto& several) { return nth(several, first_index(several)); }
+
+/// f(i) for each, from the first to the last: a std::vector of the results, or a std::tuple. For a tuple, i is a
+/// constant.
+template <class M, class F>
+auto each_of(const std::vector<M>& several, F&& f)
+{
+    std::vector<decltype(f(std::size_t{0}))> results;
+    results.reserve(several.size());
+    for (std::size_t i = 0; i < several.size(); ++i) results.push_back(f(i));
+    return results;
+}
+template <class... M, class F>
+auto each_of(const std::tuple<M...>&, F&& f)
+{
+    return [&f]<std::size_t... i>(std::index_sequence<i...>)
+    {
+        return std::tuple<decltype(f(std::integral_constant<std::size_t, i>{}))...>{
+            f(std::integral_constant<std::size_t, i>{})...};
+    }
+    (std::index_sequence_for<M...>{});
+}
+
+/// get(x) of each as a std::vector of tensors of one family.
+template <class M, class Get>
+auto collect(const std::vector<M>& several, Get&& get)
+{
+    std::vector<std::remove_cvref_t<decltype(get(several[0]))>> all;
+    all.reserve(several.size());
+    for (const M& x : several) all.push_back(get(x));
+    return all;
+}
+template <class... M, class Get>
+auto collect(const std::tuple<M...>& several, Get&& get)
+{
+    return std::apply(
+        [&get](const auto&... x) {
+            const auto& beside = taped_among(get(x)...);
+            return std::vector{same_family(beside, get(x))...};
+        },
+        several);
+}
+
+/// The part of an answer to collect.
+inline constexpr auto context_of = [](const auto& answer) -> const auto& { return answer.context; };
+inline constexpr auto contexts_of = [](const auto& answer) -> const auto& { return answer.contexts; };
+inline constexpr auto weights_of = [](const auto& answer) -> const auto& { return answer.weights; };
+
+inline void require_some(const char* where, std::size_t count)
+{
+    if (count == 0) throw error(std::string(where) + ": there is none; give at least one");
+}
+
+/// Throws unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
+void require_one_each(const char* where, const char* what, const auto& given, const auto& mechanisms)
+{
+    const std::size_t is = count_of(given.of), must = count_of(mechanisms);
+    if (is != must) {
+        throw shape_error(std::string(where) + ": " + what + " is for " + std::to_string(is) + " but there are " +
+                          std::to_string(must) + "; take the one that this mechanism made");
+    }
+}
+
+}  // namespace detail
+
+/// For the `parameters` of a module with a std::vector or a std::tuple of modules: the same as
+/// `visit("layers", self.layers)`, which visits "layers.0", "layers.1" and so on.
+template <class Several, class Visit>
+auto visit_each(const char* name, Several& several, Visit&& visit)
+{
+    return visit(name, several);
+}
+
+/// The states of several mechanisms between steps; an ordinary value.
+template <class States>
+struct several_states {
+    States of;             // one state for each
+    std::size_t step = 0;  // how many queries were answered
+
+    /// Each takes the one that it has become on a tape, see attention_state.
+    template <class Taped>
+        requires(!std::is_same_v<Taped, States>)
+    several_states& operator=(const several_states<Taped>& taped)
+    {
+        detail::require_one_each("the states", "what is assigned", taped, of);
+        (void)detail::each_of(of, [&](auto i) {
+            detail::nth(of, i) = detail::nth(taped.of, i);
+            return i;
+        });
+        step = taped.step;
+        return *this;
+    }
+
+    /// The same with f applied to every tensor: how a beam selects hypotheses.
+    auto map(auto&& f) const
+    {
+        auto mapped = detail::each_of(of, [&](auto i) { return detail::nth(of, i).map(f); });
+        return several_states<decltype(mapped)>{std::move(mapped), step};
+    }
+};
+template <class States>
+several_states(States, std::size_t) -> several_states<States>;
+
+/// The state of a mechanism whose next query is number n, counted from 0: for queries of a memory that has grown, as a
+/// decoder's that attends to its own words. What the state remembers of other queries stays.
+///
+///     auto state = from_query(attend.start(memory), memory.positions() - 1);
+template <class State>
+State from_query(State state, std::size_t n)
+{
+    state.step = n;
+    if constexpr (requires { state.of; }) {
+        (void)detail::each_of(state.of, [&](auto i) {
+            detail::nth(state.of, i) = from_query(detail::nth(state.of, i), n);
+            return i;
+        });
+    }
+    return state;
+}
+
+namespace detail {
+
+/// The states in several answers, after `step` queries.
+auto states_of(const auto& answers, std::size_t step)
+{
+    return several_states{detail::each_of(answers, [&](auto i) { return detail::nth(answers, i).state; }), step};
+}
+
+}  // namespace detail
+
+/// One batch as several mechanisms see it.
+template <class Memories>
+struct several_memories {
+    Memories of;  // one memory for each
+
+    std::size_t batch() const { return detail::first_of(of).batch(); }
+    std::size_t positions() const { return detail::first_of(of).positions(); }  // T
+
+    /// The memories of these rows, in this order.
+    several_memories rows(std::span<const std::size_t> which) const
+    {
+        return {detail::each_of(of, [&](auto i) { return detail::nth(of, i).rows(which); })};
+    }
+};
+template <class Memories>
+several_memories(Memories) -> several_memories<Memories>;
+
+}  // namespace heed
+
 // ---- heed/core/bit_cast.hpp -----------------------------------------------------------------------------------------
 
 namespace heed::detail {
@@ -10480,7 +7113,7 @@ constexpr To bit_cast(const From& x)
 
 }  // namespace heed::detail
 
-// ---- heed/core/lane_steps.hpp ---------------------------------------------------------------------------------------
+// ---- heed/simd/lane_steps.hpp ---------------------------------------------------------------------------------------
 
 /// What is known of places beside their lanes: how they go on from lane to lane, and with the next key.
 ///
@@ -10614,7 +7247,7 @@ struct steps_of_lanes<place_number> {
 
 }  // namespace heed
 
-// ---- heed/core/lane_numbers.hpp -------------------------------------------------------------------------------------
+// ---- heed/simd/lane_numbers.hpp -------------------------------------------------------------------------------------
 
 /// What lanes consist of, and what lanes of two kinds meet in: scores, dual numbers, whole numbers and fractions of
 /// them (place_number), and the results of comparisons (lane_mask).
@@ -10801,7 +7434,7 @@ struct meeting<A, B> {
 
 }  // namespace heed
 
-// ---- heed/core/lanes.hpp --------------------------------------------------------------------------------------------
+// ---- heed/simd/lanes.hpp --------------------------------------------------------------------------------------------
 
 /// Numbers side by side: what functions of scores and places compute with (score::modified, masks of places).
 ///
@@ -10811,7 +7444,7 @@ struct meeting<A, B> {
 /// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
 /// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
 /// The precision is the score's: 0.1 and 0.1F * p.key are rounded to floats where scores are floats, and never narrow a
-/// score in double. Scores may be dual numbers; their derivatives: core/dual_lanes.hpp.
+/// score in double. Scores may be dual numbers; their derivatives: simd/dual_lanes.hpp.
 namespace heed {
 
 namespace detail {
@@ -11360,7 +7993,7 @@ HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result)
 
 }  // namespace heed
 
-// ---- heed/core/dual_lanes.hpp ---------------------------------------------------------------------------------------
+// ---- heed/simd/dual_lanes.hpp ---------------------------------------------------------------------------------------
 
 /// Lanes of scores with their derivative: functions of scores run on them going back.
 ///
@@ -11492,7 +8125,7 @@ HEED_SIMD_INLINE dual<T> operator-(const dual<T>& x)
 }
 }  // namespace heed
 
-// ---- heed/attention/place.hpp ---------------------------------------------------------------------------------------
+// ---- heed/simd/place.hpp --------------------------------------------------------------------------------------------
 
 /// Where a score stands, and masks that are predicates over places.
 ///
@@ -11763,192 +8396,6 @@ concept mask_of_any_place = std::is_base_of_v<mask_of_places, Mask>;
 
 }  // namespace heed
 
-// ---- heed/core/several.hpp ------------------------------------------------------------------------------------------
-
-/// Several mechanisms side by side: of one kind in a std::vector, or of different kinds in a std::tuple.
-namespace heed {
-
-namespace detail {
-
-template <class M>
-std::size_t count_of(const std::vector<M>& several)
-{
-    return several.size();
-}
-template <class... M>
-constexpr std::size_t count_of(const std::tuple<M...>&)
-{
-    return sizeof...(M);
-}
-
-auto& nth(auto& several, std::size_t i) { return several[i]; }
-template <std::size_t i>
-auto& nth(auto& several, std::integral_constant<std::size_t, i>)
-{
-    return std::get<i>(several);
-}
-
-/// The index of the first: a constant for a tuple.
-template <class M>
-std::size_t first_index(const std::vector<M>&)
-{
-    return 0;
-}
-template <class... M>
-std::integral_constant<std::size_t, 0> first_index(const std::tuple<M...>&)
-{
-    return {};
-}
-
-const auto& first_of(const auto& several) { return nth(several, first_index(several)); }
-
-/// f(i) for each, from the first to the last: a std::vector of the results, or a std::tuple. For a tuple, i is a
-/// constant.
-template <class M, class F>
-auto each_of(const std::vector<M>& several, F&& f)
-{
-    std::vector<decltype(f(std::size_t{0}))> results;
-    results.reserve(several.size());
-    for (std::size_t i = 0; i < several.size(); ++i) results.push_back(f(i));
-    return results;
-}
-template <class... M, class F>
-auto each_of(const std::tuple<M...>&, F&& f)
-{
-    return [&f]<std::size_t... i>(std::index_sequence<i...>)
-    {
-        return std::tuple<decltype(f(std::integral_constant<std::size_t, i>{}))...>{
-            f(std::integral_constant<std::size_t, i>{})...};
-    }
-    (std::index_sequence_for<M...>{});
-}
-
-/// get(x) of each as a std::vector of tensors of one family.
-template <class M, class Get>
-auto collect(const std::vector<M>& several, Get&& get)
-{
-    std::vector<std::remove_cvref_t<decltype(get(several[0]))>> all;
-    all.reserve(several.size());
-    for (const M& x : several) all.push_back(get(x));
-    return all;
-}
-template <class... M, class Get>
-auto collect(const std::tuple<M...>& several, Get&& get)
-{
-    return std::apply(
-        [&get](const auto&... x) {
-            const auto& beside = taped_among(get(x)...);
-            return std::vector{same_family(beside, get(x))...};
-        },
-        several);
-}
-
-/// The part of an answer to collect.
-inline constexpr auto context_of = [](const auto& answer) -> const auto& { return answer.context; };
-inline constexpr auto contexts_of = [](const auto& answer) -> const auto& { return answer.contexts; };
-inline constexpr auto weights_of = [](const auto& answer) -> const auto& { return answer.weights; };
-
-inline void require_some(const char* where, std::size_t count)
-{
-    if (count == 0) throw error(std::string(where) + ": there is none; give at least one");
-}
-
-/// Throws unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
-void require_one_each(const char* where, const char* what, const auto& given, const auto& mechanisms)
-{
-    const std::size_t is = count_of(given.of), must = count_of(mechanisms);
-    if (is != must) {
-        throw shape_error(std::string(where) + ": " + what + " is for " + std::to_string(is) + " but there are " +
-                          std::to_string(must) + "; take the one that this mechanism made");
-    }
-}
-
-}  // namespace detail
-
-/// For the `parameters` of a module with a std::vector or a std::tuple of modules: the same as
-/// `visit("layers", self.layers)`, which visits "layers.0", "layers.1" and so on.
-template <class Several, class Visit>
-auto visit_each(const char* name, Several& several, Visit&& visit)
-{
-    return visit(name, several);
-}
-
-/// The states of several mechanisms between steps; an ordinary value.
-template <class States>
-struct several_states {
-    States of;             // one state for each
-    std::size_t step = 0;  // how many queries were answered
-
-    /// Each takes the one that it has become on a tape, see attention_state.
-    template <class Taped>
-        requires(!std::is_same_v<Taped, States>)
-    several_states& operator=(const several_states<Taped>& taped)
-    {
-        detail::require_one_each("the states", "what is assigned", taped, of);
-        (void)detail::each_of(of, [&](auto i) {
-            detail::nth(of, i) = detail::nth(taped.of, i);
-            return i;
-        });
-        step = taped.step;
-        return *this;
-    }
-
-    /// The same with f applied to every tensor: how a beam selects hypotheses.
-    auto map(auto&& f) const
-    {
-        auto mapped = detail::each_of(of, [&](auto i) { return detail::nth(of, i).map(f); });
-        return several_states<decltype(mapped)>{std::move(mapped), step};
-    }
-};
-template <class States>
-several_states(States, std::size_t) -> several_states<States>;
-
-/// The state of a mechanism whose next query is number n, counted from 0: for queries of a memory that has grown, as a
-/// decoder's that attends to its own words. What the state remembers of other queries stays.
-///
-///     auto state = from_query(attend.start(memory), memory.positions() - 1);
-template <class State>
-State from_query(State state, std::size_t n)
-{
-    state.step = n;
-    if constexpr (requires { state.of; }) {
-        (void)detail::each_of(state.of, [&](auto i) {
-            detail::nth(state.of, i) = from_query(detail::nth(state.of, i), n);
-            return i;
-        });
-    }
-    return state;
-}
-
-namespace detail {
-
-/// The states in several answers, after `step` queries.
-auto states_of(const auto& answers, std::size_t step)
-{
-    return several_states{detail::each_of(answers, [&](auto i) { return detail::nth(answers, i).state; }), step};
-}
-
-}  // namespace detail
-
-/// One batch as several mechanisms see it.
-template <class Memories>
-struct several_memories {
-    Memories of;  // one memory for each
-
-    std::size_t batch() const { return detail::first_of(of).batch(); }
-    std::size_t positions() const { return detail::first_of(of).positions(); }  // T
-
-    /// The memories of these rows, in this order.
-    several_memories rows(std::span<const std::size_t> which) const
-    {
-        return {detail::each_of(of, [&](auto i) { return detail::nth(of, i).rows(which); })};
-    }
-};
-template <class Memories>
-several_memories(Memories) -> several_memories<Memories>;
-
-}  // namespace heed
-
 // ---- heed/attention/check_call.hpp ----------------------------------------------------------------------------------
 
 /// What the compiler says of a call of an attention with something else than it takes: one sentence for each mistake.
@@ -12161,6 +8608,508 @@ decltype(auto) source_meant(const X& x)
 }
 
 }  // namespace heed::detail
+
+// ---- heed/attention/hook_names.hpp ----------------------------------------------------------------------------------
+
+/// The names of hooks: does a policy have a member of this name, or of one that is almost this name?
+///
+/// A hook may be a template, which cannot be asked for without arguments, but its name can: in a class derived from the
+/// policy and from a struct with members of all names, a name that the policy has as well is ambiguous.
+namespace heed {
+
+namespace detail {
+
+#define HEED_SLIP(X, before, a, b, after) X(before##b##after) X(before##a##a##b##after) X(before##b##a##after)
+#define HEED_LAST_SLIP(X, before, a) X(before) X(before##a##a)
+#define HEED_SLIPS_4(X, a, b, c, d)                                                                                    \
+    HEED_SLIP(X, , a, b, c##d) HEED_SLIP(X, a, b, c, d) HEED_SLIP(X, a##b, c, d, ) HEED_LAST_SLIP(X, a##b##c, d)
+#define HEED_SLIPS_5(X, a, b, c, d, e)                                                                                 \
+    HEED_SLIP(X, , a, b, c##d##e)                                                                                      \
+    HEED_SLIP(X, a, b, c, d##e)                                                                                        \
+    HEED_SLIP(X, a##b, c, d, e) HEED_SLIP(X, a##b##c, d, e, ) HEED_LAST_SLIP(X, a##b##c##d, e)
+#define HEED_SLIPS_6(X, a, b, c, d, e, f)                                                                              \
+    HEED_SLIP(X, , a, b, c##d##e##f)                                                                                   \
+    HEED_SLIP(X, a, b, c, d##e##f)                                                                                     \
+    HEED_SLIP(X, a##b, c, d, e##f)                                                                                     \
+    HEED_SLIP(X, a##b##c, d, e, f) HEED_SLIP(X, a##b##c##d, e, f, ) HEED_LAST_SLIP(X, a##b##c##d##e, f)
+#define HEED_SLIPS_7(X, a, b, c, d, e, f, g)                                                                           \
+    HEED_SLIP(X, , a, b, c##d##e##f##g)                                                                                \
+    HEED_SLIP(X, a, b, c, d##e##f##g)                                                                                  \
+    HEED_SLIP(X, a##b, c, d, e##f##g)                                                                                  \
+    HEED_SLIP(X, a##b##c, d, e, f##g)                                                                                  \
+    HEED_SLIP(X, a##b##c##d, e, f, g) HEED_SLIP(X, a##b##c##d##e, f, g, ) HEED_LAST_SLIP(X, a##b##c##d##e##f, g)
+
+#define HEED_SLIPS_OF_prepare(X) HEED_SLIPS_7(X, p, r, e, p, a, r, e) X(prepair) X(prepares)
+#define HEED_SLIPS_OF_project(X) HEED_SLIPS_7(X, p, r, o, j, e, c, t) X(projekt) X(projects)
+#define HEED_SLIPS_OF_match(X) HEED_SLIPS_5(X, m, a, t, c, h) X(matches)
+#define HEED_SLIPS_OF_match_all(X) HEED_SLIPS_6(X, mat, c, h, _, a, ll) X(match_al) X(mach_all) X(matchs_all)
+#define HEED_SLIPS_OF_start(X) HEED_SLIPS_5(X, s, t, a, r, t) X(starts)
+#define HEED_SLIPS_OF_recall(X) HEED_SLIPS_5(X, r, e, c, a, ll) X(recal) X(recalls)
+#define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
+#define HEED_SLIPS_OF_weigh_and_advance(X) X(weigh_advance) X(weighs_and_advances) X(weight_and_advance)
+#define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, q, u, e, r, y) X(queries)
+#define HEED_SLIPS_OF_query_all(X) X(queries_all) X(query_al) X(queryall) X(quer_all) X(querry_all)
+#define HEED_SLIPS_OF_follow(X) HEED_SLIPS_5(X, f, o, ll, o, w) X(follows)
+#define HEED_SLIPS_OF_asked_all(X) X(ask_all) X(asked_al) X(askedall) X(aksed_all) X(asks_all)
+#define HEED_SLIPS_OF_keys(X) HEED_SLIPS_4(X, k, e, y, s)
+#define HEED_SLIPS_OF_begin(X) HEED_SLIPS_5(X, b, e, g, i, n) X(begins)
+#define HEED_SLIPS_OF_arrive(X) HEED_SLIPS_5(X, a, rr, i, v, e) X(arive) X(arrives)
+#define HEED_SLIPS_OF_after(X) HEED_SLIPS_5(X, a, f, t, e, r)
+#define HEED_SLIPS_OF_thin(X) HEED_SLIPS_4(X, t, h, i, n) X(thins)
+#define HEED_SLIPS_OF_focus(X) HEED_SLIPS_5(X, f, o, c, u, s) X(focuses)
+#define HEED_SLIPS_OF_inside(X) HEED_SLIPS_6(X, i, n, s, i, d, e) X(insides)
+#define HEED_SLIPS_OF_combine_all(X) HEED_SLIPS_7(X, com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
+#define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, f, i, n, i, s, h)
+#define HEED_SLIPS_OF_finish_all(X) X(finishes_all) X(finish_al) X(finishall) X(finsh_all) X(finihs_all)
+#define HEED_SLIPS_OF_by_tiles(X) X(by_tile) X(bytiles) X(by_tlies) X(in_tiles)
+#define HEED_SLIPS_OF_by_sums(X) X(by_sum) X(bysums) X(by_smus) X(in_sums)
+#define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
+#define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
+#define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
+#define HEED_SLIPS_OF_grow(X) X(grwo) X(gorw) X(rgow) X(groww)
+#define HEED_SLIPS_OF_map(X) X(mapp) X(maap) X(mmap) X(mpa) X(amp) X(maps)
+#define HEED_SLIPS_OF_reads_word(X) X(read_word) X(reads_words) X(readsword) X(reads_wrod) X(raeds_word) X(needs_word)
+#define HEED_SLIPS_OF_reads_context(X) X(read_context) X(reads_contexts) X(readscontext) X(reads_contex)
+#define HEED_SLIPS_OF_reads_length(X) X(read_length) X(reads_lengths) X(readslength) X(reads_lenght) X(reads_lenth)
+#define HEED_SLIPS_OF_row_by_row(X) X(rowbyrow) X(row_by_rows) X(rows_by_row) X(by_row) X(by_rows) X(row_by)
+#define HEED_SLIPS_OF_differentiable(X)                                                                                \
+    X(differentable) X(diferentiable) X(differantiable) X(differenciable) X(is_differentiable)
+#define HEED_SLIPS_OF_random(X) X(randm) X(randon) X(ramdom) X(is_random)
+#define HEED_SLIPS_OF_ages(X) X(agse) X(aegs) X(aging)
+#define HEED_SLIPS_OF_prepares_alike(X) X(prepare_alike) X(prepares_alik) X(preparesalike)
+#define HEED_SLIPS_OF_never_negative(X) X(never_negativ) X(not_negative) X(nevernegative) X(nonnegative) X(non_negative)
+#define HEED_SLIPS_OF_asks_never_negative(X) X(ask_never_negative) X(asks_nonnegative) X(asks_non_negative)
+#define HEED_SLIPS_OF_ignores_offset(X) X(ignore_offset) X(ignores_offsets) X(ignoresoffset) X(ignores_ofset)
+#define HEED_SLIPS_OF_commutes_with_matrices(X)                                                                        \
+    X(commute_with_matrices) X(commutes_with_matrix) X(comutes_with_matrices) X(commutes_with_matrixes)
+#define HEED_SLIPS_OF_widens_keys(X) X(widen_keys) X(widens_key) X(widenskeys) X(wides_keys) X(widenes_keys)
+#define HEED_SLIPS_OF_counts_queries(X) X(count_queries) X(counts_query) X(countsqueries) X(counts_querys)
+#define HEED_SLIPS_OF_cuts(X) X(cut) X(cutts) X(ctus) X(custs)
+#define HEED_SLIPS_OF_wraps(X) HEED_SLIPS_5(X, w, r, a, p, s)
+#define HEED_SLIPS_OF_in_kernels(X) X(in_kernel) X(inkernels) X(in_kernals) X(in_kernal) X(in_kernles)
+
+#define HEED_HOOKS(X)                                                                                                  \
+    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words) X(check_past) \
+    X(query) X(query_all) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish)      \
+    X(map) X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                           \
+    X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
+    X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels) X(follow) X(asked_all) X(widens_keys)  \
+    X(finish_all) X(weigh_and_advance) X(counts_queries) X(grow)
+
+#define HEED_DECLARE(name) void name() const;
+#define HEED_DECLARE_ALL(hook) HEED_DECLARE(hook) HEED_SLIPS_OF_##hook(HEED_DECLARE)
+struct all_names {
+    void operator()() const;
+    HEED_HOOKS(HEED_DECLARE_ALL)
+};
+#undef HEED_DECLARE_ALL
+#undef HEED_DECLARE
+
+template <class P>
+struct beside_names : P, all_names {};
+
+/// Can the names of its members be asked for? Not those of a final class.
+template <class P>
+concept shows_names = std::is_class_v<P> && !std::is_final_v<P>;
+
+template <class P>
+concept has_call = shows_names<P> && !requires
+{
+    &beside_names<P>::operator();
+};
+
+template <class P>
+struct only : P {};
+
+#define HEED_IS_OWN(name)                                                                                              \
+    requires { requires std::is_base_of_v<typename only<P>::name, P>; }
+#define HEED_IS_FREE(name) &beside_names<P>::name;
+#define HEED_IS_TAKEN(name)                                                                                            \
+    if constexpr (!requires { &beside_names<P>::name; } && !HEED_IS_OWN(name)) {                                       \
+        if constexpr (!requires { requires std::is_member_object_pointer_v<decltype(&P::name)>; }) return true;        \
+    }
+#define HEED_ASK_NAME(hook)                                                                                            \
+    template <class P>                                                                                                 \
+    concept has_##hook = shows_names<P> && !requires                                                                   \
+    {                                                                                                                  \
+        &beside_names<P>::hook;                                                                                        \
+    }                                                                                                                  \
+    &&!HEED_IS_OWN(hook);                                                                                              \
+    template <class P>                                                                                                 \
+    consteval bool misspells_##hook()                                                                                  \
+    {                                                                                                                  \
+        if constexpr (shows_names<P>) {                                                                                \
+            if constexpr (!requires {HEED_SLIPS_OF_##hook(HEED_IS_FREE)}) { HEED_SLIPS_OF_##hook(HEED_IS_TAKEN) }      \
+        }                                                                                                              \
+        return false;                                                                                                  \
+    }
+HEED_HOOKS(HEED_ASK_NAME)
+#undef HEED_ASK_NAME
+#undef HEED_IS_TAKEN
+#undef HEED_IS_FREE
+#undef HEED_IS_OWN
+
+/// A string as a template argument.
+template <std::size_t N>
+struct hook_name {
+    char text[N]{};
+
+    consteval hook_name(const char (&name)[N])
+    {
+        for (std::size_t i = 0; i < N; ++i) text[i] = name[i];
+    }
+    constexpr std::string_view view() const { return {text, N - 1}; }
+};
+
+enum class hook_found { unknown, missing, present };
+
+/// Does P have a hook of this name?
+template <class P>
+consteval hook_found find_hook(std::string_view name)
+{
+#define HEED_FIND(hook)                                                                                                \
+    if (name == #hook) return has_##hook<P> ? hook_found::present : hook_found::missing;
+    HEED_HOOKS(HEED_FIND)
+#undef HEED_FIND
+    return hook_found::unknown;
+}
+
+}  // namespace detail
+
+/// The hooks that a policy has, so that all of them are checked, as `override` does for virtual functions:
+///
+///     using hooks = heed::hooks<"prepare", "project", "match">;
+///
+/// A name that heed does not know is refused, and so is one that the policy does not have. Without the list, heed
+/// refuses members with almost the name of a hook, and members with the name of a hook that it cannot call; with it, a
+/// policy may have such members beside its hooks.
+template <detail::hook_name... Names>
+struct hooks {
+    /// Is it one of these names?
+    static consteval bool lists(std::string_view name) { return ((Names.view() == name) || ...); }
+
+    template <class P>
+    static consteval bool all(detail::hook_found least)
+    {
+        return ((detail::find_hook<P>(Names.view()) >= least) && ...);
+    }
+};
+
+namespace detail {
+
+/// Does P declare its hooks?
+template <class P>
+concept lists_hooks = requires
+{
+    P::hooks::lists("");
+};
+
+/// May heed go without this hook: has P no such member, or does it list its hooks, and this is not one of them?
+template <class P>
+consteval bool may_lack(std::string_view name)
+{
+    if constexpr (lists_hooks<P>) {
+        return !P::hooks::lists(name);
+    } else {
+        return find_hook<P>(name) != hook_found::present;
+    }
+}
+
+}  // namespace detail
+
+}  // namespace heed
+
+// ---- heed/attention/concepts.hpp ------------------------------------------------------------------------------------
+
+/// The required members of a score, a normalizer and a combiner, and their hooks: members that heed uses if they exist.
+/// Functions are `const` and take tensors of any family; names without arguments are constants, `static constexpr`, or
+/// types.
+///
+/// Score                                    default                    asked by
+///   weights, operator()(query, keys),      required                   attention
+///     parameters(self, visit)
+///   prepare(annotations) -> keys           the annotations            attention::on, multi_head
+///     prepare(annotations, first)            from a position on         attention::extend
+///   follow(keys, before) -> keys           the keys                   attention::extend
+///   prepares_alike                         false                      multi_head
+///   project(query)                         the query                  attention::step, and for all queries at once
+///   match(projected, keys)                 operator()                 score::over::compare
+///     match(projected, keys, past)           with state
+///   start(memory) -> past                  no_past                    attention::start
+///   recall(past, at) -> past               past                       detail::step
+///     recall(past, at, memory)               of keys and lengths
+///   advance(past, weights, at) -> past     past                       detail::step
+///     or (past, weights, context, at)
+///   grow(past, begun, join, at) -> past    past.map(join, begun)      detail::step of a memory that has grown
+///   groups()                               required for per_group     attention::start
+///   match_all(queries, keys)               one query after another    attention::read_all
+///     match_all(queries, keys, from)         from a query on
+///   asked_all(asked, memory, first)        not in tiles               attention::read_all
+///   project_words(words)                   the words                  seq2seq::decoder
+///   check_past<Past>()                     any state is taken         attention::step on a tape
+///   reads_word, reads_context              false, has `advance`       decoders and search
+///   adds_word, reads_length                false                      score::with_word, verify
+///   widens_keys                            false                      scores that are laid over it
+///   counts_queries                         false                      growing memories
+///   never_negative                         false                      attention
+///   in_kernels                             no kernel                  step_kernel
+///     in_kernels::in_tiles                   no tiles                   attention::read_all
+/// Score that is laid over another one; score::over::another declares laid_over, hands_past_on and the member `base`
+///   query(projected, past)                 projected                  score::over::query
+///   query_all(projected, first)            one query after another    attention::read_all
+///   keys(keys, past)                       keys                       score::over::keys
+///   begin(memory),                         required with a state      score::over::another
+///     after(past, weights, context, at)      of its own
+///   arrive(past, at)                       past                       score::over::another
+///     or (past, at, memory)
+/// Normalizer
+///   operator()(scores, state, at),         required                   weigh
+///     parameters(self, visit)
+///   start(blank) -> state                  no_state                   start_of
+///   advance(scores, weights, state, at)    required with `start`      next_of
+///   weigh_and_advance(scores, state, at)   both, one by one           weigh_with_next
+///     -> weights_and_next
+///   thin(weights, at) -> weights           weights                    thinned
+///   focus(at, positions) -> found          no window                  detail::step
+///   inside(found) -> normalizer            required with `focus`      detail::middle_of_step
+///   cuts                                   has `focus`                cuts_windows
+///   row_by_row                             false                      attention::read_all
+///   by_tiles() -> rule                     scores of all queries      attention::read_all
+///   by_sums() -> rule_of_sums              scores of all queries      attention::read_all
+///   asks_never_negative                    false                      attention
+///   differentiable, random                 true, false                verify, draws
+///   ages, reads_length, ignores_offset     false                      windows, verify, normalize::temperature
+///   in_kernels                             no kernel                  step_kernel
+/// Normalizer over another one, `using wraps = Inner;` with a member `inner`
+///   start, advance, thin, differentiable,  those of `inner`           as above
+///     random, ages, reads_length,
+///     ignores_offset, asks_never_negative
+/// Combiner
+///   weights,                               required                   attention
+///     operator()(weights, values)
+///     or (weights, values, at),
+///     parameters(self, visit)
+///   combine_all(weights, values)           one query after another    attention::read_all
+///     combine_all(weights, values, from)     from a query on
+///   commutes_with_matrices                 false                      seq2seq::packed
+///   in_kernels                             no kernel                  step_kernel
+///   finishes,                              -                          detail::laid_over_combiner
+///     finish(context, positions, at)
+///   finish_all(contexts, queries)          one query after another    attention::read_all
+/// State, and a query of several parts
+///   map(f, others...)                      line by line, whole batch  steps by rows, beams, windows
+///   step(s)                                required for many queries  attention::read_all
+///
+/// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
+/// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
+/// attention/check_policy.hpp, one for each requirement.
+namespace heed {
+
+/// What a score assigns a weight to. A score and a combiner must agree.
+enum class weight_kind {
+    per_position,   // one number for each source position: scores and weights [B,T]
+    per_dimension,  // one for each dimension of each position: scores and weights [B,T,D]
+    per_group,      // one for each group of dimensions of each position: scores and weights [B,T,G]
+};
+
+/// hook::prepare<Score, decltype(annotations)>, and so on: can this hook be called with these arguments?
+namespace hook {
+
+#define HEED_CALLABLE(name)                                                                                            \
+    template <class P, class... X>                                                                                     \
+    concept name = requires(const P& policy, X&&... x)                                                                 \
+    {                                                                                                                  \
+        policy.name(static_cast<X&&>(x)...);                                                                           \
+    }
+HEED_CALLABLE(prepare);
+HEED_CALLABLE(project);
+HEED_CALLABLE(match);
+HEED_CALLABLE(start);
+HEED_CALLABLE(recall);
+HEED_CALLABLE(advance);
+HEED_CALLABLE(weigh_and_advance);
+HEED_CALLABLE(match_all);
+HEED_CALLABLE(query);
+HEED_CALLABLE(query_all);
+HEED_CALLABLE(follow);
+HEED_CALLABLE(asked_all);
+HEED_CALLABLE(keys);
+HEED_CALLABLE(arrive);
+HEED_CALLABLE(grow);
+HEED_CALLABLE(thin);
+HEED_CALLABLE(focus);
+HEED_CALLABLE(inside);
+HEED_CALLABLE(combine_all);
+HEED_CALLABLE(finish_all);
+HEED_CALLABLE(by_tiles);
+HEED_CALLABLE(by_sums);
+HEED_CALLABLE(project_words);
+HEED_CALLABLE(map);
+#undef HEED_CALLABLE
+
+/// Can this policy be called with these arguments?
+template <class P, class... X>
+concept call = requires(const P& policy, X&&... x)
+{
+    policy(static_cast<X&&>(x)...);
+};
+
+/// Is this normalizer laid over another one, its `inner`?
+template <class P>
+concept wraps = requires
+{
+    typename P::wraps;
+};
+
+/// Is this score laid over another one, its `base`? It declares `using laid_over = …`, as score::over::another does.
+template <class P>
+concept laid_over = requires
+{
+    typename P::laid_over;
+};
+
+/// Does this score refuse some states, by a static assertion in `check_past<Past>()`?
+template <class P, class Past>
+concept checks_past = requires
+{
+    P::template check_past<Past>();
+};
+
+/// Has a score that is laid over another one no state of its own?
+template <class P>
+concept hands_past_on = requires
+{
+    requires P::hands_past_on;
+};
+
+/// Is this combiner laid over another one, its `inner`, whose context it finishes?
+template <class P>
+concept finishes = requires
+{
+    typename P::finishes;
+};
+
+}  // namespace hook
+
+#define HEED_SAYS_HOOK(name, signature)                                                                                \
+    "heed: this policy has a member `" name "`, which heed cannot call: declare it `" signature                        \
+    "` (or, if it is no hook, list those that are: `using hooks = heed::hooks<...>;`)"
+
+namespace detail {
+
+template <class P>
+concept declares_weights = requires
+{
+    {
+        P::weights
+        } -> std::convertible_to<weight_kind>;
+};
+
+template <class P>
+inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
+
+#define HEED_CONSTANT(name, otherwise)                                                                                 \
+    template <class P>                                                                                                 \
+    consteval bool name##_of()                                                                                         \
+    {                                                                                                                  \
+        if constexpr (requires { P::name; }) {                                                                         \
+            static_assert(                                                                                             \
+                requires { typename std::bool_constant<P::name>; },                                                    \
+                "heed: a policy's `" #name "` must be a constant: `static constexpr bool " #name " = ...;`");          \
+            return P::name;                                                                                            \
+        } else if constexpr (hook::wraps<P>) {                                                                         \
+            return name##_of<typename P::wraps>();                                                                     \
+        } else if constexpr (requires(const P& score) { score.base; }) {                                               \
+            return name##_of<std::remove_cvref_t<decltype(std::declval<const P&>().base)>>();                          \
+        } else {                                                                                                       \
+            return otherwise;                                                                                          \
+        }                                                                                                              \
+    }
+HEED_CONSTANT(differentiable, true)  // is its gradient the derivative of what it computes?
+HEED_CONSTANT(random, false)         // do its results depend on a row's place in the batch?
+HEED_CONSTANT(ages, false)           // does its state of a position change in a step that does not show the position?
+HEED_CONSTANT(reads_length, false)   // do its weights depend on a row's length, and not only on what a query sees?
+HEED_CONSTANT(asks_never_negative, false)  // does it divide by the sum of the scores?
+HEED_CONSTANT(ignores_offset, false)       // does it return the same weights for e + c as for e?
+HEED_CONSTANT(reads_word, false)           // does it read the embedding of the previous target word?
+HEED_CONSTANT(adds_word, false)            // does it add the target word to the query itself?
+HEED_CONSTANT(widens_keys, false)          // are its keys wider than those that its base compares?
+HEED_CONSTANT(counts_queries, false)       // does it read the number of the query?
+#undef HEED_CONSTANT
+
+/// Are its scores never negative? A score that is laid over another one answers for itself.
+template <class P>
+concept never_negative = requires
+{
+    requires P::never_negative;
+};
+
+template <class P>
+consteval bool cuts_of()
+{
+    if constexpr (requires { P::cuts; }) {
+        return P::cuts;
+    } else {
+        return has_focus<P>;
+    }
+}
+
+struct blank_probe {
+    array<double, 2> operator()(double) const;
+};
+
+template <class P>
+consteval bool remembers_of()
+{
+    if constexpr (hook::hands_past_on<P>) {
+        return remembers_of<typename P::laid_over>();
+    } else if constexpr (declares_weights<P>) {
+        return has_start<P>;
+    } else if constexpr (hook::start<P, blank_probe>) {
+        return !std::is_empty_v<decltype(std::declval<const P&>().start(blank_probe{}))>;
+    } else if constexpr (hook::wraps<P>) {
+        return remembers_of<typename P::wraps>();
+    } else {
+        return false;
+    }
+}
+
+}  // namespace detail
+
+/// Has this score or normalizer state: does it remember anything from one query to the next?
+template <class P>
+concept remembers = detail::remembers_of<P>();
+
+/// Does this normalizer restrict attention to a window of positions, so that nothing else is computed? It has
+/// `focus` and `inside`, and no `static constexpr bool cuts = false;`. (A final class declares `cuts = true`.)
+template <class P>
+concept cuts_windows = detail::cuts_of<P>();
+
+/// Does this normalizer read only the scores of a row and the row's length? Then each query of each sentence is a row,
+/// and many queries are answered at once.
+template <class P>
+concept row_by_row = requires
+{
+    requires P::row_by_row;
+};
+
+/// Does this normalizer draw random numbers? Its results then depend on a row's place in the batch.
+template <class P>
+concept draws = detail::random_of<P>();
+
+/// e = score(query, keys): how well does this query match that source position?
+template <class P>
+concept scorer = detail::declares_weights<P> && detail::has_call<P> && parameterised<P>;
+
+/// α = normalize(e, at): how do scores become weights?
+template <class P>
+concept normalizer = detail::has_call<P> && parameterised<P>;
+
+/// c = combine(α, values): how do weights and values become one context?
+template <class P>
+concept combiner = detail::declares_weights<P> && detail::has_call<P> && parameterised<P>;
+
+}  // namespace heed
 
 // ---- heed/attention/check_policy.hpp --------------------------------------------------------------------------------
 
@@ -12573,6 +9522,183 @@ auto in_one_piece(const memory<growing_tensor<T>, growing_tensor<T>>& from, cons
 
 }  // namespace heed
 
+// ---- heed/attention/whose.hpp ---------------------------------------------------------------------------------------
+
+/// Whose tensor does not fit. An operation deep inside of a policy knows that x [2,5] does not fit a matrix [6,4];
+/// where attention calls the policy it is known that x was the query:
+///
+///     score::additive: the query [2,5] does not fit W [6,4], U [8,4], v [4] (linear: …)
+///
+/// The calls are function-try-blocks: nothing is done unless an operation throws.
+namespace heed::detail {
+
+/// A tensor, and what it is there: "the query". Of what is no tensor, the name alone.
+struct named : named_shape {
+    template <class X>
+    [[gnu::noinline, gnu::cold]] named(const char* what, const X& x)
+    {
+        if constexpr (tensor<X>) {
+            const auto extents = shape_of(x);
+            named_shape::operator=({what, extents.data(), extents.size()});
+        } else {
+            named_shape::operator=({what, nullptr, 0});
+        }
+    }
+};
+
+/// Throws an error that names the policy, the first of these tensors, and what it should fit: the others and the
+/// policy's own parameters; unless `found` names a policy already.
+template <class Policy>
+[[noreturn, gnu::noinline, gnu::cold]] void throw_whose(const shape_error& found, const Policy& policy,
+                                                        std::initializer_list<named_shape> those)
+{
+    named_shapes tensors(those);
+    if constexpr (!std::is_empty_v<Policy> && parameterised<Policy>)
+        (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&tensors});
+    throw_named_shape_error(found, __PRETTY_FUNCTION__, tensors);
+}
+
+}  // namespace heed::detail
+
+// ---- heed/attention/normalize_hooks.hpp -----------------------------------------------------------------------------
+
+/// Calls of a normalizer's hooks, with a default for each hook that it lacks; for attention, and for normalizers that
+/// wrap another one.
+///
+/// A normalizer that wraps another one declares `using wraps = Inner;` and has it as its member `inner`. The hooks
+/// `start`, `advance` and `thin` and the constants that it lacks are then those of the inner one.
+namespace heed {
+
+/// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
+template <class Normalize>
+auto start_of(const Normalize& normalize, const auto& blank)
+{
+    if constexpr (hook::start<Normalize, decltype(blank)>) {
+        return normalize.start(blank);
+    } else {
+        static_assert(detail::may_lack<Normalize>("start"), HEED_SAYS_HOOK("start", "auto start(auto&& blank) const"));
+        if constexpr (hook::wraps<Normalize>) {
+            return start_of(normalize.inner, blank);
+        } else {
+            return no_state{};
+        }
+    }
+}
+
+/// Scores become weights: how attention calls a normalizer, and a normalizer the one that it wraps. A user's normalizer
+/// without state may be `normalize(scores, at)`; it gets scores in which masked positions are -inf already.
+template <class Normalize>
+auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
+try {
+    if constexpr (hook::call<Normalize, decltype(scores), decltype(state), decltype(at)>) {
+        return normalize(scores, state, at);
+    } else {
+        static_assert(!remembers<Normalize>,
+                      "heed: a normalize policy that remembers must take its state: declare `auto operator()(const "
+                      "heed::tensor auto& scores, const auto& state, const auto& at) const`");
+        using seen = decltype(at.visible(scores));
+        constexpr bool callable = hook::call<Normalize, seen, decltype(at)>;
+        static_assert(callable || remembers<Normalize>,
+                      "heed: this normalizer cannot be called: declare its `auto operator()(const heed::tensor auto& "
+                      "scores, const auto& state, const auto& at) const`, or without the state, with the `const` and "
+                      "for tensors of any kind");
+        if constexpr (callable) {
+            return normalize(at.visible(scores), at);
+        } else {
+            return std::remove_cvref_t<seen>(at.visible(scores));
+        }
+    }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
+}
+
+/// A normalizer's state after a query.
+template <class Normalize>
+auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor auto& weights, const auto& state,
+             const auto& at)
+{
+    if constexpr (!remembers<Normalize>) {
+        return state;
+    } else if constexpr (hook::advance<Normalize, decltype(scores), decltype(weights), decltype(state), decltype(at)>) {
+        return normalize.advance(scores, weights, state, at);
+    } else {
+        static_assert(detail::may_lack<Normalize>("advance"),
+                      HEED_SAYS_HOOK("advance",
+                                     "auto advance(const heed::tensor auto& scores, const heed::tensor auto& "
+                                     "weights, const auto& state, const auto& at) const"));
+        return next_of(normalize.inner, scores, weights, state, at);
+    }
+}
+
+/// The weights of a query and the normalizer's state after it.
+template <class Weights, class Next>
+struct weights_and_next {
+    Weights weights;
+    Next next;
+};
+template <class Weights, class Next>
+weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
+
+/// Both at once, for a normalizer whose weights and state come from one computation: it declares `weigh_and_advance`
+/// beside `operator()` and `advance`, which return the same one by one.
+template <class Normalize>
+auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
+try {
+    if constexpr (hook::weigh_and_advance<Normalize, decltype(scores), decltype(state), decltype(at)>) {
+        return normalize.weigh_and_advance(scores, state, at);
+    } else {
+        static_assert(detail::may_lack<Normalize>("weigh_and_advance"),
+                      HEED_SAYS_HOOK("weigh_and_advance", "auto weigh_and_advance(const heed::tensor auto& scores, "
+                                                          "const auto& state, const auto& at) const"));
+        auto weights = weigh(normalize, scores, state, at);
+        auto next = next_of(normalize, scores, weights, state, at);
+        return weights_and_next{std::move(weights), std::move(next)};
+    }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
+}
+
+/// The weights for the combiner: the normalizer's, or what its `thin` makes of them (dropout on weights).
+template <class Normalize>
+auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
+try {
+    if constexpr (hook::thin<Normalize, decltype(weights), decltype(at)>) {
+        return normalize.thin(weights, at);
+    } else {
+        static_assert(detail::may_lack<Normalize>("thin"),
+                      HEED_SAYS_HOOK("thin", "auto thin(const heed::tensor auto& weights, const auto& at) const"));
+        if constexpr (hook::wraps<Normalize>) {
+            return thinned(normalize.inner, weights, at);
+        } else {
+            return weights;
+        }
+    }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the weights", weights)});
+}
+
+/// The window to which a normalizer restricts attention.
+template <cuts_windows Normalize>
+auto focus_of(const Normalize& normalize, const auto& at, std::size_t positions)
+try {
+    static_assert(hook::focus<Normalize, decltype(at), std::size_t&>,
+                  HEED_SAYS_HOOK("focus", "auto focus(const auto& at, std::size_t positions) const"));
+    return normalize.focus(at, positions);
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the query", at.query())});
+}
+
+/// The normalizer that weighs the positions in that window.
+template <cuts_windows Normalize>
+decltype(auto) inside_of(const Normalize& normalize, const auto& found)
+{
+    static_assert(hook::inside<Normalize, decltype(found)>,
+                  HEED_SAYS_HOOK("inside", "auto inside(const auto& found) const"));
+    return normalize.inside(found);
+}
+
+}  // namespace heed
+
 // ---- heed/core/callback.hpp -----------------------------------------------------------------------------------------
 
 namespace heed::detail {
@@ -12601,7 +9727,7 @@ private:
 
 }  // namespace heed::detail
 
-// ---- heed/attention/rows.hpp ----------------------------------------------------------------------------------------
+// ---- heed/ops/by_rows.hpp -------------------------------------------------------------------------------------------
 
 /// A program on a batch, sentence by sentence.
 ///
@@ -12908,184 +10034,7 @@ void require_one_number(const auto& memory)
 
 }  // namespace heed::detail
 
-// ---- heed/attention/whose.hpp ---------------------------------------------------------------------------------------
-
-/// Whose tensor does not fit. An operation deep inside of a policy knows that x [2,5] does not fit a matrix [6,4];
-/// where attention calls the policy it is known that x was the query:
-///
-///     score::additive: the query [2,5] does not fit W [6,4], U [8,4], v [4] (linear: …)
-///
-/// The calls are function-try-blocks: nothing is done unless an operation throws.
-namespace heed::detail {
-
-/// A tensor, and what it is there: "the query". Of what is no tensor, the name alone.
-struct named : named_shape {
-    template <class X>
-    [[gnu::noinline, gnu::cold]] named(const char* what, const X& x)
-    {
-        if constexpr (tensor<X>) {
-            const auto extents = shape_of(x);
-            named_shape::operator=({what, extents.data(), extents.size()});
-        } else {
-            named_shape::operator=({what, nullptr, 0});
-        }
-    }
-};
-
-/// Throws an error that names the policy, the first of these tensors, and what it should fit: the others and the
-/// policy's own parameters; unless `found` names a policy already.
-template <class Policy>
-[[noreturn, gnu::noinline, gnu::cold]] void throw_whose(const shape_error& found, const Policy& policy,
-                                                        std::initializer_list<named_shape> those)
-{
-    named_shapes tensors(those);
-    if constexpr (!std::is_empty_v<Policy> && parameterised<Policy>)
-        (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&tensors});
-    throw_named_shape_error(found, __PRETTY_FUNCTION__, tensors);
-}
-
-}  // namespace heed::detail
-
-// ---- heed/normalize/hooks.hpp ---------------------------------------------------------------------------------------
-
-/// Calls of a normalizer's hooks, with a default for each hook that it lacks; for attention, and for normalizers that
-/// wrap another one.
-///
-/// A normalizer that wraps another one declares `using wraps = Inner;` and has it as its member `inner`. The hooks
-/// `start`, `advance` and `thin` and the constants that it lacks are then those of the inner one.
-namespace heed {
-
-/// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
-template <class Normalize>
-auto start_of(const Normalize& normalize, const auto& blank)
-{
-    if constexpr (hook::start<Normalize, decltype(blank)>) {
-        return normalize.start(blank);
-    } else {
-        static_assert(detail::may_lack<Normalize>("start"), HEED_SAYS_HOOK("start", "auto start(auto&& blank) const"));
-        if constexpr (hook::wraps<Normalize>) {
-            return start_of(normalize.inner, blank);
-        } else {
-            return no_state{};
-        }
-    }
-}
-
-/// Scores become weights: how attention calls a normalizer, and a normalizer the one that it wraps. A user's normalizer
-/// without state may be `normalize(scores, at)`; it gets scores in which masked positions are -inf already.
-template <class Normalize>
-auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
-try {
-    if constexpr (hook::call<Normalize, decltype(scores), decltype(state), decltype(at)>) {
-        return normalize(scores, state, at);
-    } else {
-        static_assert(!remembers<Normalize>,
-                      "heed: a normalize policy that remembers must take its state: declare `auto operator()(const "
-                      "heed::tensor auto& scores, const auto& state, const auto& at) const`");
-        using seen = decltype(at.visible(scores));
-        constexpr bool callable = hook::call<Normalize, seen, decltype(at)>;
-        static_assert(callable || remembers<Normalize>,
-                      "heed: this normalizer cannot be called: declare its `auto operator()(const heed::tensor auto& "
-                      "scores, const auto& state, const auto& at) const`, or without the state, with the `const` and "
-                      "for tensors of any kind");
-        if constexpr (callable) {
-            return normalize(at.visible(scores), at);
-        } else {
-            return std::remove_cvref_t<seen>(at.visible(scores));
-        }
-    }
-} catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
-}
-
-/// A normalizer's state after a query.
-template <class Normalize>
-auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor auto& weights, const auto& state,
-             const auto& at)
-{
-    if constexpr (!remembers<Normalize>) {
-        return state;
-    } else if constexpr (hook::advance<Normalize, decltype(scores), decltype(weights), decltype(state), decltype(at)>) {
-        return normalize.advance(scores, weights, state, at);
-    } else {
-        static_assert(detail::may_lack<Normalize>("advance"),
-                      HEED_SAYS_HOOK("advance",
-                                     "auto advance(const heed::tensor auto& scores, const heed::tensor auto& "
-                                     "weights, const auto& state, const auto& at) const"));
-        return next_of(normalize.inner, scores, weights, state, at);
-    }
-}
-
-/// The weights of a query and the normalizer's state after it.
-template <class Weights, class Next>
-struct weights_and_next {
-    Weights weights;
-    Next next;
-};
-template <class Weights, class Next>
-weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
-
-/// Both at once, for a normalizer whose weights and state come from one computation: it declares `weigh_and_advance`
-/// beside `operator()` and `advance`, which return the same one by one.
-template <class Normalize>
-auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
-try {
-    if constexpr (hook::weigh_and_advance<Normalize, decltype(scores), decltype(state), decltype(at)>) {
-        return normalize.weigh_and_advance(scores, state, at);
-    } else {
-        static_assert(detail::may_lack<Normalize>("weigh_and_advance"),
-                      HEED_SAYS_HOOK("weigh_and_advance", "auto weigh_and_advance(const heed::tensor auto& scores, "
-                                                          "const auto& state, const auto& at) const"));
-        auto weights = weigh(normalize, scores, state, at);
-        auto next = next_of(normalize, scores, weights, state, at);
-        return weights_and_next{std::move(weights), std::move(next)};
-    }
-} catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
-}
-
-/// The weights for the combiner: the normalizer's, or what its `thin` makes of them (dropout on weights).
-template <class Normalize>
-auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
-try {
-    if constexpr (hook::thin<Normalize, decltype(weights), decltype(at)>) {
-        return normalize.thin(weights, at);
-    } else {
-        static_assert(detail::may_lack<Normalize>("thin"),
-                      HEED_SAYS_HOOK("thin", "auto thin(const heed::tensor auto& weights, const auto& at) const"));
-        if constexpr (hook::wraps<Normalize>) {
-            return thinned(normalize.inner, weights, at);
-        } else {
-            return weights;
-        }
-    }
-} catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, {detail::named("the weights", weights)});
-}
-
-/// The window to which a normalizer restricts attention.
-template <cuts_windows Normalize>
-auto focus_of(const Normalize& normalize, const auto& at, std::size_t positions)
-try {
-    static_assert(hook::focus<Normalize, decltype(at), std::size_t&>,
-                  HEED_SAYS_HOOK("focus", "auto focus(const auto& at, std::size_t positions) const"));
-    return normalize.focus(at, positions);
-} catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, {detail::named("the query", at.query())});
-}
-
-/// The normalizer that weighs the positions in that window.
-template <cuts_windows Normalize>
-decltype(auto) inside_of(const Normalize& normalize, const auto& found)
-{
-    static_assert(hook::inside<Normalize, decltype(found)>,
-                  HEED_SAYS_HOOK("inside", "auto inside(const auto& found) const"));
-    return normalize.inside(found);
-}
-
-}  // namespace heed
-
-// ---- heed/score/hooks.hpp -------------------------------------------------------------------------------------------
+// ---- heed/attention/score_hooks.hpp ---------------------------------------------------------------------------------
 
 /// Calls of a score's hooks, with a default for each hook that it lacks; for attention, and for scores that are laid
 /// over other ones.
@@ -13824,6 +10773,346 @@ struct first_state_of {
 
 }  // namespace heed::detail
 
+// ---- heed/ops/windows.hpp -------------------------------------------------------------------------------------------
+
+/// Neighbouring positions: the window of each row, and windows that slide over all positions.
+namespace heed::ops {
+
+namespace detail {
+
+/// The shape of the window of each row of x [B,T] or [B,T,N].
+template <std::size_t R>
+shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& where)
+{
+    where.count.require("window_of", x[0], x[1]);
+    for (std::size_t b = 0; b < x[0]; ++b) {
+        if (where.count[b] > where.width || where.begin[b] > x[1] - where.count[b]) {
+            throw shape_error("window_of: the window of row " + std::to_string(b) + " has " +
+                              counted(where.count[b], "position") + " from " + std::to_string(where.begin[b]) +
+                              " on; it must lie within " + counted(x[1], "position") + ", and have at most " +
+                              std::to_string(where.width));
+        }
+    }
+    shape_of_rank<R> y = x;
+    y[1] = where.width;
+    return y;
+}
+
+/// f(place in the whole, place in the window, count of numbers) for the stretch of each row.
+template <std::size_t R, class F>
+void each_stretch(const shape_of_rank<R>& whole, const window_view& where, F&& f)
+{
+    const auto [B, positions, N] = by_position(whole);
+    for (std::size_t b = 0; b < B; ++b) {
+        f((b * positions + where.begin[b]) * N, b * where.width * N, where.count[b] * N);
+    }
+}
+
+inline void require_width(const char* where, std::size_t width)
+{
+    if (width == 0) throw shape_error(std::string(where) + ": a window of 0 words; it must have at least 1");
+}
+
+}  // namespace detail
+
+/// y[b,j] = x[b,begin_b + j], the window of each row: x [B,T] or [B,T,N] -> [B,W] or [B,W,N]. Zeros where a row's
+/// window is shorter.
+///
+///     ∂x += ∂y within the window
+struct window_of_op : move_operation<window_of_op, window_view> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& x, const window_view& where) { return detail::window_shape(x.shape, where); }
+
+    static void each_move(const auto& x, const window_view& where, auto move)
+    {
+        move.nothing(0, x[0] * where.width * detail::width_of(x));
+        detail::each_stretch(x, where, move);
+    }
+};
+inline constexpr window_of_op window_of{};
+
+/// y = x with the window of each row replaced by w: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
+///
+///     ∂x += ∂y outside of the window,  ∂w += ∂y within
+struct put_window_op : operation<put_window_op> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& x, const auto& w, const window_view& where)
+    {
+        require_shape("put_window", "what is put", w.shape, detail::window_shape(x.shape, where),
+                      "as wide as the window");
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, R> w, const window_view& where, out<T, R> y)
+    {
+        std::copy_n(x.data, y.size(), y.data);
+        detail::each_stretch(x.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
+            std::copy_n(w.data + from, n, y.data + to);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R>, const window_view& where, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
+                         adjoint<T, R> d_w)
+    {
+        const std::size_t row = x.size() / std::max<std::size_t>(1, x.shape[0]);
+        std::size_t first = 0;  // where the row begins
+        detail::each_stretch(x.shape, where, [&](std::size_t at, std::size_t in_window, std::size_t n) {
+            if (d_x) {
+                kernels::add(at - first, d_x.data + first, d_y.data + first);
+                kernels::add(first + row - at - n, d_x.data + at + n, d_y.data + at + n);
+            }
+            if (d_w) kernels::add(n, d_w.data + in_window, d_y.data + at);
+            first += row;
+        });
+    }
+};
+inline constexpr put_window_op put_window{};
+
+/// y[b,begin_b + j] = w[b,j], zeros elsewhere: w [B,W] or [B,W,N] -> [B,T] or [B,T,N].
+///
+///     ∂w += ∂y within the window
+struct spread_window_op : move_operation<spread_window_op, window_view, std::size_t> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& w, const window_view& where, std::size_t positions)
+    {
+        auto y = w.shape;
+        y[1] = positions;
+        require_shape("put_window", "what is put", w.shape, detail::window_shape(y, where), "as wide as the window");
+        return y;
+    }
+
+    static void each_move(const auto& w, const window_view& where, std::size_t positions, auto move)
+    {
+        auto y = w;
+        y[1] = positions;
+        move.nothing(0, y[0] * positions * detail::width_of(y));
+        detail::each_stretch(y, where, [&](std::size_t to, std::size_t from, std::size_t n) { move(from, to, n); });
+    }
+};
+inline constexpr spread_window_op spread_window{};
+
+/// y = [past[:, N:]; x], a window that moves on by one: past [B,n·N], x [B,N] -> [B,n·N].
+/// Without columns (n = 0) it stays empty.
+///
+///     ∂past[:, N:] += ∂y[:, :(n-1)N],  ∂x += ∂y[:, (n-1)N:]
+struct slide_op : operation<slide_op> {
+    static shape_of_rank<2> shape(const auto& past, const auto& x)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        if (N == 0 || width % N != 0) {
+            throw shape_error("slide: x is " + shape_text(x.shape) + " and the window " + shape_text(past.shape) +
+                              ", but the window must hold a whole number of x");
+        }
+        require_shape("slide", "the window", past.shape, {x.shape[0], width}, "a row for each row of ", x.shape);
+        return past.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> past, in<T, 2> x, out<T, 2> y)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
+            T* const rest = std::copy_n(past.data + b * width + N, width - N, y.data + b * width);
+            std::copy_n(x.data + b * N, N, rest);
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2> past, in<T, 2> x, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_past, adjoint<T, 2> d_x)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
+            const T* const d = d_y.data + b * width;
+            if (d_past) kernels::add(width - N, d_past.data + b * width + N, d);
+            if (d_x) kernels::add(N, d_x.data + b * N, d + width - N);
+        }
+    }
+};
+inline constexpr slide_op slide{};
+
+/// y[b,t,i] = x[b,t+i-k], each position with its neighbours, 0 beyond the sentence: x [B,T] -> [B,T,2k+1].
+///
+///     ∂x[b,t+i-k] += ∂y[b,t,i]
+struct neighbourhood_op : move_operation<neighbourhood_op, std::size_t> {
+    static constexpr ranks takes{2, 2};
+
+    static shape_of_rank<3> shape(const auto& x, std::size_t reach) { return {x.shape[0], x.shape[1], 2 * reach + 1}; }
+
+    static void each_move(const auto& x, std::size_t reach, auto move)
+    {
+        const std::size_t width = 2 * reach + 1;
+        move.nothing(0, x[0] * x[1] * width);
+        for (std::size_t b = 0; b < x[0]; ++b) {
+            for (std::size_t t = 0; t < x[1]; ++t) {
+                const auto near = stretch::around(t, reach, x[1]);
+                move(b * x[1] + near.first, (b * x[1] + t) * width + near.first + reach - t, near.count);
+            }
+        }
+    }
+};
+inline constexpr neighbourhood_op neighbourhood{};
+
+/// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence: x [B,T], F [k,r] -> [B,T,k]. k filters of odd
+/// width r slide over the positions; they are not mirrored.
+///
+///     ∂F[n,i] += Σ ∂y[b,t,n] x[b,t+i-(r-1)/2],  ∂x[b,t+i-(r-1)/2] += Σ_n ∂y[b,t,n] F[n,i]
+struct convolve_op : operation<convolve_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& filters)
+    {
+        if (filters.shape[1] % 2 == 0) {
+            throw shape_error("convolve: the filters are " + shape_text(filters.shape) +
+                              ", but their width must be odd: as much to the left of a position as to the right");
+        }
+        return {x.shape[0], x.shape[1], filters.shape[0]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> x, in<T, 2> filters, out<T, 3> y)
+    {
+        const auto [B, positions] = x.shape;
+        const auto [k, r] = filters.shape;
+        scratch here;
+        T* const padded = here.take<T>(positions + r - 1);
+        T* to = y.data;
+        for (std::size_t b = 0; b < B; ++b) {
+            pad(positions, r / 2, x.data + b * positions, padded);
+            for (std::size_t t = 0; t < positions; ++t) {
+                for (std::size_t n = 0; n < k; ++n) *to++ = kernels::dot(r, padded + t, filters.data + n * r);
+            }
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2> x, in<T, 2> filters, in<T, 3>, in<T, 3> d_y, adjoint<T, 2> d_x,
+                         adjoint<T, 2> d_filters)
+    {
+        const auto [B, positions] = x.shape;
+        const auto [k, r] = filters.shape;
+        scratch here;
+        T* const padded = here.take<T>(positions + r - 1);
+        T* const d_padded = here.take<T>(positions + r - 1);
+        for (std::size_t b = 0; b < B; ++b) {
+            pad(positions, r / 2, x.data + b * positions, padded);
+            std::fill_n(d_padded, positions + r - 1, T(0));
+            const auto between = [&, k = k, r = r, length = positions](std::size_t first, std::size_t last,
+                                                                       T* of_filters) {
+                const T* d = d_y.data + (b * length + first) * k;
+                for (std::size_t t = first; t < last; ++t) {
+                    for (std::size_t n = 0; n < k; ++n, ++d) {
+                        if (of_filters != nullptr) kernels::add_scaled(r, of_filters + n * r, *d, padded + t);
+                        if (d_x) kernels::add_scaled(r, d_padded + t, *d, filters.data + n * r);
+                    }
+                }
+            };
+            if (d_filters) {
+                kernels::add_in_blocks(positions, k * r, d_filters.data, between);
+            } else {
+                between(0, positions, nullptr);
+            }
+            if (d_x) kernels::add(positions, d_x.data + b * positions, d_padded + r / 2);
+        }
+    }
+
+private:
+    /// A row of x with `reach` zeros before and behind it.
+    template <class T>
+    static void pad(std::size_t positions, std::size_t reach, const T* x, T* padded)
+    {
+        std::fill_n(padded, reach, T(0));
+        std::copy_n(x, positions, padded + reach);
+        std::fill_n(padded + reach + positions, reach, T(0));
+    }
+};
+inline constexpr convolve_op convolve{};
+
+/// The words under each place of a wide convolution, one after another: x [B,S,D] -> [B,S+w-1,w·D].
+///
+///     y_i = [x_{i-w+1}; …; x_i], i = 0 … S+w-2, zeros where there is no word
+///     ∂x_k += its part of each ∂y_i
+///
+/// One matrix product with W [w·D,N] then is the convolution.
+struct unfold_op : move_operation<unfold_op, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
+    static shape_of_rank<3> shape(const auto& x, std::size_t width)
+    {
+        detail::require_width("unfold", width);
+        return {x.shape[0], x.shape[1] + width - 1, width * x.shape[2]};
+    }
+
+    /// The words of each place: they lie together in both.
+    static void each_move(const auto& x, std::size_t width, auto move)
+    {
+        const auto [B, S, D] = x;
+        move.nothing(0, B * (S + width - 1) * width * D);
+        for (std::size_t b = 0; S > 0 && b < B; ++b) {
+            for (std::size_t i = 0; i < S + width - 1; ++i) {
+                const std::size_t first = i + 1 > width ? i + 1 - width : 0, last = std::min(i + 1, S);
+                const std::size_t place = (b * (S + width - 1) + i) * width;
+                move((b * S + first) * D, (place + first + width - 1 - i) * D, (last - first) * D);
+            }
+        }
+    }
+};
+inline constexpr unfold_op unfold{};
+
+/// Weighted sums of w neighbours: x [B,S,D], a [B,S] -> [B,S-w+1,D].
+///
+///     y_j = Σ_{k=j}^{j+w-1} a_k x_k           w of them, j = 0 … S-w
+///     ∂x_k += a_k ∂y_j,  ∂a_k += ∂y_j · x_k
+struct pool_windows_op : operation<pool_windows_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& a, std::size_t width)
+    {
+        detail::require_width("pool_windows", width);
+        require_shape("pool_windows", "the weights", a.shape, {x.shape[0], x.shape[1]}, "one for each column of ",
+                      x.shape);
+        if (x.shape[1] + 1 < width) {
+            throw shape_error("pool_windows: windows of " + std::to_string(width) + " columns in " +
+                              shape_text(x.shape) + ", which has only " + std::to_string(x.shape[1]));
+        }
+        return {x.shape[0], x.shape[1] + 1 - width, x.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 2> a, std::size_t width, out<T, 3> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        each_pair(y.shape, width, [=, D = x.shape[2]](std::size_t j, std::size_t k) {
+            kernels::add_scaled(D, y.data + j * D, a.data[k], x.data + k * D);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 2> a, std::size_t width, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_x,
+                         adjoint<T, 2> d_a)
+    {
+        each_pair(y.shape, width, [=, D = x.shape[2]](std::size_t j, std::size_t k) {
+            if (d_x) kernels::add_scaled(D, d_x.data + k * D, a.data[k], d_y.data + j * D);
+            if (d_a) d_a.data[k] += kernels::dot(D, d_y.data + j * D, x.data + k * D);
+        });
+    }
+
+private:
+    /// f(column j of the result, column k of x under its window), both counted over the whole batch.
+    template <class F>
+    static void each_pair(const shape_of_rank<3>& y, std::size_t width, F&& f)
+    {
+        for (std::size_t b = 0; b < y[0]; ++b) {
+            for (std::size_t j = 0; j < y[1]; ++j) {
+                for (std::size_t k = j; k < j + width; ++k) f(b * y[1] + j, b * (y[1] + width - 1) + k);
+            }
+        }
+    }
+};
+inline constexpr pool_windows_op pool_windows{};
+
+}  // namespace heed::ops
+
 // ---- heed/attention/masks.hpp ---------------------------------------------------------------------------------------
 
 /// What hides positions in a step: the masks of the source and of the query, the part of a mask that applies to one
@@ -14302,6 +11591,231 @@ boolean_mask_view<2> mask_of_step(const places_of_queries<Mask>& what, std::size
 
 }  // namespace heed::detail
 
+// ---- heed/kernels/weighted_sum.hpp ----------------------------------------------------------------------------------
+
+/// One context per row: the sum of the values, each times its weight.
+///
+/// weights [B,T], values [B,T,D], context [B,D]; `lengths` as in softmax.hpp. Values beyond the length are never read.
+/// Rows of values are read side by side, each from beginning to end, which is the fastest way to read memory.
+namespace heed::kernels {
+
+/// Names of the ways in which kernels combine weights and values, for combiners: `using in_kernels = …;`.
+struct weighted_sum_of_row {};     // c = Σ_j α_j h_j
+struct elementwise_sum_of_row {};  // c = Σ_j α_j ⊙ h_j
+
+namespace detail {
+
+/// c += Σ_j α_j h_j of n rows that are `stride` apart, summed in their order.
+template <class T>
+inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride, const T* weights, const T* values,
+                         T* context)
+{
+    using namespace simd;
+    std::size_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        const T* h = values + j * stride;
+        const vec<T> a0 = splat(weights[j]), a1 = splat(weights[j + 1]), a2 = splat(weights[j + 2]),
+                     a3 = splat(weights[j + 3]);
+        transform(
+            columns, context,
+            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
+            },
+            static_cast<const T*>(context), h, h + stride, h + 2 * stride, h + 3 * stride);
+    }
+    for (; j < n; ++j) {
+        const vec<T> a = splat(weights[j]);
+        transform(
+            columns, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
+            values + j * stride);
+    }
+}
+
+/// c[d0..d1) = Σ_j α_j h_j of one sentence, summed in the order of the positions.
+template <class T>
+inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                             std::size_t d0, std::size_t d1)
+{
+    zero(context + d0, d1 - d0);
+    add_in_blocks(n, d1 - d0, context + d0, [=](std::size_t first, std::size_t last, T* to) {
+        add_weighted(last - first, d1 - d0, width, weights + first, values + first * width + d0, to);
+    });
+}
+
+/// The same over all columns, skipping positions of weight 0, of values that are `registers` registers wide: the sums
+/// stay there.
+template <std::size_t registers, class T>
+[[gnu::noinline]] void selected_sum_narrow(std::size_t n, const T* weights, const T* values, T* context, bool ahead)
+{
+    using namespace simd;
+    constexpr std::size_t width = registers * lanes<T>;
+    vec<T> sums[registers] = {};
+    for (std::size_t j = 0; j < n; ++j) {
+        const T* const h = values + j * width;
+        if (ahead) fetch_ahead(h, width);
+        if (weights[j] == T(0)) continue;
+        const vec<T> a = splat(weights[j]);
+        unrolled<registers>([&](auto r) { sums[r] = fma(a, load(h + r * lanes<T>), sums[r]); });
+    }
+    unrolled<registers>([&](auto r) { store(context + r * lanes<T>, sums[r]); });
+}
+
+/// The same of any width.
+template <class T>
+inline void selected_sum_block(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                               bool ahead)
+{
+    using namespace simd;
+    if (width == lanes<T>) return selected_sum_narrow<1>(n, weights, values, context, ahead);
+    if (width == 2 * lanes<T>) return selected_sum_narrow<2>(n, weights, values, context, ahead);
+    if (width == 4 * lanes<T>) return selected_sum_narrow<4>(n, weights, values, context, ahead);
+    if (width == 8 * lanes<T>) return selected_sum_narrow<8>(n, weights, values, context, ahead);
+    zero(context, width);
+    std::size_t chosen[4], count = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+        if (ahead) fetch_ahead(values + j * width, width);
+        if (weights[j] == T(0)) continue;
+        chosen[count++] = j;
+        if (count < 4) continue;
+        const vec<T> a0 = splat(weights[chosen[0]]), a1 = splat(weights[chosen[1]]), a2 = splat(weights[chosen[2]]),
+                     a3 = splat(weights[chosen[3]]);
+        transform(
+            width, context,
+            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
+            },
+            static_cast<const T*>(context), values + chosen[0] * width, values + chosen[1] * width,
+            values + chosen[2] * width, values + chosen[3] * width);
+        count = 0;
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+        const vec<T> a = splat(weights[chosen[k]]);
+        transform(
+            width, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
+            values + chosen[k] * width);
+    }
+}
+
+/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache, see
+/// simd::fetch_ahead.
+template <class T>
+inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                             bool ahead = false)
+{
+    if (n > numbers_of_block) zero(context, width);
+    add_in_blocks(n, width, context, [=](std::size_t first, std::size_t last, T* to) {
+        selected_sum_block(last - first, width, weights + first, values + first * width, to, ahead);
+    });
+}
+
+/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc, for `rows` positions at once.
+template <std::size_t rows, class T>
+inline void weighted_sum_rows_backward(std::size_t width, const T* weights, const T* values, const T* d_context,
+                                       const T* g, T* d_weights, T* d_values)
+{
+    using namespace simd;
+    vec<T> dot[rows] = {};
+    vec<T> a[rows];
+    for (std::size_t r = 0; r < rows; ++r) a[r] = splat(weights[r]);
+    const auto column = [&](std::size_t d, auto get, auto put) {
+        const vec<T> dc = get(d_context + d);
+        unrolled<rows>([&](auto r) {
+            dot[r] = fma(dc, get(values + r * width + d), dot[r]);
+            if (d_values != nullptr) put(d_values + r * width + d, fma(a[r], dc, get(d_values + r * width + d)));
+        });
+    };
+    each_column<T>(0, width, column);
+    for (std::size_t r = 0; r < rows; ++r) d_weights[r] = (g == nullptr ? T(0) : g[r]) + sum(dot[r]);
+}
+
+/// The same for the positions [j0, j1) of one sentence.
+template <class T>
+inline void weighted_sum_row_backward(std::size_t j0, std::size_t j1, std::size_t width, const T* weights,
+                                      const T* values, const T* d_context, const T* g, T* d_weights, T* d_values)
+{
+    if (d_context == nullptr) {
+        for (std::size_t j = j0; j < j1; ++j) d_weights[j] = g == nullptr ? T(0) : g[j];
+        return;
+    }
+    const auto step = [&](auto rows, std::size_t j) {
+        weighted_sum_rows_backward<decltype(rows)::value>(width, weights + j, values + j * width, d_context,
+                                                          g == nullptr ? nullptr : g + j, d_weights + j,
+                                                          d_values == nullptr ? nullptr : d_values + j * width);
+    };
+    std::size_t j = j0;
+    for (; j + 4 <= j1; j += 4) step(std::integral_constant<std::size_t, 4>{}, j);
+    for (; j < j1; ++j) step(std::integral_constant<std::size_t, 1>{}, j);
+}
+
+/// f(row, begin, end) over the positions of all sentences, shared evenly even if there is only one sentence.
+template <class F>
+inline void each_position(std::size_t batch, std::size_t positions, const std::size_t* lengths, std::size_t cost, F&& f)
+{
+    parallel_for(batch * positions, rows_a_shard(cost), [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin / positions; b * positions < end; ++b) {
+            const std::size_t n = length_of(lengths, b, positions), first = b * positions;
+            const std::size_t j0 = begin > first ? begin - first : 0;
+            const std::size_t j1 = end - first < n ? end - first : n;
+            if (j0 < j1) f(b, j0, j1);
+        }
+    });
+}
+
+/// f(row, d0, d1) over the columns of all sentences: whole rows where there are enough of them for all threads.
+template <class T, class F>
+inline void each_row_or_column(std::size_t batch, std::size_t width, std::size_t cost, F&& f)
+{
+    if (batch >= 4 * threads()) {
+        return parallel_for(batch, rows_a_shard(width * cost), [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) f(b, std::size_t{0}, width);
+        });
+    }
+    parallel_for(
+        width, rows_a_shard(batch * cost),
+        [&](std::size_t d0, std::size_t d1, std::size_t) {
+            for (std::size_t b = 0; b < batch; ++b) f(b, d0, d1);
+        },
+        simd::lanes<T>);
+}
+
+}  // namespace detail
+
+/// c_b = Σ_j α_bj h_bj
+template <class T>
+void weighted_sum(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                  const T* weights, const T* values, T* context)
+{
+    detail::each_row_or_column<T>(batch, width, positions, [=](std::size_t b, std::size_t d0, std::size_t d1) {
+        detail::weighted_sum_row(detail::length_of(lengths, b, positions), width, weights + b * positions,
+                                 values + b * positions * width, context + b * width, d0, d1);
+    });
+}
+
+/// Backward of c = Σ_j α_j h_j:   dα_j += dcᵀ h_j,  dh_j += α_j dc.
+template <class T>
+void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
+                           const T* weights, const T* values, const T* d_context, T* d_weights, T* d_values)
+{
+    if (d_context == nullptr) return;
+    detail::each_position(batch, positions, lengths, 2 * width, [=](std::size_t b, std::size_t j0, std::size_t j1) {
+        const std::size_t at = b * positions;
+        T* dh = d_values == nullptr ? nullptr : d_values + at * width;
+        if (d_weights != nullptr) {
+            detail::weighted_sum_row_backward(j0, j1, width, weights + at, values + at * width, d_context + b * width,
+                                              static_cast<const T*>(d_weights + at), d_weights + at, dh);
+        } else if (dh != nullptr) {
+            for (std::size_t j = j0; j < j1; ++j) {
+                const simd::vec<T> a = simd::splat(weights[at + j]);
+                simd::transform(
+                    width, dh + j * width, [a](simd::vec<T> d, simd::vec<T> dc) { return simd::fma(a, dc, d); },
+                    dh + j * width, d_context + b * width);
+            }
+        }
+    });
+}
+
+}  // namespace heed::kernels
+
 // ---- heed/attention/in_blocks.hpp -----------------------------------------------------------------------------------
 
 /// Many queries at once, block by block: the scores and weights of a block are forgotten before the next one. On the
@@ -14492,758 +12006,7 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
 
 }  // namespace heed::detail
 
-// ---- heed/ops/all_pairs.hpp -----------------------------------------------------------------------------------------
-
-/// Products of many queries with all positions of their sentence: matrix products, one per sentence. Row b·S + s of a
-/// matrix [B·S,T] belongs to query s of sentence b.
-namespace heed::ops {
-
-namespace detail {
-
-/// In a matrix product 0 · NaN is NaN, so hidden values must be finite for it.
-template <class T>
-bool all_finite(std::size_t n, const T* x)
-{
-    unsigned not_finite = 0;  // x − x is 0 unless x is infinite or NaN
-    for (std::size_t i = 0; i < n; ++i) not_finite |= static_cast<unsigned>(x[i] - x[i] != T(0));
-    return not_finite == 0;
-}
-
-/// y[t,:] += Σ_s a[s,t] x[s,:] over the a that are not 0: a [S,T], x [S,D], y [T,D].
-template <class T>
-void add_selected(std::size_t S, std::size_t positions, std::size_t D, const T* a, const T* x, T* y)
-{
-    for (std::size_t i = 0; i < S * positions; ++i)
-        if (a[i] != T(0)) kernels::add_scaled(D, y + i % positions * D, a[i], x + i / positions * D);
-}
-
-/// f(b) for every sentence, shared among threads if the BLAS allows it; each costs about `work` multiplications.
-template <class F>
-void for_each_sentence(std::size_t B, std::size_t work, F&& f)
-{
-    if (B > 1 && blas::detail::callable_from_several_threads()) return each_row(B, work, f);
-    for (std::size_t b = 0; b < B; ++b) f(b);
-}
-
-}  // namespace detail
-
-/// y[b·S+s,t] = q[b,s,:] · k[b,t,:]: q [B,S,D], k [B,T,D] -> [B·S,T]. Sentence by sentence Y = Q Kᵀ.
-///
-///     ∂Q += ∂Y K,  ∂K += ∂Yᵀ Q
-///
-/// Where ∂y is 0, as at a masked position, a key or a query may be infinite or NaN.
-struct dot_all_op : operation<dot_all_op> {
-    static shape_of_rank<2> shape(const auto& q, const auto& k)
-    {
-        require_shape("dot_all", "the queries", q.shape, {k.shape[0], q.shape[1], k.shape[2]},
-                      "as many sentences and as wide as the keys");
-        return {q.shape[0] * q.shape[1], k.shape[1]};
-    }
-
-    template <class T>
-    static void forward(in<T, 3> q, in<T, 3> k, out<T, 2> y)
-    {
-        const std::size_t S = q.shape[1], D = q.shape[2], positions = k.shape[1];
-        detail::for_each_sentence(q.shape[0], S * positions * D, [=](std::size_t b) {
-            blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, q.data + b * S * D,
-                       k.data + b * positions * D, T(0), y.data + b * S * positions);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 3> d_q, adjoint<T, 3> d_k)
-    {
-        const std::size_t S = q.shape[1], D = q.shape[2], positions = k.shape[1];
-        detail::for_each_sentence(q.shape[0], 2 * S * positions * D, [=](std::size_t b) {
-            const T* const d = d_y.data + b * S * positions;
-            const T* const keys = k.data + b * positions * D;
-            if (d_q && detail::all_finite(positions * D, keys)) {
-                blas::gemm(blas::op::plain, blas::op::plain, S, D, positions, d, keys, T(1), d_q.data + b * S * D);
-            } else if (d_q) {
-                for (std::size_t i = 0; i < S * positions; ++i) {
-                    if (d[i] == T(0)) continue;
-                    kernels::add_scaled(D, d_q.data + (b * S + i / positions) * D, d[i], keys + i % positions * D);
-                }
-            }
-            const T* const queries = q.data + b * S * D;
-            if (d_k && detail::all_finite(S * D, queries)) {
-                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, d, queries, T(1),
-                           d_k.data + b * positions * D);
-            } else if (d_k) {
-                detail::add_selected(S, positions, D, d, queries, d_k.data + b * positions * D);
-            }
-        });
-    }
-};
-inline constexpr dot_all_op dot_all{};
-
-/// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. Sentence by sentence C = A H. A weight of
-/// exactly 0 selects its value away, even a NaN.
-///
-///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C, and nothing from a ∂c to a value of weight 0
-struct weighted_sums_op : operation<weighted_sums_op> {
-    static shape_of_rank<3> shape(const auto& weights, const auto& values)
-    {
-        const std::size_t B = values.shape[0], S = B == 0 ? 0 : weights.shape[0] / B;
-        require_shape("weighted_sums", "the weights", weights.shape, {B * S, values.shape[1]},
-                      "some rows for each sentence, and a weight for each position");
-        return {B, S, values.shape[2]};
-    }
-
-    template <class T>
-    static void forward(in<T, 2> weights, in<T, 3> values, out<T, 3> contexts)
-    {
-        const std::size_t S = contexts.shape[1], positions = values.shape[1], D = values.shape[2];
-        detail::for_each_sentence(values.shape[0], S * positions * D, [=](std::size_t b) {
-            const T* const w = weights.data + b * S * positions;
-            const T* const h = values.data + b * positions * D;
-            T* const c = contexts.data + b * S * D;
-            if (detail::all_finite(positions * D, h)) {
-                blas::gemm(blas::op::plain, blas::op::plain, S, D, positions, w, h, T(0), c);
-            } else {
-                for (std::size_t s = 0; s < S; ++s) {
-                    kernels::detail::selected_sum_row(positions, D, w + s * positions, h, c + s * D);
-                }
-            }
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 2> weights, in<T, 3> values, in<T, 3> contexts, in<T, 3> d_c, adjoint<T, 2> d_weights,
-                         adjoint<T, 3> d_values)
-    {
-        const std::size_t S = contexts.shape[1], positions = values.shape[1], D = values.shape[2];
-        detail::for_each_sentence(values.shape[0], 2 * S * positions * D, [=](std::size_t b) {
-            const T* const d = d_c.data + b * S * D;
-            if (d_weights) {
-                blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, d, values.data + b * positions * D,
-                           T(1), d_weights.data + b * S * positions);
-            }
-            const T* const w = weights.data + b * S * positions;
-            if (d_values && detail::all_finite(S * D, d)) {
-                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, w, d, T(1),
-                           d_values.data + b * positions * D);
-            } else if (d_values) {
-                detail::add_selected(S, positions, D, w, d, d_values.data + b * positions * D);
-            }
-        });
-    }
-};
-inline constexpr weighted_sums_op weighted_sums{};
-
-}  // namespace heed::ops
-
-// ---- heed/kernels/lookup.hpp ----------------------------------------------------------------------------------------
-
-/// Numbers of a table that a register of indices finds.
-///
-///     y_i = table[at_i]        0 <= at_i < size, for numbers of 32 bits
-///
-/// Neighbours among the queries of a tile mostly look neighbours in the table up, in whatever order: distances one
-/// after the other, the same key for all, the same bucket for some. If no index is farther from the first one than a
-/// register is long, two loads and a permutation find all numbers; and so do they, without a look at the indices, in a
-/// table of at most two registers.
-namespace heed::simd {
-
-namespace detail {
-
-#if defined(HEED_SIMD_AVX512)
-/// The first lanes, `count` of them; all if there are more.
-HEED_SIMD_INLINE __mmask16 first_lanes(std::int32_t count)
-{
-    return static_cast<__mmask16>((1u << std::min(std::max(count, 0), 16)) - 1u);
-}
-#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
-HEED_SIMD_INLINE __m256i first_lanes(std::int32_t count)
-{
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-#endif
-
-/// Where the two registers begin that hold what the indices find, if any two do.
-HEED_SIMD_INLINE std::int32_t first_of_two(std::int32_t size, mask<float> at)
-{
-    constexpr auto length = static_cast<std::int32_t>(lanes<float>);
-    return std::max(std::min(at[0] - length, size - 2 * length), 0);
-}
-
-}  // namespace detail
-
-/// The nearest of 0 ... n - 1.
-HEED_SIMD_INLINE mask<float> within(std::int32_t n, mask<float> at)
-{
-#if defined(HEED_SIMD_AVX512)
-    return mask<float>(_mm512_maskz_min_epi32(
-        HEED_SIMD_ALL16, _mm512_maskz_max_epi32(HEED_SIMD_ALL16, __m512i(at), __m512i{}), _mm512_set1_epi32(n - 1)));
-#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
-    return mask<float>(_mm256_min_epi32(_mm256_max_epi32(__m256i(at), __m256i{}), _mm256_set1_epi32(n - 1)));
-#else
-    const mask<float> most = mask<float>{} + (n - 1);
-    at = select(at > 0, at, mask<float>{});
-    return select(at < most, at, most);
-#endif
-}
-
-/// Whether look_up needs no more than two loads for these indices.
-HEED_SIMD_INLINE bool near_by([[maybe_unused]] std::int32_t size, [[maybe_unused]] mask<float> at)
-{
-    [[maybe_unused]] constexpr auto length = static_cast<std::int32_t>(lanes<float>);
-#if defined(HEED_SIMD_AVX512)
-    const mask<float> there = at - detail::first_of_two(size, at);
-    return size <= 2 * length || _mm512_test_epi32_mask(__m512i(there), _mm512_set1_epi32(~(2 * length - 1))) == 0;
-#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
-    const mask<float> there = at - detail::first_of_two(size, at);
-    return size <= 2 * length || _mm256_testz_si256(__m256i(there), _mm256_set1_epi32(~(2 * length - 1))) != 0;
-#else
-    return false;
-#endif
-}
-
-/// The bits of table[at_i]; `table` has `size` > 0 numbers of 32 bits, and none of the indices is beyond them.
-HEED_SIMD_INLINE mask<float> look_up(const void* table, [[maybe_unused]] std::int32_t size, mask<float> at)
-{
-    [[maybe_unused]] constexpr auto length = static_cast<std::int32_t>(lanes<float>);
-    const auto* const numbers = static_cast<const char*>(table);
-#if defined(HEED_SIMD_AVX512)
-    if (size <= 2 * length) {
-        const __m512i low = _mm512_maskz_loadu_epi32(detail::first_lanes(size), numbers),
-                      high = _mm512_maskz_loadu_epi32(detail::first_lanes(size - length), numbers + register_bytes);
-        return mask<float>(_mm512_permutex2var_epi32(low, __m512i(at), high));
-    }
-    if (near_by(size, at)) {
-        const std::int32_t begin = detail::first_of_two(size, at);
-        const char* const from = numbers + 4 * static_cast<std::ptrdiff_t>(begin);
-        const __m512i low = _mm512_loadu_si512(from), high = _mm512_loadu_si512(from + register_bytes);
-        return mask<float>(_mm512_permutex2var_epi32(low, __m512i(at - begin), high));
-    }
-    return mask<float>(_mm512_mask_i32gather_epi32(__m512i{}, HEED_SIMD_ALL16, __m512i(at), numbers, 4));
-#else
-#if defined(HEED_SIMD_AVX) && defined(__AVX2__)
-    const auto among = [](__m256i low, __m256i high, __m256i index) __attribute__((always_inline))
-    {
-        const __m256 upper = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));  // the sign: is it in `high`?
-        return mask<float>(_mm256_castps_si256(
-            _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, index)),
-                             _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, index)), upper)));
-    };
-    if (size <= 2 * length) {
-        const auto part = [&](std::int32_t first) __attribute__((always_inline))
-        {
-            return _mm256_maskload_epi32(reinterpret_cast<const int*>(numbers) + first,
-                                         detail::first_lanes(size - first));
-        };
-        return among(part(0), part(length), __m256i(at));
-    }
-    if (near_by(size, at)) {
-        const std::int32_t begin = detail::first_of_two(size, at);
-        const auto* const from = reinterpret_cast<const __m256i*>(numbers + 4 * static_cast<std::ptrdiff_t>(begin));
-        return among(_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1), __m256i(at - begin));
-    }
-#endif
-    std::int32_t found[lanes<float>];
-    for (std::size_t i = 0; i < lanes<float>; ++i)
-        std::memcpy(found + i, numbers + 4 * static_cast<std::ptrdiff_t>(at[i]), 4);
-    mask<float> result;
-    std::memcpy(&result, found, sizeof result);
-    return result;
-#endif
-}
-
-}  // namespace heed::simd
-
-// ---- heed/core/tables.hpp -------------------------------------------------------------------------------------------
-
-/// Tables that functions of scores look numbers up in, and how their gradients are found.
-///
-///     [](auto e, place p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
-///
-/// A table is a tensor of any rank. Indices are whole numbers or lanes of them, and those beyond an end mean the end,
-/// as relative positions beyond the longest distance do. A function may look up as often as it likes.
-namespace heed {
-
-namespace detail {
-
-/// What a slot holds of a table: its numbers at first + r + i · per_lane, row r by row, i being the lane. Numbers that
-/// all keys share have another name, with the place where they begin, and an odd one, at which no table begins.
-///
-/// Where each query has a row of its own, a square is read at once, as many numbers from each row as there are lanes,
-/// and turned, so that it serves as many keys.
-[[gnu::noinline]] inline void read_columns(lane_memo::slot& slot, float* square, const void* data, std::int32_t size,
-                                           std::int32_t first, std::int32_t per_lane, std::int32_t per_key)
-{
-    constexpr auto length = static_cast<std::int32_t>(lane_count);
-    const auto* const bytes = static_cast<const char*>(data);
-    const std::int64_t last = first + std::int64_t{per_lane} * (length - 1);
-    const auto row = [&](std::size_t i) {
-        return bytes + 4 * (first + static_cast<std::ptrdiff_t>(per_lane) * static_cast<std::ptrdiff_t>(i));
-    };
-    const std::uint64_t by = std::uint64_t{per_key == 0 ? static_cast<std::uint32_t>(first) : 0} << 32 |
-                             static_cast<std::uint32_t>(per_lane);
-    const std::uint64_t table = reinterpret_cast<std::uintptr_t>(data) + (per_key == 0 ? 1 : 0);
-    slot = {lane_memo::no_function, table, by, first, 1, slot.numbers};
-    if (per_key != 1 || std::max<std::int64_t>(first, last) > size - length) {
-        for (std::size_t i = 0; i < lane_count; ++i) std::memcpy(square + i, row(i), 4);
-        return;
-    }
-    slot.count = length;
-    simd::vec<float> rows[lane_count];
-    simd::unrolled<lane_count>([&](auto i) {
-        std::memcpy(&rows[i], row(i), sizeof rows[i]);
-        __builtin_prefetch(row(i) + 2 * simd::register_bytes);
-    });
-    simd::transpose<float>(rows);
-    simd::unrolled<lane_count>([&](auto i) { simd::store(square + i * lane_count, rows[i]); });
-}
-HEED_SIMD_INLINE simd::vec<float> column_of(const void* data, std::int32_t size, const lane_steps& place, std::size_t k)
-{
-    lane_memo::slot& slot = place.call->memo.at(k);
-    float* const square = place.call->memo.square_at(k);
-    const auto first = static_cast<std::uint32_t>(place.first);
-    std::uint32_t ahead = first - static_cast<std::uint32_t>(slot.first);
-    if (slot.table != reinterpret_cast<std::uintptr_t>(data) || slot.by != static_cast<std::uint32_t>(place.per_lane) ||
-        ahead >= static_cast<std::uint32_t>(slot.count)) [[unlikely]] {
-        read_columns(slot, square, data, size, place.first, place.per_lane, place.per_key);
-        ahead = 0;
-    }
-    return simd::load(square + ahead * lane_count);
-}
-/// The same of what all keys share.
-HEED_SIMD_INLINE simd::vec<float> still_column_of(const void* data, const lane_steps& place, std::size_t k)
-{
-    lane_memo::slot& slot = place.call->memo.at(k);
-    float* const square = place.call->memo.square_at(k);
-    const std::uint64_t by =
-        std::uint64_t{static_cast<std::uint32_t>(place.first)} << 32 | static_cast<std::uint32_t>(place.per_lane);
-    if (slot.table != reinterpret_cast<std::uintptr_t>(data) + 1 || slot.by != by) [[unlikely]]
-        read_columns(slot, square, data, 0, place.first, place.per_lane, 0);
-    return simd::load(square);
-}
-
-}  // namespace detail
-
-/// A table while scores are computed: looks up a number for each lane.
-template <class T, std::size_t N>
-struct lane_table {
-    const T* data;
-    shape_of_rank<N> shape;
-
-    /// Where the elements of these indices are: lanes of places, or a number if all indices are numbers.
-    template <class... Index>
-    HEED_SIMD_INLINE auto place_of(const Index&... index) const
-    {
-        static_assert(sizeof...(Index) == N, "heed: a table takes as many indices as it has axes");
-        return place_behind(0, 0, index...);
-    }
-    /// The number, or the numbers, at these places of the table's memory.
-    HEED_SIMD_INLINE pack<T> at(std::int32_t place) const { return pack<T>(data[place]); }
-    HEED_SIMD_INLINE pack<T> at(const pack<std::int32_t>& place) const
-    {
-        if constexpr (std::is_arithmetic_v<T> && sizeof(T) == sizeof(float)) {
-            const auto found = simd::look_up(data, size(), place.at);
-            pack<T> result;
-            std::memcpy(&result.at, &found, sizeof found);
-            return result;
-        } else {
-            return detail::each_lane<T>([&](std::size_t i) { return data[place.at[i]]; });
-        }
-    }
-    template <class... Index>
-    HEED_SIMD_INLINE pack<T> operator()(const Index&... index) const
-    {
-        if constexpr ((detail::whole_lanes<Index> || ...) && (detail::whole_number<Index> && ...)) {
-            detail::lane_steps place = (... + detail::steps_of(index));  // is anything known?
-            if (place.known) {
-                std::size_t slot = lane_memo::slots;
-                if constexpr (has_bits_of_float)
-                    if (place.call != nullptr) slot = place.call->next++;
-                const bool lies_inside = inside(place, index...);
-                if constexpr (has_bits_of_float && N > 1) {
-                    if (place.per_key == 0 && place.per_lane != 0 && slot < lane_memo::slots && lies_inside)
-                        return pack_of(detail::still_column_of(data, place, slot));
-                }
-                if (lies_inside) return along(place, slot);
-                if (inside_at_ends(place, index...)) return along(place, slot);
-                return beside_ends(*this, {detail::steps_of(index).first...}, {detail::steps_of(index).per_lane...});
-            }
-        }
-        return at(place_of(index...));
-    }
-
-private:
-    using lane_memo = detail::lane_memo;
-    static constexpr auto last_lane = static_cast<std::int64_t>(lane_count) - 1;
-    static constexpr bool has_bits_of_float = std::is_arithmetic_v<T> && sizeof(T) == sizeof(float);
-
-    /// Of lanes some of which lie beyond an end.
-    [[gnu::noinline]] static pack<T> beside_ends(const lane_table table, const std::array<std::int32_t, N> first,
-                                                 const std::array<std::int32_t, N> per_lane)
-    {
-        pack<std::int32_t> far(0);
-        for (std::size_t axis = 0; axis < N; ++axis) {
-            const auto n = static_cast<std::int32_t>(table.shape[axis]);
-            pack<std::int32_t> inside;
-            inside.at = simd::within(n, detail::stepping({true, first[axis], per_lane[axis]}).at);
-            far.at = far.at * n + inside.at;
-        }
-        return table.at(far);
-    }
-
-    HEED_SIMD_INLINE static std::int64_t span_of(const detail::lane_steps& x)
-    {
-        return (x.per_lane < 0 ? -std::int64_t{x.per_lane} : std::int64_t{x.per_lane}) * last_lane;
-    }
-    HEED_SIMD_INLINE static bool lies_inside(const detail::lane_steps& x, std::int32_t n)
-    {
-        const auto firsts = static_cast<std::uint32_t>(std::max<std::int64_t>(n - span_of(x), 0));
-        return static_cast<std::uint32_t>(x.lowest()) < firsts;
-    }
-
-    /// The steps of the places of these indices in the table's memory; returns false if a lane lies beyond an end and
-    /// not all are the same. Without branches: all but the test of the key is the same for the whole tile.
-    template <class... Index>
-    HEED_SIMD_INLINE bool inside(detail::lane_steps& place, const Index&... index) const
-    {
-        return steps_inside(
-            place,
-            [](detail::lane_steps & x, std::int32_t n) __attribute__((always_inline)) { return lies_inside(x, n); },
-            index...);
-    }
-    /// The same where all lanes may lie beyond the same end with some keys.
-    template <class... Index>
-    HEED_SIMD_INLINE bool inside_at_ends(detail::lane_steps& place, const Index&... index) const
-    {
-        if (!(... || moves(detail::steps_of(index)))) return false;
-        return steps_inside(
-            place, [](detail::lane_steps & x, std::int32_t n) __attribute__((always_inline)) {
-                if (!moves(x)) return lies_inside(x, n);
-                const std::int64_t span = span_of(x);
-                const std::int32_t low = x.lowest(), high = x.plus(low, static_cast<std::int32_t>(span));
-                const bool inside = lies_inside(x, n), below = (low & high) < 0, above = std::min(low, high) >= n,
-                           same = below || above;
-                x.first = below ? 0 : above ? n - 1 : x.first;
-                x.per_lane = same ? 0 : x.per_lane;
-                x.per_key = same ? 0 : x.per_key;
-                return inside || (same && span < (std::int64_t{1} << 30));
-            },
-            index...);
-    }
-    HEED_SIMD_INLINE static bool moves(const detail::lane_steps& x) { return x.per_lane != 0 && x.per_key != 0; }
-
-    template <class... Index>
-    HEED_SIMD_INLINE bool steps_inside(detail::lane_steps& place, const auto& within, const Index&... index) const
-    {
-        detail::lane_memo::call* const call = place.call;
-        unsigned all = 1;
-        std::size_t axis = 0;
-        place = {true};
-        const auto next = [&](detail::lane_steps x) __attribute__((always_inline))
-        {
-            const auto n = static_cast<std::int32_t>(shape[axis++]);
-            if (x.per_lane == 0) {
-                x.first = std::clamp(x.first, 0, n - 1);
-            } else {
-                all &= static_cast<unsigned>(within(x, n));
-            }
-            place = place * n + x;
-        };
-        (next(detail::steps_of(index)), ...);
-        place.call = call;
-        return all != 0;
-    }
-
-    HEED_SIMD_INLINE pack<T> along(const detail::lane_steps& place, [[maybe_unused]] std::size_t slot) const
-    {
-        if (place.per_lane == 0) return pack<T>(data[place.first]);
-        if (place.per_lane == 1) return detail::load_lanes(data + place.first);
-        if (place.per_lane == -1) return detail::reversed(detail::load_lanes(data + place.lowest()));
-        if constexpr (has_bits_of_float) {
-            if (slot < lane_memo::slots) {
-                return pack_of(place.per_key == 0 ? detail::still_column_of(data, place, slot)
-                                                  : detail::column_of(data, size(), place, slot));
-            }
-        }
-        return strided(data + place.first, place.per_lane);
-    }
-    HEED_SIMD_INLINE static pack<T> pack_of(const simd::vec<float>& bits)
-    {
-        pack<T> result;
-        std::memcpy(&result.at, &bits, sizeof bits);
-        return result;
-    }
-    [[gnu::noinline]] static pack<T> strided(const T* from, std::ptrdiff_t per_lane)
-    {
-        return detail::each_lane<T>([&](std::size_t i) { return from[static_cast<std::ptrdiff_t>(i) * per_lane]; });
-    }
-    HEED_SIMD_INLINE std::int32_t size() const
-    {
-        std::size_t size = 1;
-        for (const std::size_t n : shape) size *= n;
-        return static_cast<std::int32_t>(size);
-    }
-
-    /// Row-major: so far ordinary numbers, and lanes from the first index on that is lanes.
-    template <class So, class Index, class... Rest>
-    HEED_SIMD_INLINE auto place_behind(const So& far, std::size_t axis, const Index& index, const Rest&... rest) const
-    {
-        const auto n = static_cast<std::int32_t>(shape[axis]);
-        const auto next = [&] {
-            if constexpr (std::is_arithmetic_v<Index>) {
-                return far * n + std::min(std::max(static_cast<std::int32_t>(index), 0), n - 1);
-            } else {
-                pack<std::int32_t> inside;
-                inside.at = simd::within(n, pack<std::int32_t>(index).at);
-                return far * n + inside;
-            }
-        }();
-        if constexpr (sizeof...(Rest) == 0) {
-            return next;
-        } else {
-            return place_behind(next, axis + 1, rest...);
-        }
-    }
-};
-
-namespace detail {
-
-HEED_SIMD_INLINE bool same(const pack<std::int32_t>& a, const pack<std::int32_t>& b)
-{
-    simd::mask<float> different;
-    const auto bits = a.at != b.at;
-    std::memcpy(&different, &bits, sizeof bits);
-    return !simd::any(different);
-}
-
-/// The same while the derivative by what one of the lookups found is computed.
-template <class T, std::size_t N>
-struct table_in_question {
-    const lane_table<T, N>& table;
-    std::size_t asked;  // which lookup, in the order in which the function makes them
-    mutable std::size_t made;
-    mutable pack<std::int32_t> place;
-
-    template <class... Index>
-    HEED_SIMD_INLINE dual<T> operator()(const Index&... index) const
-    {
-        const auto here = table.place_of(index...);
-        const bool it = made++ == asked;
-        if (it) place.at = pack<std::int32_t>(here).at;
-        return {table.at(here), pack<T>(it ? 1 : 0)};
-    }
-};
-
-/// The lanes of x, one lane on or back; what is lost at one end comes in at the other one from `in`.
-template <int step, class T, std::size_t... i>
-HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in, std::index_sequence<i...>)
-{
-    constexpr auto from = [](std::size_t lane) {
-        const int at = static_cast<int>(lane) - step, n = static_cast<int>(lane_count);
-        return at < 0 ? n : at >= n ? 2 * n - 1 : at;
-    };
-    pack<T> result;
-    if constexpr (dual_element<T>) {
-        result.at.value = __builtin_shufflevector(x.at.value, in.at.value, from(i)...);
-        result.at.slope = __builtin_shufflevector(x.at.slope, in.at.slope, from(i)...);
-    } else {
-        result.at = __builtin_shufflevector(x.at, in.at, from(i)...);
-    }
-    return result;
-}
-template <int step, class T>
-HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
-{
-    return detail::lanes_moved<step>(x, in, std::make_index_sequence<lane_count>{});
-}
-
-/// Adds to places of a table, register after register.
-///
-/// A function of the distance looks up with the next key what it has looked up with this one, a lane on (or back, one
-/// of the sum of both); one of the query, the same again. Then sums stay in a register, and one lane or none goes to
-/// the table. Where each lane goes on to the next place, sums are kept as rows of a square, which is turned when it is
-/// full.
-template <class T>
-class table_sums {
-public:
-    /// `square`: lane_count² numbers, for floats.
-    table_sums(T* table, T* square) : table_(table), square_(square), place_(0), first_(0), sum_(T(0)) {}
-
-    HEED_SIMD_INLINE void add(const pack<std::int32_t>& place, const pack<T>& x)
-    {
-        if (same(place, place_)) {
-            sum_.at = (sum_ + x).at;
-            return;
-        }
-        if (same(place, lanes_moved<1>(place_, place))) {
-            move<1>(x);
-        } else if (keeps_squares && same(place, place_ + 1)) {
-            if (rows_ == 0) first_.at = place_.at;
-            store_lanes(square_ + rows_ * lane_count, sum_);
-            if (++rows_ == lane_count) put_square();
-            sum_.at = x.at;
-        } else if (same(place, lanes_moved<-1>(place_, place))) {
-            move<-1>(x);
-        } else {
-            put_square();
-            put(table_, place_, sum_);
-            sum_.at = x.at;
-        }
-        place_.at = place.at;
-    }
-    /// Adds what is still in registers.
-    HEED_SIMD_INLINE void finish()
-    {
-        put_square();
-        put(table_, place_, sum_);
-        sum_.at = pack<T>(T(0)).at;
-    }
-
-private:
-    static constexpr bool keeps_squares = std::is_same_v<T, float>;
-
-    /// A lane goes to the table, the others move.
-    template <int step>
-    HEED_SIMD_INLINE void move(const pack<T>& x)
-    {
-        constexpr std::size_t last = step == 1 ? lane_count - 1 : 0;
-        put_square();
-        const auto at = place_.at;
-        const auto sum = sum_.at;
-        table_[at[last]] += sum[last];
-        sum_.at = (lanes_moved<step>(sum_, pack<T>(T(0))) + x).at;
-    }
-    HEED_SIMD_INLINE void put_square()
-    {
-        if constexpr (keeps_squares) {
-            if (rows_ > 0) put_turned(table_, first_, square_, rows_);
-            rows_ = 0;
-        }
-    }
-    [[gnu::noinline]] static void put(T* table, const pack<std::int32_t> place, const pack<T> x)
-    {
-        T each[lane_count];
-        store_lanes(each, x);
-        if (same(place, pack<std::int32_t>(place.at[0]))) {
-            simd::vec<T> sum = simd::load(each);
-            for (std::size_t i = simd::lanes<T>; i < lane_count; i += simd::lanes<T>) sum += simd::load(each + i);
-            table[place.at[0]] += simd::sum(sum);
-        } else {
-            for (std::size_t i = 0; i < lane_count; ++i) table[place.at[i]] += each[i];
-        }
-    }
-    /// table[place_i + r] += square[r][i] for so many rows; lanes may meet in a place.
-    [[gnu::noinline]] static void put_turned(T* table, const pack<std::int32_t> place, const T* square,
-                                             std::size_t rows)
-    {
-        simd::vec<T> part[lane_count];
-        for (std::size_t r = 0; r < lane_count; ++r)
-            part[r] = r < rows ? simd::load(square + r * lane_count) : simd::vec<T>{};
-        simd::transpose<T>(part);
-        const auto add = [rows](T* to, const simd::vec<T>& sums) {
-            simd::store_first(to, simd::load_first(to, rows) + sums, rows);
-        };
-        if (same(place, pack<std::int32_t>(place.at[0]))) {  // a number for each key
-            for (std::size_t i = 1; i < lane_count; ++i) part[0] += part[i];
-            add(table + place.at[0], part[0]);
-        } else {
-            for (std::size_t i = 0; i < lane_count; ++i) add(table + place.at[i], part[i]);
-        }
-    }
-
-    T *table_, *square_;
-    std::size_t rows_ = 0;  // of the square
-    pack<std::int32_t> place_, first_;
-    pack<T> sum_;
-};
-
-/// table += what comes back to a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where,
-/// table). `each` calls a function with e, where, and what comes back, for each register of scores; lanes to which
-/// nothing comes back may have any slope.
-template <class T, std::size_t N>
-[[gnu::flatten]] void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
-{
-    T square[std::is_same_v<T, float> ? lane_count * lane_count : 1];
-    std::size_t made = 0;
-    for (std::size_t k = 0; k == 0 || k < made; ++k) {
-        table_sums<T> sums(d_table, square);
-        each([&](const pack<T>& e, const auto& where, const pack<T>& by) __attribute__((always_inline)) {
-            const table_in_question<T, N> asks{table, k, 0, pack<std::int32_t>(0)};
-            const dual<T> y(f(dual<T>(e, pack<T>(0)), where, asks));
-            made = std::max(made, asks.made);
-            if (k < asks.made) sums.add(asks.place, select(by == T(0), T(0), by * y.slope));
-        });
-        sums.finish();
-    }
-}
-
-template <std::size_t N>
-void require_numbers(const shape_of_rank<N>& shape, std::size_t size)
-{
-    if (size == 0) throw shape_error("looked_up: the table is empty, " + shape_text(shape) + "; give it a number");
-}
-
-}  // namespace detail
-
-/// Fractions that do not learn, as scores of either precision meet them: numbers of places, like 0.1 * p.key.
-template <class T, std::size_t N>
-struct lane_constants {
-    lane_table<T, N> table;
-
-    template <class... Index>
-    HEED_SIMD_INLINE pack<place_number> operator()(const Index&... index) const
-    {
-        return pack<place_number>(table(index...));
-    }
-};
-
-namespace detail {
-
-template <class T, std::size_t N>
-auto constants_of(const lane_table<T, N>& table)
-{
-    if constexpr (std::floating_point<T>) {
-        return lane_constants<T, N>{table};
-    } else {
-        return table;
-    }
-}
-
-}  // namespace detail
-
-/// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
-///
-///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
-///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
-///
-/// Their type is not the scores': a table of floats narrows no score in double, and one of doubles does not make a
-/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean. A
-/// temporary that owns its numbers is refused.
-template <class X>
-    requires(plain_tensor<X>)
-auto looked_up(X&& x)
-{
-    static_assert(!detail::dies_with_its_numbers<X>, HEED_SAYS_TEMPORARY);
-    const auto view = view_of(x);
-    detail::require_numbers(view.shape, view.size());
-    return detail::constants_of(lane_table<element_of<X>, rank_of<X>>{view.data, view.shape});
-}
-template <class T>
-auto looked_up(const std::vector<T>& x)
-{
-    detail::require_numbers(shape_of_rank<1>{x.size()}, x.size());
-    return detail::constants_of(lane_table<T, 1>{x.data(), {x.size()}});
-}
-template <class T>
-lane_table<T, 1> looked_up(const std::vector<T>&&)
-{
-    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
-    return {};
-}
-
-/// No table.
-struct no_table {};
-
-}  // namespace heed
-
-// ---- heed/kernels/tiles.hpp -----------------------------------------------------------------------------------------
+// ---- heed/kernels/tiles/tiles.hpp -----------------------------------------------------------------------------------
 
 /// Attention of many queries tile by tile: a block of queries against a block of keys, whose scores never leave the
 /// cache.
@@ -15665,1409 +12428,7 @@ void with_registers(std::size_t queries, auto&& f)
 
 }  // namespace heed::kernels::tiles
 
-// ---- heed/kernels/changes.hpp ---------------------------------------------------------------------------------------
-
-/// What happens to the scores of a tile before they become weights: a function changes them, and a mask hides some.
-///
-/// Functions and masks are of as many types as users write. A kernel that knew them would be compiled for each of them
-/// and take a second or more; so it knows one type, `changes`, and calls it once a tile. What is compiled for each
-/// function and mask is the loop over a tile, here.
-namespace heed::kernels::tiles {
-
-/// Scores as they are.
-struct unmodified {};
-
-/// A function as a loop over a tile keeps it: a copy where that is easy, so that what it holds stays in registers. (The
-/// compiler takes the scores that are written for something that may lie where the caller's function lies.)
-template <class Function>
-using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
-                                   const Function&>;
-
-/// Scores as a function of them, of their place and of a table has them.
-template <class Function, class Table>
-struct modified_by_table {
-    near_by<Function> f;
-    Table table;
-
-    HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
-    /// The same with another view of the table.
-    template <class Other>
-    operator modified_by_table<Function, Other>() const
-    {
-        return {f, Other(table)};
-    }
-};
-
-/// Every query sees every key.
-struct unmasked {
-    bool operator()(const place&) const { return true; }
-    key_range reach(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
-    key_range whole(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
-};
-
-/// The function and the mask of a call, whatever their types. Lanes of a tile are [keys][width]; query s is the first.
-template <class T>
-class changes {
-public:
-    bool changed = false;  // is there a function?
-    bool learns = false;   // has it a table that learns?
-    bool asks = false;     // is more known of a tile when the mask has been asked than `reach` and `whole` say?
-
-    /// Keys that queries which stand at the keys first … last may see, and keys that all of them see.
-    virtual key_range reach(std::int32_t first, std::int32_t last) const = 0;
-    virtual key_range whole(std::int32_t first, std::int32_t last) const = 0;
-    /// Asks the mask, and narrows what the groups of n queries may see of the keys from `first` on: keys before and
-    /// behind all that a group sees, and where it sees each one, are known then. Others are not looked for: where a
-    /// group sees some keys and some not, two of them are asked about. Of keys that are alike, several are asked about
-    /// at once.
-    virtual void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const = 0;
-
-    /// Scores as the function changes them; −inf where a query does not see a key.
-    virtual void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
-                        T* tile) const = 0;
-    /// The same, and by how much they change with the products, times `scale`; 0 where a query does not see a key.
-    virtual void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                   std::size_t width, T* tile, T* slopes) const = 0;
-    /// Adds what comes back to the table.
-    virtual void back_to_table(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                               std::size_t width, const T* products, const T* d_scores, T* table) const = 0;
-
-protected:
-    ~changes() = default;
-};
-
-namespace detail {
-
-/// What each group of a block of queries sees of all keys, as a mask has it.
-template <std::size_t registers, class T>
-class block_reach {
-public:
-    block_reach(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what)
-    {
-        for (std::size_t g = 0; g < groups; ++g) {
-            reach_[g] = whole_[g] = {0, 0};
-            const std::size_t first = g * lane_count, last = std::min(n, first + lane_count);
-            if (first >= last) continue;
-            const std::int32_t q0 = of.place_of(s + first), q1 = of.place_of(s + last - 1);
-            reach_[g] = keys_of(what.reach(q0, q1), of.positions);
-            whole_[g] = keys_of(what.whole(q0, q1), of.positions);
-            if (reach_[g].empty()) continue;
-            all_ = all_.empty() ? reach_[g]
-                                : range{std::min(all_.begin, reach_[g].begin), std::max(all_.end, reach_[g].end)};
-        }
-    }
-    /// Keys that one of the queries may see.
-    const range& all() const { return all_; }
-
-    tile_reach of(const range& keys) const
-    {
-        tile_reach seen{keys.size(), groups, {}, {}, {}, false};
-        const auto rows = [&](const range& x) {
-            return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
-                         std::clamp(x.end, keys.begin, keys.end) - keys.begin};
-        };
-        for (std::size_t g = 0; g < groups; ++g) {
-            const range reach = rows(reach_[g]), whole = rows(whole_[g]);
-            seen.reach[g] = reach;
-            seen.whole[g] = {std::max(reach.begin, whole.begin), std::min(reach.end, whole.end)};
-            if (seen.whole[g].empty()) seen.whole[g] = {reach.end, reach.end};
-        }
-        seen.conclude();
-        return seen;
-    }
-
-private:
-    static constexpr std::size_t groups = lanes<T, registers> / lane_count;
-    static_assert(groups * lane_count == lanes<T, registers> && groups <= most_registers);
-
-    static range keys_of(const key_range& keys, std::size_t positions)
-    {
-        return {static_cast<std::size_t>(std::max(0, keys.begin)),
-                std::min(positions, static_cast<std::size_t>(std::max(0, keys.end)))};
-    }
-
-    range reach_[groups], whole_[groups], all_;
-};
-
-/// What queries see of a tile of keys when the mask has been asked. Keys before and behind that are left out; returns
-/// the first one that is not.
-template <class T>
-[[gnu::noinline]] std::size_t narrow(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
-                                     const changes<T>& what, tile_reach& seen)
-{
-    what.ask(of, s, n, first, seen);
-    range all{seen.count, 0};
-    for (std::size_t g = 0; g < seen.groups; ++g)
-        if (!seen.reach[g].empty())
-            all = {std::min(all.begin, seen.reach[g].begin), std::max(all.end, seen.reach[g].end)};
-    if (all.empty()) all = {0, 0};
-    constexpr std::size_t few = 4;  // sums over dimensions take as many keys at once: the same ones as without a mask
-    all = {all.begin / few * few, std::min((all.end + few - 1) / few * few, seen.count)};
-    for (std::size_t g = 0; g < seen.groups; ++g) {
-        const bool none = seen.reach[g].empty();
-        for (range* const rows : {&seen.reach[g], &seen.whole[g]})
-            *rows = none ? range{} : range{rows->begin - all.begin, rows->end - all.begin};
-    }
-    seen.count = all.size();
-    seen.conclude();
-    return first + all.begin;
-}
-
-/// The tiles of keys that queries s … s + n − 1 see: f(first, reach) for each that `wants(tile)`, from the first or
-/// from the last.
-template <std::size_t registers, bool from_the_last = false, class T>
-void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const auto& wants,
-               const auto& f)
-{
-    const block_reach<registers, T> reach(of, s, n, what);
-    const std::size_t begin = reach.all().begin, end = reach.all().end;
-    const std::size_t first_tile = begin / tiles::keys, last_tile = (end + tiles::keys - 1) / tiles::keys;
-    for (std::size_t i = first_tile; i < last_tile; ++i) {
-        const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
-        if (!wants(tile)) continue;
-        const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
-        if (keys.empty()) continue;
-        tile_reach seen = reach.of(keys);
-        std::size_t first = keys.begin;
-        if (what.asks && !seen.all) first = detail::narrow(of, s, n, first, what, seen);
-        if (seen.count > 0) f(first, std::as_const(seen));
-    }
-}
-
-/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there. What functions of places find is
-/// kept in the head's memo, from a slot on.
-template <class T>
-HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
-                                 const range& rows, std::size_t width, const auto& f, std::size_t slot = 0)
-{
-    using heed::detail::lane_steps;
-    const auto query = static_cast<std::int32_t>(of.first_query + s + group * lane_count),
-               here = of.place_of(s + group * lane_count);
-    const auto batch = static_cast<std::int32_t>(of.batch), number = static_cast<std::int32_t>(of.number);
-    heed::detail::lane_memo& memo = *of.memo;
-    for (std::size_t j = rows.begin, end = rows.end; j < end; ++j) {
-        heed::detail::lane_memo::call call{memo, slot};
-        heed::detail::lane_memo::call* const kept = std::is_same_v<plain_number<T>, float> ? &call : nullptr;
-        place p;
-        p.batch = batch;
-        p.head = number;
-        p.query = heed::detail::stepping(lane_steps{true, query, 1, 0, kept});
-        p.key = heed::detail::stepping(lane_steps{true, static_cast<std::int32_t>(first + j), 0, 1, kept});
-        p.here = heed::detail::stepping(lane_steps{true, here, 1, 0, kept});
-        f(j * width + group * lane_count, p);
-    }
-}
-
-/// Of some queries and some keys, who sees what: nobody anything, some of them some, or every query every key?
-enum class seen_by { none, some, every };
-
-HEED_SIMD_INLINE bool any_of_lanes(const lane_mask::vector& which)
-{
-    simd::mask<float> bits;
-    std::memcpy(&bits, &which, sizeof bits);
-    return simd::any(bits);
-}
-HEED_SIMD_INLINE lane_mask first_lanes(std::size_t n)
-{
-    return heed::detail::counted_from(0) < static_cast<std::int32_t>(n);
-}
-/// `one`: who sees one of some keys; `all`: who sees all of them; `those`: the lanes of the queries.
-HEED_SIMD_INLINE seen_by who_sees(const lane_mask& one, const lane_mask& all, const lane_mask& those)
-{
-    if (!any_of_lanes((one & those).at)) return seen_by::none;
-    return any_of_lanes(((!all) & those).at) ? seen_by::some : seen_by::every;
-}
-
-/// x in the rows that a group does not see.
-template <class T>
-void fill_unseen(const tile_reach& seen, std::size_t group, T x, std::size_t width, T* tile)
-{
-    const range unseen[] = {{0, seen.reach[group].begin}, {seen.reach[group].end, seen.count}};
-    for (const range& rows : unseen)
-        for (std::size_t j = rows.begin; j < rows.end; ++j)
-            std::fill_n(tile + j * width + group * lane_count, lane_count, x);
-}
-template <class T>
-[[gnu::noinline]] void fill_unseen(const tile_reach& seen, T x, std::size_t width, T* tile)
-{
-    for (std::size_t g = 0; g < seen.groups; ++g) detail::fill_unseen(seen, g, x, width, tile);
-}
-
-/// f(at, place, partial) for each place that is seen, or may be seen if `partial`: a constant.
-template <bool changed, class T>
-HEED_SIMD_INLINE void each_seen(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                std::size_t width, const auto& f)
-{
-    for (std::size_t g = 0; g < seen.groups; ++g) {
-        const range &reach = seen.reach[g], &whole = seen.whole[g];
-        const range partial[] = {{reach.begin, whole.begin}, {whole.end, reach.end}};
-        for (const range& rows : partial)
-            detail::each_place(
-                of, s, g, first, rows, width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                    f(at, p, std::true_type{});
-                });
-        if constexpr (changed)
-            detail::each_place(
-                of, s, g, first, whole, width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                    f(at, p, std::false_type{});
-                });
-    }
-}
-
-template <class T>
-HEED_SIMD_INLINE heed::pack<T> lanes_at(const T* x)
-{
-    return heed::detail::load_lanes(x);
-}
-template <class T>
-HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
-{
-    heed::detail::store_lanes(x, v);
-}
-
-/// The derivative by what a function with this slope was given. Where nothing comes back, as to a weight of 0, the
-/// slope may be infinite or NaN; and a hidden score, whose slope is 0, has none, even if another one made its whole row
-/// NaN.
-template <class T>
-HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
-{
-    return simd::select((d == simd::vec<T>{}) | (slope == simd::vec<T>{}), simd::vec<T>{}, d * slope);
-}
-
-}  // namespace detail
-
-/// `changes` of these types. It refers to both. Its loops are flat: a function that is called takes a place from
-/// memory, and computes anew what does not change from key to key.
-template <class T, class Pair, class Mask>
-class changes_by final : public changes<T> {
-public:
-    changes_by(const Pair& pair, const Mask& mask) : pair_(pair), mask_(mask)
-    {
-        this->changed = function;
-        this->learns = requires { pair.table; };
-        this->asks = asked;
-    }
-
-    key_range reach(std::int32_t first, std::int32_t last) const override
-    {
-        return heed::detail::reach_of(mask_, first, last);
-    }
-    key_range whole(std::int32_t first, std::int32_t last) const override
-    {
-        return heed::detail::whole_of(mask_, first, last);
-    }
-
-    [[gnu::flatten]] void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
-                              tile_reach& seen) const override
-    {
-        if constexpr (asked) {
-            using detail::seen_by;
-            for (std::size_t g = 0; g < seen.groups; ++g) {
-                range &reach = seen.reach[g], &whole = seen.whole[g];
-                if (reach.empty() || reach == whole) continue;
-                const bool told = !whole.empty();
-                const lane_mask those = detail::first_lanes(n - g * lane_count);
-                range left{reach.begin, told ? whole.begin : reach.end};
-                for (const bool from_the_last : {false, true}) {
-                    if (from_the_last && told) left = {whole.end, reach.end};
-                    const bool counts = whole.empty();  // is a run of rows that all queries see looked for?
-                    std::size_t full = 0, at_once = 1;
-                    bool closely = false;
-                    seen_by before = seen_by::some;
-                    while (!left.empty()) {
-                        const std::size_t n_rows = std::min(at_once, left.size());
-                        const range rows =
-                            from_the_last ? range{left.end - n_rows, left.end} : range{left.begin, left.begin + n_rows};
-                        lane_mask one(false), all(true);  // who sees one of the rows, and all of them
-                        detail::each_place(
-                            of, s, g, first, rows, 0,
-                            [&](std::size_t, const place& p) __attribute__((always_inline)) {
-                                const lane_mask sees(mask_(p));
-                                one = one | sees;
-                                all = all & sees;
-                            },
-                            slot_of_questions);
-                        const seen_by now = detail::who_sees(one, all, those);
-                        if (now == seen_by::some || (now == seen_by::every ? !counts : full > 0)) {
-                            if (n_rows == 1) break;
-                            closely = true;  // row by row, as long as they are like those before
-                            at_once = 1;
-                            continue;
-                        }
-                        if (now == seen_by::every) full += n_rows;
-                        (from_the_last ? left.end = rows.begin : left.begin = rows.end);
-                        closely = closely && now == before;
-                        at_once = closely ? 1 : rows_of_a_question;
-                        before = now;
-                    }
-                    if (from_the_last) {
-                        reach.end = left.end + full;
-                        if (full > 0) whole = {left.end, reach.end};
-                    } else {
-                        reach.begin = left.begin - full;
-                        if (full > 0) whole = {reach.begin, left.begin};
-                    }
-                }
-                if (whole.empty()) whole = {reach.end, reach.end};
-            }
-        }
-    }
-
-    [[gnu::flatten]] void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                 std::size_t width, T* tile) const override
-    {
-        if (!function && seen.all) return;
-        const near_by<Pair> pair = pair_;
-        detail::each_seen<function>(
-            of, s, first, seen,
-            width, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
-                heed::pack<T> e = detail::lanes_at(tile + at);
-                if constexpr (function) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
-                if constexpr (partial) e = select(lane_mask(mask_(p)), e, lowest);
-                detail::put_lanes(tile + at, e);
-            });
-        detail::fill_unseen(seen, lowest, width, tile);
-    }
-
-    [[gnu::flatten]] void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                            std::size_t width, T* tile, T* slopes) const override
-    {
-        if constexpr (function) {
-            const near_by<Pair> pair = pair_;
-            detail::each_seen<true>(
-                of, s, first, seen,
-                width, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
-                    const dual<T> e = pair(dual<T>{detail::lanes_at(tile + at), 1}, heed::detail::for_score(p));
-                    heed::pack<T> value = e.value, slope = e.slope * of.scale;
-                    if constexpr (partial) {
-                        const lane_mask sees(mask_(p));
-                        value = select(sees, value, lowest);
-                        slope = select(sees, slope, T(0));
-                    }
-                    detail::put_lanes(tile + at, value);
-                    detail::put_lanes(slopes + at, slope);
-                });
-            detail::fill_unseen(seen, lowest, width, tile);
-            detail::fill_unseen(seen, T(0), width, slopes);
-        }
-    }
-
-    void back_to_table(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
-                       const T* products, const T* d_scores, T* table) const override
-    {
-        if constexpr (requires(const Pair& pair) { pair.table; }) {
-            const near_by<Pair> pair = pair_;
-            heed::detail::add_to_table(
-                pair.f, pair.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
-                    for (std::size_t g = 0; g < seen.groups; ++g) {
-                        detail::each_place(
-                            of, s, g, first, seen.reach[g],
-                            width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                                come_back(detail::lanes_at(products + at), heed::detail::for_score(p),
-                                          detail::lanes_at(d_scores + at));
-                            });
-                    }
-                });
-        }
-    }
-
-private:
-    static constexpr bool function = !std::is_same_v<Pair, unmodified>;
-    static constexpr std::size_t rows_of_a_question = 16;
-    static constexpr bool asked = !heed::detail::told_by_ranges<Mask>;
-    static constexpr T lowest = -std::numeric_limits<T>::infinity();
-    static constexpr std::size_t slot_of_questions = function ? heed::detail::lane_memo::slots / 2 : 0;
-
-    const Pair& pair_;
-    const Mask& mask_;
-};
-
-}  // namespace heed::kernels::tiles
-
-// ---- heed/kernels/tile_rules.hpp ------------------------------------------------------------------------------------
-
-/// How a row of scores becomes weights when it is seen tile by tile: each weight is a function of its score and of a
-/// few numbers of the row.
-///
-///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
-///
-/// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
-/// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
-///
-/// A hidden score, -inf, has weight 0 whatever z is: in a row with a score that is NaN or +inf, z may be NaN.
-///
-/// A rule that `runs` takes the keys from the last to the first, with numbers for each row that it changes on the way
-/// (stick-breaking).
-namespace heed::kernels::tiles {
-
-/// What is subtracted from the gradient of a weight.
-enum class centre {
-    none,     // 0
-    weights,  // Σ_k w_k dw_k
-    slopes    // Σ_k slope_k dw_k / Σ_k slope_k
-};
-
-/// Is this score hidden?
-template <class V>
-HEED_SIMD_INLINE auto hidden(V e)
-{
-    return e == -std::numeric_limits<std::remove_cvref_t<decltype(e[0])>>::infinity();
-}
-
-/// What a normalizer says that tiles know over some others only, and not over this one.
-struct no_rule {};
-
-/// A rule for scores that are multiplied by a number first, after everything else that changes them.
-template <class Rule>
-struct of_scaled_scores {
-    Rule rule;
-    double factor;
-
-    bool fits() const requires requires(const Rule& alone) { alone.fits(); }
-    {
-        return rule.fits();
-    }
-};
-/// A normalizer's rule where it weighs scores that are multiplied by `factor`; no_rule stays none.
-template <class Rule>
-auto scaled_before(Rule rule, double factor)
-{
-    return of_scaled_scores<Rule>{rule, factor};
-}
-template <class Rule>
-auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
-{
-    return of_scaled_scores<Rule>{scaled.rule, scaled.factor * factor};
-}
-inline no_rule scaled_before(no_rule, double) { return {}; }
-
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and 1 divided by
-/// the divisor of e^{e_j − top}. Its logarithm would do worse: that of 10⁶ keys is near 14, where floats lie 1e-6
-/// apart.
-struct softmax {
-    static constexpr std::size_t numbers = 2;
-    static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
-    static constexpr centre mean = centre::weights;
-
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
-    {
-        return simd::select(hidden(e), V{}, simd::exp(e - z[0]) * z[1]);
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight;
-    }
-};
-
-/// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
-template <class Sinks>
-struct softmax_with_sinks : softmax {
-    using alone = softmax;
-    const Sinks& of_heads;
-};
-
-/// w_j = σ(e_j + bias)
-struct sigmoid {
-    static constexpr std::size_t numbers = 0;
-    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = false;
-    static constexpr centre mean = centre::none;
-    double bias = 0;
-
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
-    {
-        using T = std::remove_cvref_t<decltype(e[0])>;
-        return moved(e, V{} + static_cast<T>(bias));
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V moved(V e, V by)
-    {
-        return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight * (1 - weight);
-    }
-};
-
-/// The same with a bias that learns, of one head.
-template <class T>
-class sigmoid_of_head : public sigmoid {
-public:
-    explicit sigmoid_of_head(T by) : by_(by) {}
-
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
-    {
-        return moved(e, simd::splat(by_));
-    }
-    /// How a weight changes with the bias, and what comes back to it.
-    template <class V>
-    HEED_SIMD_INLINE static V bend(V weight)
-    {
-        return slope(weight);
-    }
-    static T of_number(T d_bias) { return d_bias; }
-
-private:
-    T by_;
-};
-/// Its rule of each head.
-struct learned_sigmoid : sigmoid {
-    template <class T>
-    sigmoid_of_head<T> of_head(T by) const
-    {
-        return sigmoid_of_head<T>(by);
-    }
-};
-/// The same, with the biases of the heads: ops::attend_tiled_with_op takes them.
-template <class Vector>
-struct sigmoid_with_biases : learned_sigmoid {
-    using alone = learned_sigmoid;
-    const Vector& of_heads;
-};
-
-/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the product, `stick`.
-///
-///     de_j = (1 − σ(e_j)) w_j dw_j − σ(e_j) Σ_{i<j} w_i dw_i
-///
-/// where the sum is Σ_i w_i dw_i less what comes from j on.
-struct stick_breaking {
-    static constexpr std::size_t numbers = 0;
-    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = true;
-    static constexpr centre mean = centre::weights;
-
-    /// What is left, and what rounding took from it: thousands of parts may each be too small to change `left`.
-    template <class V>
-    struct stick {
-        V left = V{} + 1, lost{};
-    };
-
-    /// `part` becomes σ(e).
-    template <class V>
-    HEED_SIMD_INLINE static V next_weight(V e, stick<V>& rest, V& part)
-    {
-        const auto none = hidden(e);
-        const V power = simd::exp(simd::min(e, -e)), greater = 1 / (power + 1), smaller = power * greater;
-        const auto most = e > 0;  // is taken: 1 − σ(e) is exact to rounding, 1 less the part is not
-        part = simd::select(most, greater, smaller);
-        const V weight = simd::select(none, V{}, part * rest.left), taken = weight - rest.lost;  // left may be NaN
-        const V left = simd::as_written(rest.left - taken), lost = simd::as_written(rest.left - left) - taken;
-        rest.left = simd::select(most, rest.left * smaller, left);
-        rest.lost = simd::select(most, rest.lost * smaller, lost);
-        return weight;
-    }
-    /// w_j dw_j; of a weight of 0, dw may be NaN.
-    template <class V>
-    HEED_SIMD_INLINE static V pulled(V weight, V d_weight)
-    {
-        return simd::select(weight == V{}, V{}, weight * d_weight);
-    }
-    /// `later`: Σ w_i dw_i of this and what follows; `all`: of everything. Behind a part of 1 nothing is left: exactly
-    /// 0, not what rounding left of all − later, since the score's slope may be infinite.
-    template <class V>
-    HEED_SIMD_INLINE static V later_than(V part, V later, V all)
-    {
-        return simd::select(part == V{} + 1, all, later);
-    }
-    /// `before`: Σ_{i<j} w_i dw_i.
-    template <class V>
-    HEED_SIMD_INLINE static V gradient(V part, V pulled, V before)
-    {
-        return simd::select(part == V{}, V{}, (1 - part) * pulled - part * before);
-    }
-};
-
-/// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the greatest score, and τ,
-/// both 0 for a row without scores.
-template <int power>
-struct sparse_weights {
-    static constexpr std::size_t numbers = 2;
-    static constexpr bool online = false, selects = true, sparse = true, divides = false, runs = false;
-    static constexpr centre mean = centre::slopes;
-
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
-    {
-        const V over = above(e, z);
-        return power == 1 ? over : over * over;
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V above(V e, const std::array<V, 2>& z)
-    {
-        const V over = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
-        return simd::select((over <= 0) | hidden(e), V{}, over);
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        if constexpr (power == 1) {
-            return simd::select(weight > 0, V{} + 1, V{});
-        } else {
-            return simd::sqrt(weight);
-        }
-    }
-
-    /// τ of the scores in each lane of a column, by Newton's method from one that is too small. Beside a score of +inf
-    /// there is none, as in kernels/sparse.hpp.
-    template <class T>
-    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top,
-                        simd::vec<T> tau) const
-    {
-        using namespace simd;
-        const T enough = 8 * std::numeric_limits<T>::epsilon();
-        for (int round = 0; round < 60; ++round) {
-            vec<T> weights{}, slopes{};
-            for (std::size_t j = 0; j < count; ++j) {
-                const vec<T> e = load(scores + j * stride), x = power == 1 ? e - top - tau : (e - top) / 2 - tau;
-                const vec<T> over = select(x > 0, x, vec<T>{});
-                weights += power == 1 ? over : over * over;
-                slopes += power == 1 ? select(over > 0, vec<T>{} + 1, vec<T>{}) : over;
-            }
-            const vec<T> next = better(tau, weights, slopes), step = next - tau;
-            tau = select(slopes == 0, tau, next);
-            if (!any(simd::max(step, -step) > enough * simd::max(tau, -tau))) break;
-        }
-        const T infinite = std::numeric_limits<T>::infinity();
-        return select(top == infinite, splat(std::numeric_limits<T>::quiet_NaN()), tau);
-    }
-    /// What is not above this has no weight.
-    template <class V>
-    static V bound(V top, V tau)
-    {
-        return top + tau * power;
-    }
-    /// τ when the greatest score becomes another one.
-    template <class V>
-    static V moved(V tau, V by)
-    {
-        return tau - by / power;
-    }
-    /// So many scores have a weight, at least.
-    static constexpr std::size_t kept() { return 0; }
-    /// τ of one score alone.
-    static constexpr double first = -1;
-    /// What errors of τ are small against.
-    template <class T>
-    static T scale(T tau)
-    {
-        return -tau;
-    }
-
-    /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
-    template <class V>
-    static V better(V tau, V weights, V slopes)
-    {
-        return tau + (weights - 1) / (slopes * power);
-    }
-};
-
-/// softmax over the k greatest scores (and those equal to the last of them). z: the greatest score, the least with a
-/// weight, and 1 divided by the divisor, as softmax has it.
-struct top_k {
-    static constexpr std::size_t numbers = 3;
-    static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
-    static constexpr centre mean = centre::weights;
-    std::size_t k = 1;
-
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
-    {
-        const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
-        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0]) * z[2]);
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight;
-    }
-
-    /// The k-th greatest score in each lane of a column, by halving the interval; −inf if there are fewer.
-    template <class T>
-    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T>) const
-    {
-        using namespace simd;
-        const vec<T> nothing = splat(-std::numeric_limits<T>::infinity()), many = splat(static_cast<T>(k));
-        const auto reaches = [&](vec<T> least) {
-            vec<T> those{};
-            for (std::size_t j = 0; j < count; ++j)
-                those += select(load(scores + j * stride) >= least, vec<T>{} + 1, vec<T>{});
-            return those >= many;
-        };
-        vec<T> low = top;  // reached by k scores, unless there are fewer
-        for (std::size_t j = 0; j < count; ++j) {
-            const vec<T> e = load(scores + j * stride);
-            low = select(e == nothing, low, simd::min(low, e));
-        }
-        vec<T> above = top;  // not reached, unless many are the greatest
-        for (;;) {
-            const vec<T> middle = low + (above - low) / 2;
-            const auto between = (middle > low) & (middle < above);
-            if (!any(between)) break;
-            const auto reached = reaches(middle);
-            low = select(between & reached, middle, low);
-            above = select(between & ~reached, middle, above);
-        }
-        low = select(reaches(above), above, low);
-        return select(reaches(low), low, nothing);
-    }
-    template <class V>
-    static V bound(V, V least)
-    {
-        return least;
-    }
-    template <class V>
-    static V moved(V least, V)
-    {
-        return least;
-    }
-    /// So many scores have a weight.
-    std::size_t kept() const { return k; }
-    bool fits() const;  // k scores of each row are kept while keys go by
-    static constexpr double first = -std::numeric_limits<double>::infinity();
-};
-
-/// The greatest scores of each lane's row, as far as they may have a weight: a list for each lane, [slot][lane].
-template <std::size_t registers, class T, class Rule>
-class selection {
-public:
-    /// Scores of a row that are kept, at most.
-    static constexpr std::size_t room = 160;
-
-    explicit selection(const Rule& rule) : rule_(rule)
-    {
-        list_ = here_.template take<T>(width * (room + tiles::keys));
-        top_ = here_.template take<T>(3 * width);
-        second_ = top_ + width;
-        bound_ = second_ + width;
-        count_ = here_.template take<std::size_t>(width);
-        std::fill_n(list_, width * (room + tiles::keys), lowest);
-        std::fill_n(top_, width, lowest);
-        std::fill_n(second_, width, static_cast<T>(Rule::first));
-        std::fill_n(bound_, width, lowest);
-        std::fill_n(count_, width, std::size_t{0});
-    }
-
-    /// The scores of some more keys.
-    void add(const T* tile, std::size_t count)
-    {
-        using namespace simd;
-        unrolled<registers>([&](auto c) {
-            T *const tops = top_ + c * simd::lanes<T>, *const seconds = second_ + c * simd::lanes<T>;
-            const T *const from = tile + c * simd::lanes<T>, *const bounds = bound_ + c * simd::lanes<T>;
-            const vec<T> before = load(tops), none = splat(lowest), bound = load(bounds);
-            vec<T> top = before;
-            for (std::size_t j = 0; j < count; ++j) top = simd::max(load(from + j * width), top);  // not NaN
-            store(tops, top);
-            store(seconds, select(before == none, load(seconds), rule_.moved(load(seconds), top - before)));
-            if (slots_ == 0) {
-                for (std::size_t j = 0; j < count; ++j)
-                    store(list_ + j * width + c * simd::lanes<T>, load(from + j * width));
-                return;
-            }
-            for (std::size_t j = 0; j < count; ++j) {
-                const T* const scores = from + j * width;
-                if (!any(load(scores) > bound)) continue;
-                for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
-                    const std::size_t q = c * simd::lanes<T> + i;
-                    if (scores[i] > bounds[i]) list_[count_[q]++ * width + q] = scores[i];
-                }
-            }
-        });
-        if (slots_ == 0) std::fill_n(count_, width, count);
-        slots_ = *std::max_element(count_, count_ + width);
-        if (slots_ > rule_.kept()) settle();
-        if (slots_ > room / 2) compact();
-    }
-
-    /// z of each row. Returns whether a row has more weights than are kept here: its z is only a start then.
-    bool finish(T* z)
-    {
-        settle();
-        std::copy_n(top_, 2 * width, z);
-        for (std::size_t q = 0; q < width; ++q)
-            if (z[q] == lowest) z[q] = z[width + q] = T(0);
-        return std::find(bound_, bound_ + width, -lowest) != bound_ + width;
-    }
-    bool full(std::size_t q) const { return bound_[q] == -lowest; }
-
-private:
-    static constexpr std::size_t width = lanes<T, registers>;
-    static constexpr T lowest = -std::numeric_limits<T>::infinity();
-
-    void settle()
-    {
-        using namespace simd;
-        unrolled<registers>([&](auto c) {
-            const std::size_t at = c * simd::lanes<T>;
-            const vec<T> none = splat(lowest), top = select(load(top_ + at) == none, vec<T>{}, load(top_ + at));
-            const vec<T> second = rule_.settle(slots_, list_ + at, width, top, load(second_ + at));
-            store(second_ + at, second);
-            store(bound_ + at, select(load(bound_ + at) == -none, -none, rule_.bound(top, second)));
-        });
-    }
-    /// Forgets what has no weight. A row that is full takes nothing more.
-    void compact()
-    {
-        slots_ = 0;
-        for (std::size_t q = 0; q < width; ++q) {
-            std::size_t kept = 0;
-            for (std::size_t j = 0; j < count_[q]; ++j) {
-                const T e = list_[j * width + q];
-                list_[kept * width + q] = e;
-                kept += e > bound_[q] || full(q) ? 1 : 0;
-            }
-            for (; kept < std::min(rule_.kept(), count_[q]); ++kept) list_[kept * width + q] = bound_[q];
-            for (std::size_t j = kept; j < count_[q]; ++j) list_[j * width + q] = lowest;
-            count_[q] = kept;
-            if (kept > room) bound_[q] = -lowest;
-            slots_ = std::max(slots_, kept);
-        }
-    }
-
-    scratch here_;
-    const Rule& rule_;
-    std::size_t slots_ = 0;
-    T *list_, *top_, *second_, *bound_;
-    std::size_t* count_;
-};
-
-inline bool top_k::fits() const { return k <= selection<1, float, top_k>::room; }
-
-}  // namespace heed::kernels::tiles
-
-// ---- heed/kernels/temporal_tiles.hpp --------------------------------------------------------------------------------
-
-/// Contexts of many queries in their order, where each key remembers the scores that it had, tile by tile:
-///
-///     u_tj = e_tj − β L_tj,  L_{t+1,j} = log(exp(L_tj − δ) + exp(e_tj)),  c_t = Σ_j softmax(u_t)_j v_j
-///
-/// after Sankaran et al. 2016, eq. 6-8 (β = 1, δ = 0).
-///
-/// A key's past does not depend on another key. **So keys lie in the lanes**, unlike kernels/attend_tiles.hpp: a tile
-/// of scores [queries][lanes] has a row for each query, L is one row of lanes, and a block of keys meets all queries in
-/// their order before the next block. Contexts are summed online in the result, since each block adds to all of them.
-///
-/// Going back, each block of keys runs through the queries twice: forward for L, of which the first row of each tile is
-/// kept, and back.
-namespace heed::kernels::tiles {
-
-/// Queries of a tile whose keys lie in the lanes.
-inline constexpr std::size_t queries = 48;
-
-namespace detail {
-
-/// f(at, place) for each register of a tile of `count` queries from s on and of keys in the lanes.
-template <std::size_t registers, class T>
-HEED_SIMD_INLINE void each_place_of_keys(const head<T>& of, std::size_t s, std::size_t count, std::size_t first,
-                                         const auto& f)
-{
-    constexpr std::size_t groups = lanes<T, registers> / lane_count;
-    static_assert(groups * lane_count == lanes<T, registers>);
-    place p;
-    p.batch = static_cast<std::int32_t>(of.batch);
-    p.head = static_cast<std::int32_t>(of.number);
-    for (std::size_t q = 0; q < count; ++q) {
-        p.query = heed::pack<std::int32_t>(static_cast<std::int32_t>(of.first_query + s + q));
-        p.here = heed::pack<std::int32_t>(of.place_of(s + q));
-        simd::unrolled<groups>([&](auto g) {
-            place here = p;
-            for (std::size_t i = 0; i < lane_count; ++i)
-                here.key.at[i] = static_cast<std::int32_t>(first + g * lane_count + i);
-            f(q * lanes<T, registers> + g * lane_count, here);
-        });
-    }
-}
-
-/// A block of keys against all queries of a sentence, a tile at a time.
-template <std::size_t registers, class T, class Pair, class Mask, class Past>
-class block_of_keys {
-public:
-    static constexpr std::size_t width = lanes<T, registers>;
-    using row = tiles::row<T, registers>;
-
-    block_of_keys(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past)
-        : of_(of), pair_(pair), mask_(mask), past_(past), panel_(here_.template take<T>(of.width * width))
-    {}
-
-    /// Goes to the keys from `first` on.
-    void go_to(std::size_t first)
-    {
-        first_ = first;
-        n_ = std::min(width, of_.positions - first);
-        transposed<registers>(of_.width, n_, rows<const T>{of_.keys[first], of_.keys.stride}, of_.scale, panel_);
-    }
-    std::size_t keys() const { return n_; }
-
-    /// Scores of `count` queries from s on, whether they see a key or not.
-    void scores(std::size_t s, std::size_t count, T* tile) const
-    {
-        products(s, count, tile);
-        if constexpr (changed) {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                put_lanes(tile + at, heed::pack<T>(pair_(lanes_at(tile + at), heed::detail::for_score(p))));
-            });
-        }
-    }
-    /// The same, and by how much they change with the inner products, times the scale.
-    void scores(std::size_t s, std::size_t count, T* tile, T* slopes) const
-    {
-        products(s, count, tile);
-        if constexpr (changed) {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                const dual<T> e = pair_(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
-                put_lanes(tile + at, e.value);
-                put_lanes(slopes + at, e.slope * of_.scale);
-            });
-        }
-    }
-    void products(std::size_t s, std::size_t count, T* tile) const
-    {
-        detail::products<registers, false>(count, of_.width, of_.queries[s], of_.queries.stride, 1, panel_, tile);
-    }
-
-    /// Goes on with L through a tile of scores: f(q, e, L) sees each query's, and L as it was before.
-    HEED_SIMD_INLINE void remember(std::size_t count, const T* tile, row& L, const auto& f) const
-    {
-        for (std::size_t q = 0; q < count; ++q) {
-            const row e = row::of(tile + q * width);
-            f(q, e, L);
-            simd::unrolled<registers>([&](auto c) { L.at[c] = past_.grown(L.at[c], e.at[c]); });
-        }
-    }
-
-    /// −inf where a query of the tile does not see a key. Returns whether one sees any.
-    bool hide(std::size_t s, std::size_t count, T* tile) const
-    {
-        const std::int32_t q0 = of_.place_of(s), q1 = of_.place_of(s + count - 1),
-                           begin = static_cast<std::int32_t>(first_), end = static_cast<std::int32_t>(first_ + n_);
-        const key_range reach = heed::detail::reach_of(mask_, q0, q1);
-        if (reach.end <= begin || reach.begin >= end) return false;
-        constexpr T lowest = -std::numeric_limits<T>::infinity();
-        constexpr bool asks = !heed::detail::told_by_ranges<Mask>;
-        lane_mask seen(!asks);
-        if (heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
-            seen = true;
-        } else {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                const lane_mask sees(mask_(p));
-                if constexpr (asks) seen = seen | (sees & first_lanes(n_ - std::min(n_, at % width)));
-                put_lanes(tile + at, select(sees, lanes_at(tile + at), lowest));
-            });
-        }
-        if (n_ < width) {
-            for (std::size_t q = 0; q < count; ++q) std::fill(tile + q * width + n_, tile + (q + 1) * width, lowest);
-        }
-        return any_of_lanes(seen.at);
-    }
-
-    /// What comes back to the numbers that the pair's function looked up.
-    void add_to_table(std::size_t s, std::size_t count, const T* products, const T* d_scores, T* table) const
-    {
-        heed::detail::add_to_table(
-            pair_.f, pair_.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
-                each_place_of_keys<registers>(
-                    of_, s, count, first_, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                        come_back(lanes_at(products + at), heed::detail::for_score(p), lanes_at(d_scores + at));
-                    });
-            });
-    }
-
-    static constexpr bool changed = !std::is_same_v<Pair, unmodified>;
-
-private:
-    const head<T>& of_;
-    const Pair& pair_;
-    const Mask& mask_;
-    const Past& past_;
-    scratch here_;
-    T* panel_;
-    std::size_t first_ = 0, n_ = 0;
-};
-
-/// L of a block of keys; −inf in the lanes behind them.
-template <std::size_t registers, class T>
-row<T, registers> past_of(const T* history, std::size_t n)
-{
-    T all[lanes<T, registers>];
-    std::fill(std::copy_n(history, n, all), all + lanes<T, registers>, -std::numeric_limits<T>::infinity());
-    return row<T, registers>::of(all);
-}
-
-/// Contexts to which very many blocks of keys are added: see kernels/block_sums.hpp. Few keys go into the result at
-/// once; of more, keys_of_part are summed up by themselves.
-template <class T>
-class contexts_in_blocks {
-public:
-    contexts_in_blocks(const head<T>& of, rows<T> contexts, scratch& here)
-        : queries_(of.queries_count), width_(of.value_width), positions_(of.positions), contexts_(contexts)
-    {
-        if (positions_ <= keys_of_part) return;
-        part_ = here.take<T>(2 * queries_ * width_ + queries_);
-        std::fill_n(part_, 2 * queries_ * width_, T(0));
-        std::fill_n(tops(), queries_, -std::numeric_limits<T>::infinity());
-    }
-
-    /// Where the keys at work are added, beside the greatest score so far.
-    rows<T> now() const { return part_ == nullptr ? contexts_ : rows<T>{part_, width_}; }
-
-    /// The keys before `end` have been added.
-    void next(std::size_t end, const T* greatest)
-    {
-        if (part_ == nullptr || (end % keys_of_part != 0 && end < positions_)) return;
-        for (std::size_t s = 0; s < queries_; ++s) {
-            using std::exp;
-            T *const part = part_ + s * width_, *const lost = part + queries_ * width_;
-            const T top = greatest[s], base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
-            const T factor = exp(tops()[s] - base);
-            tops()[s] = top;
-            const auto fade = [width = width_, by = simd::splat(factor)](T* x) {
-                simd::transform(
-                    width, x, [by](simd::vec<T> v) { return v * by; }, static_cast<const T*>(x));
-            };
-            fade(contexts_[s]);
-            fade(lost);
-            kernels::detail::add_and_keep(width_, contexts_[s], lost, static_cast<const T*>(part));
-            std::fill_n(part, width_, T(0));
-            if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], static_cast<const T*>(lost));
-        }
-    }
-
-private:
-    static constexpr std::size_t keys_of_part = 4096;
-
-    T* tops() const { return part_ + 2 * queries_ * width_; }
-
-    std::size_t queries_, width_, positions_;
-    rows<T> contexts_;
-    T* part_ = nullptr;  // [S,D] of the keys at work, [S,D] what rounding has lost, [S] the greatest scores before them
-};
-
-}  // namespace detail
-
-/// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
-/// [2, queries]: each query's greatest score, and 1 divided by its divisor beside that. A query that sees nothing
-/// gets 0.
-template <std::size_t registers, class T, class Pair, class Mask, class Past>
-void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<T> contexts,
-                      T* history, T* numbers)
-{
-    using namespace simd;
-    using row = tiles::row<T, registers>;
-    constexpr T lowest = -std::numeric_limits<T>::infinity();
-    constexpr std::size_t width = lanes<T, registers>;
-    scratch here;
-    T* const tile = here.take<T>(tiles::queries * width);
-    T* const tops = numbers;
-    auto* const sums = here.take<in_double<T>>(of.queries_count);
-    std::fill_n(tops, of.queries_count, lowest);
-    std::fill_n(sums, of.queries_count, in_double<T>(0));
-    for (std::size_t s = 0; s < of.queries_count; ++s) std::fill_n(contexts[s], of.value_width, T(0));
-    detail::contexts_in_blocks<T> blocks(of, contexts, here);
-    const rows<T> now = blocks.now();
-    const bool finite = detail::finite_rows(of.positions, of.value_width, of.values);
-    detail::block_of_keys<registers, T, Pair, Mask, Past> block(of, pair, mask, past);
-    for (std::size_t first = 0; first < of.positions; first += width) {
-        block.go_to(first);
-        row L = detail::past_of<registers>(history + first, block.keys());
-        for (std::size_t s = 0; s < of.queries_count; s += tiles::queries) {
-            const std::size_t count = std::min(tiles::queries, of.queries_count - s);
-            block.scores(s, count, tile);
-            block.remember(count, tile, L, [&](std::size_t q, const row& e, const row& before) {
-                unrolled<registers>([&](auto c) {
-                    store(tile + q * width + c * simd::lanes<T>, past.modulated(e.at[c], before.at[c]));
-                });
-            });
-            if (!block.hide(s, count, tile)) continue;
-            for (std::size_t q = 0; q < count; ++q) {
-                row u = row::of(tile + q * width);
-                vec<T> greatest = u.at[0];
-                unrolled<registers>([&](auto c) { greatest = simd::max(u.at[c], greatest); });
-                const T before = tops[s + q], top = std::max(before, simd::max(greatest));
-                const T base = top == lowest ? T(0) : top;
-                vec<T> sum{};
-                unrolled<registers>([&](auto c) {
-                    u.at[c] = simd::exp(u.at[c] - splat(base));
-                    sum += u.at[c];
-                });
-                u.put(tile + q * width);
-                tops[s + q] = top;
-                if (top != before) {  // what has been summed so far, for a greater divisor
-                    using std::exp;
-                    const T factor = exp(before - base);
-                    sums[s + q] *= static_cast<in_double<T>>(factor);
-                    each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
-                        T* const c = now[s + q] + i;
-                        store_first(c, load_first(c, some) * splat(factor), some);
-                    });
-                }
-                sums[s + q] += static_cast<in_double<T>>(simd::sum(sum));
-            }
-            const rows<const T> values{of.values[first], of.values.stride};
-            const rows<T> to{now[s], now.stride};
-            if (finite) {
-                detail::products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
-            } else {  // the value of a hidden key, which has a weight of 0, may be NaN
-                detail::selected_products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
-            }
-        }
-        T after[width];
-        L.put(after);
-        std::copy_n(after, block.keys(), history + first);
-        blocks.next(first + width, tops);
-    }
-    for (std::size_t s = 0; s < of.queries_count; ++s) {
-        const T sum = static_cast<T>(sums[s]), by = sum == 0 ? T(0) : T(1) / sum;
-        for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
-        tops[s] = sum == 0 ? T(0) : tops[s];
-        numbers[of.queries_count + s] = by;
-    }
-}
-
-/// Goes back through them. `history` is L before the first query; `d_after` the gradient of L after the last one, or
-/// null, and `d_before` where that of L before the first one is added, or null.
-template <std::size_t registers, class T, class Pair, class Mask, class Past>
-void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<const T> contexts,
-                       const T* numbers, rows<const T> d_contexts, const T* history, const T* d_after, T* d_before,
-                       const head_gradients<T>& to)
-{
-    using namespace simd;
-    using row = tiles::row<T, registers>;
-    using block_of_keys = detail::block_of_keys<registers, T, Pair, Mask, Past>;
-    constexpr std::size_t width = lanes<T, registers>, size = tiles::queries * width;
-    constexpr bool learns = requires { pair.table; };
-    scratch here;
-    const std::size_t blocks = (of.queries_count + tiles::queries - 1) / tiles::queries;
-    T* const begins = here.take<T>(blocks * width);  // L before each tile
-    T* const weights = here.take<T>(size);           // first the scores
-    T* const pasts = here.take<T>(size + width);     // L before each query, and after the last
-    T* const modulated = here.take<T>(size);
-    T* const d_scores = here.take<T>(size);
-    T* const slopes = block_of_keys::changed ? here.take<T>(size) : nullptr;
-    T* const products_alone = learns && to.table != nullptr ? here.take<T>(size) : nullptr;
-    T* const d_panel = here.take<T>(of.value_width * width);
-    T* const d_keys = here.take<T>(of.width * width);
-    T* const d_values = here.take<T>(of.value_width * width);
-    T ones[width];
-    std::fill_n(ones, width, T(1));
-    const bool finite = detail::finite_rows(of.positions, of.width, of.keys) &&
-                        detail::finite_rows(of.queries_count, of.width, of.queries) &&
-                        detail::finite_rows(of.queries_count, of.value_width, d_contexts);
-    const auto add_products = [&](std::size_t wide, std::size_t count, rows<const T> x, const T* tile, T* y) {
-        if (finite) {
-            detail::products<registers, true>(wide, count, x.data, 1, x.stride, tile, y);
-        } else {
-            detail::selected_products<registers>(wide, count, x, tile, y);
-        }
-    };
-    block_of_keys block(of, pair, mask, past);
-    for (std::size_t first = 0; first < of.positions; first += width) {
-        block.go_to(first);
-        const std::size_t n = block.keys();
-        detail::transposed<registers>(of.value_width, n, rows<const T>{of.values[first], of.values.stride}, T(1),
-                                      d_panel);
-        std::fill_n(d_keys, of.width * width, T(0));
-        std::fill_n(d_values, of.value_width * width, T(0));
-        row L = detail::past_of<registers>(history + first, n);
-        for (std::size_t b = 0; b < blocks; ++b) {
-            L.put(begins + b * width);
-            if (b + 1 == blocks) break;
-            block.scores(b * tiles::queries, tiles::queries, weights);
-            block.remember(tiles::queries, weights, L, [](std::size_t, const row&, const row&) {});
-        }
-        T of_history[width] = {};
-        if (d_after != nullptr) std::copy_n(d_after + first, n, of_history);
-        row d_L = row::of(of_history);
-        for (std::size_t b = blocks; b-- > 0;) {
-            const std::size_t s = b * tiles::queries, count = std::min(tiles::queries, of.queries_count - s);
-            if (products_alone != nullptr) block.products(s, count, products_alone);
-            block.scores(s, count, weights, slopes);
-            L = row::of(begins + b * width);
-            block.remember(count, weights, L, [&](std::size_t q, const row& e, const row& before) {
-                before.put(pasts + q * width);
-                unrolled<registers>([&](auto c) {
-                    store(modulated + q * width + c * simd::lanes<T>, past.modulated(e.at[c], before.at[c]));
-                });
-            });
-            L.put(pasts + count * width);
-            const bool seen = block.hide(s, count, modulated);
-            if (seen)
-                detail::products<registers, false>(count, of.value_width, d_contexts[s], d_contexts.stride, 1, d_panel,
-                                                   d_scores);
-            for (std::size_t q = count; q-- > 0;) {
-                T mean = 0;  // Σ_j w_j dw_j = dc · c
-                if (seen) {
-                    vec<T> sum{};
-                    each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
-                        sum = fma(load_first(d_contexts[s + q] + i, some), load_first(contexts[s + q] + i, some), sum);
-                    });
-                    mean = simd::sum(sum);
-                }
-                const vec<T> top = splat(numbers[s + q]), by = splat(numbers[of.queries_count + s + q]);
-                unrolled<registers>([&](auto c) {
-                    const std::size_t at = q * width + c * simd::lanes<T>;
-                    const vec<T> e = load(weights + at), before = load(pasts + at), after = load(pasts + at + width);
-                    vec<T> weight{}, d_u{};
-                    if (seen) {
-                        const vec<T> u = load(modulated + at);
-                        weight = select(hidden(u), vec<T>{}, simd::exp(u - top) * by);  // which may be NaN
-                        d_u = select(weight == vec<T>{}, vec<T>{}, weight * (load(d_scores + at) - splat(mean)));
-                    }
-                    vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
-                    d_L.at[c] = past.share_of_past(before, after, d_L.at[c]) + past.slope_of_past(before, d_u);
-                    if constexpr (block_of_keys::changed) {
-                        if (products_alone == nullptr) d_e = detail::through<T>(d_e, load(slopes + at));
-                    } else {
-                        d_e *= splat(of.scale);
-                    }
-                    store(weights + at, weight);
-                    store(d_scores + at, d_e);
-                });
-            }
-            if constexpr (learns) {
-                if (products_alone != nullptr) {
-                    for (std::size_t q = 0; q < count; ++q)
-                        std::fill(d_scores + q * width + n, d_scores + (q + 1) * width, T(0));
-                    block.add_to_table(s, count, products_alone, d_scores, to.table);
-                    for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
-                        store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
-                }
-            }
-            if (to.values.data != nullptr && seen)
-                add_products(of.value_width, count, {d_contexts[s], d_contexts.stride}, weights, d_values);
-            if (to.keys.data != nullptr)
-                add_products(of.width, count, {of.queries[s], of.queries.stride}, d_scores, d_keys);
-            if (to.queries.data != nullptr) {
-                const rows<const T> of_keys{of.keys[first], of.keys.stride};
-                const rows<T> d_queries{to.queries[s], to.queries.stride};
-                if (finite) {
-                    detail::products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
-                } else {
-                    detail::selected_products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
-                }
-            }
-        }
-        d_L.put(of_history);
-        for (std::size_t j = 0; d_before != nullptr && j < n; ++j) d_before[first + j] += of_history[j];
-        if (to.keys.data != nullptr)
-            detail::transposed_back<registers, true>(of.width, n, d_keys, ones,
-                                                     rows<T>{to.keys[first], to.keys.stride});
-        if (to.values.data != nullptr)
-            detail::transposed_back<registers, true>(of.value_width, n, d_values, ones,
-                                                     rows<T>{to.values[first], to.values.stride});
-    }
-}
-
-}  // namespace heed::kernels::tiles
-
-// ---- heed/kernels/rows_ahead.hpp ------------------------------------------------------------------------------------
-
-/// Rows that are needed soon, asked of memory while something else is computed.
-///
-/// Heads lie side by side, so that a head's rows are short and far apart, and no processor guesses the next one. To ask
-/// for all of them at once would wait for memory as reading them does; a few at a time cost nothing.
-namespace heed::kernels::tiles {
-
-/// Rows [begin, end) of `width` numbers.
-template <class T>
-class rows_ahead {
-public:
-    rows_ahead() = default;
-    rows_ahead(const rows<T>& of, const range& wanted, std::size_t width)
-    {
-        if (of.data == nullptr || wanted.empty()) return;
-        at_ = reinterpret_cast<const char*>(of[wanted.begin]);
-        stride_ = of.stride * sizeof(T);
-        bytes_ = width * sizeof(T);
-        left_ = wanted.size();
-    }
-
-    /// Asks for so many lines more.
-    HEED_SIMD_INLINE void ask(std::size_t lines)
-    {
-        for (; left_ > 0 && lines > 0; --lines) {
-            __builtin_prefetch(at_ + seen_);
-            seen_ += line;
-            if (seen_ < bytes_) continue;
-            seen_ = 0;
-            at_ += stride_;
-            --left_;
-        }
-    }
-
-private:
-    static constexpr std::size_t line = 64;
-
-    const char* at_ = nullptr;
-    std::size_t stride_ = 0, bytes_ = 0, left_ = 0, seen_ = 0;
-};
-
-/// What will be needed behind a tile of a block of n queries from s on: keys that no block has read before, and the
-/// queries of the next block, be it of this head or of the next one.
-template <std::size_t registers, class T>
-class coming {
-public:
-    coming(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what)
-        : of_(of), next_(s + n < of.queries_count ? &of : of.next)
-    {
-        const auto end_of_block = [&](std::size_t first) {
-            const std::size_t last = std::min(first + width, of.queries_count) - 1;
-            const std::int32_t end = what.reach(of.place_of(first), of.place_of(last)).end;
-            return std::min(of.positions, static_cast<std::size_t>(std::max(0, end)));
-        };
-        end_ = end_of_block(s);
-        fresh_ = {s < width ? 0 : end_of_block(s - width), next_ == &of ? std::max(end_, end_of_block(s + n)) : end_};
-        if (next_ == nullptr) return;
-        const std::size_t first = next_ == &of ? s + n : 0;
-        queries_ = {first, std::min(first + width, next_->queries_count)};
-    }
-
-    rows_ahead<const T> queries() const
-    {
-        return next_ == nullptr ? rows_ahead<const T>{} : rows_ahead<const T>{next_->queries, queries_, next_->width};
-    }
-    rows_ahead<const T> keys(std::size_t first) const
-    {
-        return behind_all(first) ? rows_ahead<const T>{next_->keys, first_keys(), next_->width}
-                                 : of_keys(of_.keys, first, of_.width);
-    }
-    rows_ahead<const T> values(std::size_t first) const
-    {
-        return behind_all(first) ? rows_ahead<const T>{next_->values, first_keys(), next_->value_width}
-                                 : of_keys(of_.values, first, of_.value_width);
-    }
-
-    /// Rows of x that belong to the queries of the next block, if it is one of this head.
-    template <class U>
-    rows_ahead<U> of_queries(const rows<U>& x, std::size_t row_width) const
-    {
-        return next_ == &of_ ? rows_ahead<U>{x, queries_, row_width} : rows_ahead<U>{};
-    }
-    /// Rows of x that belong to the keys of the tile which begins with the first-th one.
-    template <class U>
-    rows_ahead<U> of_keys(const rows<U>& x, std::size_t first, std::size_t row_width) const
-    {
-        return {x, {std::max(fresh_.begin, first), std::min(fresh_.end, first + tiles::keys)}, row_width};
-    }
-
-private:
-    static constexpr std::size_t width = lanes<T, registers>;
-
-    bool behind_all(std::size_t first) const { return first >= end_ && next_ != nullptr && next_ != &of_; }
-    range first_keys() const { return {0, std::min(tiles::keys, next_->positions)}; }
-
-    const head<T>& of_;
-    const head<T>* next_;
-    range queries_, fresh_;
-    std::size_t end_;
-};
-
-}  // namespace heed::kernels::tiles
-
-// ---- heed/kernels/tile_pairs.hpp ------------------------------------------------------------------------------------
+// ---- heed/kernels/tiles/pairs.hpp -----------------------------------------------------------------------------------
 
 /// How the queries and keys of a tile are compared: by inner products, or by a sum over dimensions i of a function of
 /// two numbers.
@@ -17584,1576 +12945,6 @@ using additive = sum_of<detail::additive_terms, detail::additive_of_exponentials
 using closeness = sum_of<detail::closeness_terms>;
 
 }  // namespace heed::kernels::tiles
-
-// ---- heed/kernels/tile_weights.hpp ----------------------------------------------------------------------------------
-
-/// Weights of a tile: its scores as function and mask have them, and what a rule of kernels/tile_rules.hpp makes of
-/// them with its numbers of each row, which a rule that selects finds from all scores of the row.
-namespace heed::kernels::tiles {
-
-/// Is there room for all scores of a block of queries with so many keys? They have to stay in the second cache.
-template <class T, std::size_t registers>
-bool keeps_scores(std::size_t positions)
-{
-    return positions * lanes<T, registers> * sizeof(T) <= std::size_t{3} << 18;
-}
-
-namespace detail {
-
-/// Scores of a tile as function and mask have them.
-template <std::size_t registers, class T>
-void scores_of(const auto& compare, const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-               const changes<T>& what, T* tile)
-{
-    compare.scores(first, seen, tile);
-    if (what.changed || !seen.all) what.scores(of, s, first, seen, lanes<T, registers>, tile);
-}
-
-/// Scores become weights; f(j, c, weight) sees each register. Returns whether one of them is not 0.
-template <std::size_t registers, class Rule, class T>
-HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
-                                 const std::array<row<T, registers>, Rule::numbers>& z, T* tile, const auto& f)
-{
-    using namespace simd;
-    mask<T> some{};
-    for (std::size_t j = 0; j < count; ++j) {
-        T* const at = tile + j * lanes<T, registers>;
-        row<T, registers> weights = row<T, registers>::of(at);
-        if constexpr (requires { rule.weights(z, weights); }) {
-            rule.weights(z, weights);
-        } else {
-            unrolled<registers>([&](auto c) {
-                std::array<vec<T>, Rule::numbers> numbers;
-                unrolled<Rule::numbers>([&](auto i) { numbers[i] = z[i].at[c]; });
-                weights.at[c] = rule.weight(weights.at[c], numbers);
-            });
-        }
-        unrolled<registers>([&](auto c) {
-            f(j, c, weights.at[c]);
-            some |= weights.at[c] != 0;
-        });
-        weights.put(at);
-    }
-    return !Rule::sparse || any(some);
-}
-
-/// What a rule that runs changes on its way, for a row of lanes.
-template <std::size_t registers, class Rule, class T>
-using running = std::array<typename Rule::template stick<simd::vec<T>>, registers>;
-
-/// Scores become weights, for a rule that runs; and `parts` what it takes of the rest, unless they are null.
-template <std::size_t registers, class Rule, class T>
-HEED_SIMD_INLINE void weights_in_turn(std::size_t count, const Rule& rule, T* tile, T* parts,
-                                      running<registers, Rule, T>& rest)
-{
-    using namespace simd;
-    for (std::size_t j = count; j-- > 0;) {
-        unrolled<registers>([&](auto c) {
-            const std::size_t at = j * lanes<T, registers> + c * simd::lanes<T>;
-            vec<T> part;
-            store(tile + at, rule.next_weight(load(tile + at), rest[c], part));
-            if (parts != nullptr) store(parts + at, part);
-        });
-    }
-}
-
-/// The rule's numbers of each row, for a rule that selects: [numbers][lanes].
-template <std::size_t registers, class T, class Rule>
-void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
-                    const Rule& rule, T* tile, T* z)
-{
-    using namespace simd;
-    const auto every = [](std::size_t) { return true; };
-    selection<registers, T, Rule> kept(rule);
-    each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-        scores_of<registers>(compare, of, s, first, seen, what, tile);
-        kept.add(tile, seen.count);
-    });
-    if (!kept.finish(z)) return;
-    if constexpr (requires {
-                      rule.better(vec<T>{}, vec<T>{}, vec<T>{});
-                  }) {  // so many weights that they are all nearly equal
-        const T enough = 16 * std::numeric_limits<T>::epsilon();
-        for (std::size_t round = 0; round < 60; ++round) {
-            const std::array<row<T, registers>, 2> now{row<T, registers>::of(z),
-                                                       row<T, registers>::of(z + lanes<T, registers>)};
-            auto weights = row<T, registers>::all(0), slopes = weights;
-            each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-                scores_of<registers>(compare, of, s, first, seen, what, tile);
-                weights_of<registers>(seen.count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
-                    weights.at[c] += w;
-                    slopes.at[c] += rule.slope(w);
-                });
-            });
-            T* const tau = z + lanes<T, registers>;
-            T better[lanes<T, registers>];
-            unrolled<registers>([&](auto c) {
-                store(better + c * simd::lanes<T>, rule.better(now[1].at[c], weights.at[c], slopes.at[c]));
-            });
-            bool moved = false;
-            for (std::size_t q = 0; q < n; ++q) {
-                if (!kept.full(q)) continue;
-                moved = moved || better[q] - tau[q] > enough * rule.scale(tau[q]);
-                tau[q] = better[q];
-            }
-            if (!moved) break;
-        }
-    }
-}
-
-/// All scores of a block of queries, where there is room for them: [keys that it reaches][lanes].
-template <std::size_t registers, class T>
-std::size_t keep_scores(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
-                        T* all)
-{
-    std::size_t kept = 0;
-    each_tile<registers>(
-        of, s, n, what, [](std::size_t) { return true; },
-        [&](std::size_t first, const tile_reach& seen) {
-            scores_of<registers>(compare, of, s, first, seen, what, all + kept * lanes<T, registers>);
-            kept += seen.count;
-        });
-    return kept;
-}
-
-/// The rule's numbers of each row from all its scores: [numbers][lanes].
-template <std::size_t registers, class T, class Rule>
-void settle_rows(std::size_t count, const Rule& rule, const T* all, T* z)
-{
-    using namespace simd;
-    constexpr std::size_t width = lanes<T, registers>;
-    const vec<T> none = splat(-std::numeric_limits<T>::infinity());
-    unrolled<registers>([&](auto c) {
-        const T* const scores = all + c * simd::lanes<T>;
-        vec<T> top = none;
-        for (std::size_t j = 0; j < count; ++j) top = simd::max(load(scores + j * width), top);  // not NaN
-        const auto empty = top == none;
-        top = select(empty, vec<T>{}, top);
-        const vec<T> second = rule.settle(count, scores, width, top, splat(static_cast<T>(Rule::first)));
-        store(z + c * simd::lanes<T>, top);
-        store(z + width + c * simd::lanes<T>, select(empty, vec<T>{}, second));
-    });
-}
-
-/// The rule's numbers of n queries from s on, and zeros behind them.
-template <std::size_t registers, class Rule, class T>
-auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_t n)
-{
-    std::array<row<T, registers>, Rule::numbers> z;
-    for (std::size_t i = 0; i < Rule::numbers; ++i) {
-        T some[lanes<T, registers>] = {};
-        std::copy_n(numbers + i * queries + s, n, some);
-        z[i] = row<T, registers>::of(some);
-    }
-    return z;
-}
-
-}  // namespace detail
-
-}  // namespace heed::kernels::tiles
-
-// ---- heed/kernels/attend_tiles.hpp ----------------------------------------------------------------------------------
-
-/// Contexts of a block of queries, tile by tile, and the way back.
-///
-///     C = W(Q Kᵀ) V            W: a rule of kernels/tile_rules.hpp, softmax for one
-///
-/// Q Kᵀ stands for any comparison of kernels/tile_pairs.hpp.
-///
-/// softmax online as in Milakov, Gimelshein 2018. Going back, scores are computed again from the rule's numbers, which
-/// are few for each query.
-namespace heed::kernels::tiles {
-
-namespace detail {
-
-/// Contexts of a block of queries from the rule's numbers z [numbers][lanes] where a value is infinite or NaN: what has
-/// no weight is left out.
-template <std::size_t registers, class Rule, class T>
-[[gnu::noinline]] void selected_contexts(const auto& compare, const head<T>& of, std::size_t s, std::size_t n,
-                                         const changes<T>& what, const Rule& rule, const T* z, T* tile,
-                                         rows<T> contexts)
-{
-    constexpr std::size_t width = lanes<T, registers>;
-    for (std::size_t q = 0; q < n; ++q) std::fill_n(contexts[s + q], of.value_width, T(0));
-    std::array<row<T, registers>, Rule::numbers> now;
-    for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row<T, registers>::of(z + i * width);
-    [[maybe_unused]] auto rest = [] {
-        if constexpr (Rule::runs) {
-            return running<registers, Rule, T>{};
-        } else {
-            return no_rule{};
-        }
-    }();
-    const auto every = [](std::size_t) { return true; };
-    each_tile<registers, Rule::runs>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-        scores_of<registers>(compare, of, s, first, seen, what, tile);
-        if constexpr (Rule::runs) {
-            weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
-        } else {
-            weights_of<registers>(seen.count, rule, now, tile, [](std::size_t, auto, simd::vec<T>) {});
-        }
-        for (std::size_t j = 0; j < seen.count; ++j) {
-            for (std::size_t q = 0; q < n; ++q) {
-                const T w = tile[j * width + q];
-                for (std::size_t i = 0; w != T(0) && i < of.value_width; ++i)
-                    contexts[s + q][i] += w * of.values[first + j][i];
-            }
-        }
-    });
-}
-
-}  // namespace detail
-
-/// Contexts of `n` ≤ lanes queries from s on; `numbers` [Rule::numbers, queries] of the head. A query that sees nothing
-/// gets 0.
-template <std::size_t registers, class Compare = inner_product, class T, class Rule>
-void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
-             rows<T> contexts, T* numbers)
-{
-    using namespace simd;
-    using row = tiles::row<T, registers>;
-    constexpr T lowest = -std::numeric_limits<T>::infinity();
-    constexpr std::size_t width = lanes<T, registers>;
-    scratch here;
-    const typename Compare::template block<registers, T> compare(of, s, n);
-    T* const tile = here.take<T>(tiles::keys * width);
-    T* const sums = here.take<T>(of.value_width * width);
-    constexpr std::size_t most = std::max(Rule::numbers, std::size_t{2});
-    T* const z = here.take<T>(most * width);
-    std::fill_n(sums, of.value_width * width, T(0));
-    std::fill_n(z, most * width, T(0));
-    row sum = row::all(0);
-    const bool blocks = of.positions > keys_of_sum;
-    const std::size_t size = of.value_width * width;
-    T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;
-    T* const lost = before + (blocks ? size + width : 0);
-    if (blocks) std::fill_n(before, 2 * (size + width), T(0));
-    row tops_before = row::all(lowest);
-    std::size_t block_now = 0;
-    const auto end_block = [ =, &tops_before ]([[maybe_unused]] row top, row all) __attribute__((noinline))
-    {
-        (void)tops_before;
-        row factor = row::all(1);
-        if constexpr (Rule::online) {
-            unrolled<registers>([&](auto c) {
-                const vec<T> base = select(top.at[c] == splat(lowest), vec<T>{}, top.at[c]);
-                factor.at[c] = simd::exp(tops_before.at[c] - base);
-            });
-            tops_before = top;
-        }
-        const auto join = [&](std::size_t at, auto c, vec<T> more) {
-            const vec<T> faded = load(before + at) * factor.at[c], together = faded + more;
-            store(lost + at, load(lost + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
-            store(before + at, together);
-        };
-        for (std::size_t i = 0; i < of.value_width; ++i) {
-            unrolled<registers>([&](auto c) {
-                const std::size_t at = i * width + c * simd::lanes<T>;
-                join(at, c, load(sums + at));
-                store(sums + at, vec<T>{});
-            });
-        }
-        unrolled<registers>([&](auto c) { join(size + c * simd::lanes<T>, c, all.at[c]); });
-    };
-    const auto is_next = [&](std::size_t first) {
-        if (!blocks || first / keys_of_sum == block_now) return false;
-        block_now = first / keys_of_sum;
-        return true;
-    };
-    const auto every = [](std::size_t) { return true; };
-    const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
-        detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
-            detail::products<some, true>(of.value_width, rows.size(), of.values[first + rows.begin], 1,
-                                         of.values.stride, weights + rows.begin * width + lane, sums + lane, width);
-        });
-    };
-    if constexpr (Rule::online) {
-        row top = row::all(of.sink);
-        if (of.sink > lowest) sum = row::all(1);
-        bool begun = false;
-        const coming<registers, T> next(of, s, n, what);
-        auto next_queries = next.queries();
-        rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-            if (is_next(first)) {
-                end_block(top, sum);
-                sum = row::all(0);
-            }
-            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
-            row now = top;
-            for (std::size_t j = 0; j < seen.count; ++j) {
-                const row e = row::of(tile + j * width);
-                unrolled<registers>([&](auto c) { now.at[c] = simd::max(now.at[c], e.at[c]); });
-            }
-            row factor;  // of what has been summed so far; a query that has seen nothing stays at 0
-            unrolled<registers>([&](auto c) {
-                const vec<T> base = select(now.at[c] == splat(lowest), vec<T>{}, now.at[c]);
-                factor.at[c] = simd::exp(top.at[c] - base);
-                sum.at[c] *= factor.at[c];
-                top.at[c] = now.at[c];
-                now.at[c] = base;
-            });
-            auto next_keys = next.keys(first + seen.count), next_values = next.values(first + seen.count);
-            for (std::size_t j = 0; j < seen.count; ++j) {
-                next_queries.ask(2);
-                results.ask(2);
-                next_keys.ask(8);
-                next_values.ask(8);
-                T* const at = tile + j * width;
-                unrolled<registers>([&](auto c) {
-                    const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
-                    sum.at[c] += p;
-                    store(at + c * simd::lanes<T>, p);
-                });
-            }
-            if (begun) {
-                for (std::size_t i = 0; i < of.value_width; ++i) {
-                    T* const at = sums + i * width;
-                    unrolled<registers>(
-                        [&](auto c) { store(at + c * simd::lanes<T>, load(at + c * simd::lanes<T>) * factor.at[c]); });
-                }
-            }
-            begun = true;
-            add(first, seen, tile);
-        });
-        if (blocks) end_block(top, sum);
-        unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
-    } else if constexpr (Rule::runs) {
-        detail::running<registers, Rule, T> rest;
-        detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-            if (is_next(first)) end_block(sum, sum);
-            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
-            detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
-            add(first, seen, tile);
-        });
-        if (blocks) end_block(sum, sum);
-    } else {
-        T* const all =
-            Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
-        if constexpr (Rule::selects) {
-            if (all != nullptr) {
-                const std::size_t kept = detail::keep_scores<registers>(compare, of, s, n, what, all);
-                detail::settle_rows<registers>(kept, rule, all, z);
-            } else {
-                detail::select_weights<registers>(compare, of, s, n, what, rule, tile, z);
-            }
-        }
-        std::array<row, Rule::numbers> now;
-        for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
-        if constexpr (Rule::divides) now.back() = row::all(1);  // the divisor is the sum of these weights
-        T* at = all;
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-            if (is_next(first)) {
-                end_block(sum, sum);
-                sum = row::all(0);
-            }
-            T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
-            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, what, scores);
-            if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
-                    if constexpr (Rule::divides) sum.at[c] += w;
-                }))
-                add(first, seen, scores);
-        });
-        if (blocks) end_block(sum, sum);
-    }
-    if (blocks) {  // `lost` is NaN beside what is not finite
-        const auto both = [&](std::size_t at) {
-            const vec<T> all = load(before + at), rest = load(lost + at);
-            return select(rest == rest, all + rest, all);
-        };
-        for (std::size_t at = 0; at < size; at += simd::lanes<T>) store(sums + at, both(at));
-        unrolled<registers>([&](auto c) { sum.at[c] = both(size + c * simd::lanes<T>); });
-    }
-    T factors[width];
-    constexpr bool divides = Rule::online || Rule::divides;
-    unrolled<registers>([&](auto c) {
-        vec<T> factor = splat(T(1));
-        if constexpr (divides) {
-            const auto none = sum.at[c] == vec<T>{};
-            T *const top = z + c * simd::lanes<T>, *const last = top + (Rule::numbers - 1) * width;
-            factor = select(none, vec<T>{}, 1 / sum.at[c]);
-            store(top, select(none, vec<T>{}, load(top)));
-            store(last, factor);
-        }
-        store(factors + c * simd::lanes<T>, factor);
-    });
-    for (std::size_t i = 0; i < Rule::numbers; ++i) std::copy_n(z + i * width, n, numbers + i * of.queries_count + s);
-    if (!detail::finite_lanes<registers>(of.value_width, n, sums))
-        return detail::selected_contexts<registers>(compare, of, s, n, what, rule, z, tile, contexts);
-    detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
-}
-
-/// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile). Where a weight is
-/// 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are. Products of what is
-/// not finite select, which is slow: `selects`.
-template <std::size_t registers, class Compare = inner_product, class T, class Rule, class Wants>
-void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
-              rows<const T> contexts, const T* numbers, rows<const T> d_contexts, const head_gradients<T>& to,
-              const Wants& wants, bool selects = false)
-{
-    using namespace simd;
-    using row = tiles::row<T, registers>;
-    constexpr std::size_t width = lanes<T, registers>;
-    const bool changed = what.changed, learning = what.learns && to.table != nullptr;
-    scratch here;
-    typename Compare::template block<registers, T> compare(of, s, n);
-    compare.begin_back();
-    T* const d_panel = here.take<T>(of.value_width * width);
-    T* const weights = here.take<T>(tiles::keys * width);
-    T* const d_scores = here.take<T>(tiles::keys * width);
-    T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const parts = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const products_alone = learning ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const means = here.take<T>(width);
-    detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
-    selects = selects || !compare.finite() || !detail::finite_lanes<registers>(of.value_width, n, d_panel);
-    std::fill_n(means, width, T(0));
-    const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
-    [[maybe_unused]] row later = row::all(0);
-    [[maybe_unused]] auto rest = [] {
-        if constexpr (Rule::runs) {
-            return detail::running<registers, Rule, T>{};
-        } else {
-            return no_rule{};
-        }
-    }();
-    const auto weigh = [&](std::size_t first, const tile_reach& seen) {
-        const std::size_t count = seen.count;
-        compare.scores(first, seen, weights);
-        if (products_alone != nullptr) std::copy_n(weights, count * width, products_alone);
-        if (changed) {
-            what.scores_and_slopes(of, s, first, seen, width, weights, slopes);
-        } else if (!seen.all) {
-            what.scores(of, s, first, seen, width, weights);
-        }
-        if constexpr (Rule::runs) {
-            detail::weights_in_turn<registers>(count, rule, weights, parts, rest);
-        } else {
-            if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
-        }
-        detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
-            detail::products<some, false>(rows.size(), of.value_width, of.values[first + rows.begin], of.values.stride,
-                                          1, d_panel + lane, d_scores + rows.begin * width + lane, width);
-        });
-        detail::fill_unseen(seen, T(0), width, d_scores);
-        return true;
-    };
-    if constexpr (Rule::mean == centre::weights) {  // Σ_j w_j dw_j = dc · c
-        for (std::size_t q = 0; q < n; ++q) {
-            vec<T> sum{};
-            each_register<T>(of.value_width, [&](std::size_t i, std::size_t count) {
-                sum = fma(load_first(d_contexts[s + q] + i, count), load_first(contexts[s + q] + i, count), sum);
-            });
-            means[q] = simd::sum(sum);
-        }
-    } else if constexpr (Rule::mean == centre::slopes) {
-        row pulled = row::all(0), all = row::all(0);
-        const auto every = [](std::size_t) { return true; };
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-            if (!weigh(first, seen)) return;
-            for (std::size_t j = 0; j < seen.count; ++j) {
-                unrolled<registers>([&](auto c) {
-                    const std::size_t at = j * width + c * simd::lanes<T>;
-                    const vec<T> w = load(weights + at), slope = rule.slope(w), sum = pulled.at[c];
-                    all.at[c] += slope;
-                    pulled.at[c] = select(w == vec<T>{}, sum, fma(slope, load(d_scores + at), sum));
-                });
-            }
-        });
-        unrolled<registers>([&](auto c) {
-            store(means + c * simd::lanes<T>, select(all.at[c] == vec<T>{}, vec<T>{}, pulled.at[c] / all.at[c]));
-        });
-    }
-    const row mean = row::of(means);
-    [[maybe_unused]] T* befores = nullptr;  // Σ_{i<j} w_i dw_i, where Σ w_i dw_i − what follows would not do
-    if constexpr (Rule::runs) {
-        if (!std::all_of(means, means + n, [](const T& x) { return x - x == T(0); })) {
-            befores = here.take<T>(of.positions * width);
-            const auto every = [](std::size_t) { return true; };
-            detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-                weigh(first, seen);
-                for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
-                    store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
-            });
-            rest = {};
-            row sum = row::all(0);
-            detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-                for (std::size_t j = first; j < first + seen.count; ++j) {
-                    const row pulled = row::of(befores + j * width);
-                    sum.put(befores + j * width);
-                    unrolled<registers>([&](auto c) { sum.at[c] += pulled.at[c]; });
-                }
-            });
-        }
-    }
-    constexpr bool shaped = requires(vec<T> w) { rule.bend(w); };
-    [[maybe_unused]] row bent = row::all(0);  // what comes back to the rule's number
-    const coming<registers, T> next(of, s, n, what);
-    auto next_queries = next.queries();
-    auto next_contexts = next.of_queries(contexts, of.value_width),
-         next_d = next.of_queries(d_contexts, of.value_width);
-    rows_ahead<T> results(to.queries, {s, s + n}, of.width);
-    detail::each_tile<registers, Rule::runs>(of, s, n, what, wants, [&](std::size_t first, const tile_reach& seen) {
-        if (!weigh(first, seen)) return;
-        const std::size_t count = seen.count;
-        const auto clear_lanes = [&] {  // without queries: nothing keeps their weights from being infinite
-            for (std::size_t j = 0; n < width && j < count; ++j)
-                std::fill(d_scores + j * width + n, d_scores + (j + 1) * width, T(0));
-        };
-        const std::size_t behind = first + count;
-        auto next_keys = next.keys(behind), next_values = next.values(behind);
-        auto next_d_keys = next.of_keys(to.keys, behind, of.width),
-             next_d_values = next.of_keys(to.values, behind, of.value_width);
-        for (std::size_t j = count; j-- > 0;) {
-            next_queries.ask(1);
-            next_contexts.ask(1);
-            next_d.ask(1);
-            results.ask(1);
-            next_keys.ask(8);
-            next_values.ask(8);
-            next_d_keys.ask(8);
-            next_d_values.ask(8);
-            unrolled<registers>([&](auto c) {
-                const std::size_t at = j * width + c * simd::lanes<T>;
-                const vec<T> w = load(weights + at);
-                vec<T> d;
-                if constexpr (Rule::runs) {
-                    const vec<T> part = load(parts + at), pulled = rule.pulled(w, load(d_scores + at));
-                    later.at[c] = rule.later_than(part, later.at[c] + pulled, mean.at[c]);
-                    const std::size_t key = (first + j) * width + c * simd::lanes<T>;
-                    d = rule.gradient(part, pulled,
-                                      befores == nullptr ? mean.at[c] - later.at[c] : load(befores + key));
-                } else {
-                    const vec<T> by = load(d_scores + at) - mean.at[c];  // NaN, if a hidden value is
-                    const auto nothing = w == vec<T>{};
-                    d = select(nothing, vec<T>{}, rule.slope(w) * by);
-                    if constexpr (shaped) {
-                        if (to.of_head != nullptr) bent.at[c] += select(nothing, vec<T>{}, rule.bend(w) * by);
-                    }
-                }
-                store(d_scores + at, changed ? d : d * splat(of.scale));
-            });
-        }
-        clear_lanes();
-        if (learning) what.back_to_table(of, s, first, seen, width, products_alone, d_scores, to.table);
-        if (changed) {
-            for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
-                store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
-            clear_lanes();
-        }
-        const rows<const T> d_rows{d_contexts[s], d_contexts.stride};
-        const rows<T> d_values = to.values.data != nullptr ? rows<T>{to.values[first], to.values.stride} : to.values;
-        if (d_values.data != nullptr && !selects)
-            detail::products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width, &seen);
-        if (d_values.data != nullptr && selects)
-            detail::selected_products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width);
-        compare.back(first, seen, d_scores, to, selects);
-    });
-    if (!selects && to.queries.data != nullptr && !compare.sums_finite())
-        return backward<registers, Compare>(
-            of, s, n, what, rule, contexts, numbers, d_contexts,
-            head_gradients<T>{to.queries, {nullptr, 0}, {nullptr, 0}, nullptr, to.factors, to.of_head}, wants, true);
-    compare.add_to(to);
-    if constexpr (shaped) {
-        T some[width];
-        bent.put(some);
-        for (std::size_t q = 0; to.of_head != nullptr && q < n; ++q) *to.of_head += rule.of_number(some[q]);
-    }
-}
-
-}  // namespace heed::kernels::tiles
-
-// ---- heed/kernels/entmax_rule.hpp -----------------------------------------------------------------------------------
-
-/// α-entmax with a learned α in tiles: a rule of kernels/tile_rules.hpp. With δ = α − 1 = σ(a), of the head:
-///
-///     w_j = b_j^{1/δ},  b_j = [1 + δ (e_j − top − u)]₊,  u such that Σ_j w_j = 1       Peters et al. 2019, eq. 4
-///     de_j = s_j (dw_j − m),  s_j = w_j / b_j = w_j^{1−δ}                              Correia et al. 2019
-///     dδ = Σ_j w_j g_j (dw_j − m),  g_j = −(e^l − 1 − l) / δ²,  l = −ln b_j
-///
-/// as ops/entmax.hpp has them.
-namespace heed::kernels::tiles {
-
-/// σ(a); not 0, where a is so small that it would be.
-template <class T>
-T entmax_delta(T a)
-{
-    using std::exp;
-    const T delta = 1 / (1 + exp(-a));
-    return delta < T(1e-6) ? T(1e-6) : delta;
-}
-
-/// ln f (1 − e^{−x}) / x with x = share ln f: of the norm f^share, how far it is above 1. A Padé approximation that is
-/// never too far from 0, and whose derivative at f = 1 is exact.
-template <class V, class S>
-HEED_SIMD_INLINE V above_one(V f, S share)
-{
-    const V log = simd::log(f), x = log * share;
-    return log / (x * (x / 12 + V{} + 0.5F) + 1);
-}
-
-namespace detail {
-
-/// y = Σ_i c[i] x^i for n registers side by side.
-template <std::size_t n, std::size_t N>
-HEED_SIMD_INLINE void polynomials(const simd::vec<float> (&x)[n], const double (&c)[N], simd::vec<float> (&y)[n])
-{
-    using namespace simd;
-    unrolled<n>([&](auto i) { y[i] = splat(static_cast<float>(c[N - 1])); });
-    unrolled<N - 1>([&](auto k) {
-        unrolled<n>([&](auto i) { y[i] = simd::fma(y[i], x[i], splat(static_cast<float>(c[N - 2 - k]))); });
-    });
-}
-
-/// power_of and, if `rough`, about_power_of for n registers side by side: their steps depend on each other, and a
-/// processor looks ahead for no more than two or three powers.
-template <bool rough, std::size_t n>
-HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<float> (&x)[n], float p,
-                                simd::vec<float> (&power)[n])
-{
-    using namespace simd;
-    using V = vec<float>;
-    const V round = splat(12582912.0F);
-    mask<float> exponent[n];  // b = 2^exponent m with m in [√½, √2)
-    V f[n], logarithm[n], r[n];
-    unrolled<n>([&](auto i) { exponent[i] = (bits_of(b[i]) - bits_of(splat(0.70710678F))) >> 23; });
-    unrolled<n>([&](auto i) {
-        const V m = bits_as(b[i], bits_of(b[i]) - (exponent[i] << 23));
-        f[i] = rough ? m - 1 : select(exponent[i] == 0, x[i], m - 1);
-    });
-    if constexpr (rough) {
-        polynomials(
-            f, {1.4426404642832156, -0.7206292158599134, 0.4857378424426228, -0.3896752237917966, 0.25028784696100403},
-            logarithm);
-    } else {
-        polynomials(f,
-                    {1.4426950035679822, -0.7213474682495641, 0.4809107534594121, -0.3606932681352622,
-                     0.28790326092449453, -0.2391698814021903, 0.2160782255236259, -0.20586188050697654,
-                     0.12310968466188424},
-                    logarithm);
-    }
-    unrolled<n>([&](auto i) {
-        logarithm[i] = simd::fma(f[i], logarithm[i], __builtin_convertvector(exponent[i], V));
-        const V y = max(splat(-125.0F), logarithm[i] * p);
-        const V shifted = as_written(y + round);
-        exponent[i] = (bits_of(shifted) - bits_of(round)) << 23;
-        r[i] = y - as_written(shifted - round);
-    });
-    if constexpr (rough) {
-        polynomials(r, {0.9999245569508709, 0.6931367338836214, 0.24263947854625845, 0.055838282946220126}, power);
-    } else {
-        polynomials(r,
-                    {1.0, 0.6931472067028321, 0.24022650922288827, 0.05550327226670944, 0.00961805667852609,
-                     0.0013400428177419153, 0.0001546144646969172},
-                    power);
-    }
-    unrolled<n>([&](auto i) {
-        power[i] = bits_as(power[i], bits_of(power[i]) + exponent[i]);
-        if constexpr (!rough) power[i] = select(x[i] == x[i], power[i], x[i]);
-    });
-}
-
-}  // namespace detail
-
-/// b^p for a normal b > 0, where that is at most 1: 2^{p log₂ b}. `x` is b − 1: near b = 1 the logarithm takes it, so
-/// that nothing is lost where p is great. The polynomials, interpolated at the Chebyshev nodes, are 3e-8 off. Below
-/// 2^−125 it stays there. NaN for x NaN.
-HEED_SIMD_INLINE simd::vec<float> power_of(simd::vec<float> b, simd::vec<float> x, float p)
-{
-    const simd::vec<float> bases[1] = {b}, over[1] = {x};
-    simd::vec<float> power[1];
-    detail::powers_of<false>(bases, over, p, power);
-    return power[0];
-}
-/// The same, 2e-4 off where p log₂ b is −2 and 1e-3 where it is −20; b = 1 is not special.
-HEED_SIMD_INLINE simd::vec<float> about_power_of(simd::vec<float> b, float p)
-{
-    const simd::vec<float> bases[1] = {b};
-    simd::vec<float> power[1];
-    detail::powers_of<true>(bases, bases, p, power);
-    return power[0];
-}
-
-template <class T>
-class entmax_of_head;
-
-/// Has the rule a number of each head? `of_head(number)` is then the rule of that head.
-template <class Rule>
-concept learned_rule = requires(const Rule& rule)
-{
-    rule.of_head(1.0);
-};
-
-/// z: top, the greatest score, and u, both 0 for a row without scores.
-struct entmax {
-    static constexpr std::size_t numbers = 2;
-    static constexpr bool online = false, selects = true, sparse = true, divides = false, runs = false;
-    static constexpr centre mean = centre::slopes;
-
-    /// The rule of the head with this a.
-    template <class T>
-    entmax_of_head<T> of_head(T a) const
-    {
-        return entmax_of_head<T>(entmax_delta(a));
-    }
-};
-
-template <class T>
-class entmax_of_head : public entmax {
-public:
-    explicit entmax_of_head(T delta) : delta_(delta), inverse_(T(1) / delta) {}
-
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
-    {
-        const V over = (e - z[0] - z[1]) * simd::splat(delta_);
-        const auto none = (over <= -1) | hidden(e);
-        return simd::select(none, V{}, power(simd::select(none, V{}, over)));
-    }
-    /// A row of scores becomes weights: the same, side by side.
-    template <std::size_t n>
-    HEED_SIMD_INLINE void weights(const std::array<row<T, n>, 2>& z, row<T, n>& e) const
-    {
-        using namespace simd;
-        vec<T> over[n], b[n], power[n];
-        unrolled<n>([&](auto i) { over[i] = e.at[i] - z[0].at[i] - z[1].at[i]; });
-        powers<false>(over, inverse_, b, power);
-        unrolled<n>([&](auto i) { e.at[i] = select(hidden(e.at[i]), vec<T>{}, power[i]); });
-    }
-    template <class V>
-    HEED_SIMD_INLINE V slope(V weight) const
-    {
-        const auto none = weight <= 0;
-        if constexpr (std::is_same_v<V, simd::vec<float>>) {
-            const V least = simd::max(simd::splat(std::numeric_limits<float>::min()), weight);
-            return simd::select(none, V{}, power_of(least, weight - 1, 1 - delta_));
-        } else {
-            const V log = simd::log(simd::select(none, V{} + 1, weight));
-            return simd::select(none, V{}, simd::exp(log * simd::splat(1 - delta_)));
-        }
-    }
-    /// How a weight changes with δ, but for the mean: w_j g_j. Near l = 0, where its parts cancel, by its series.
-    template <class V>
-    HEED_SIMD_INLINE V bend(V weight) const
-    {
-        const auto none = weight <= 0;
-        const V log = simd::log(simd::select(none, V{} + 1, weight)), l = -log * simd::splat(delta_);
-        V series = V{} + 1;
-        constexpr int terms = std::numeric_limits<plain_number<T>>::digits > 24 ? 14 : 9;
-        for (int k = terms; k >= 3; --k) series = 1 + l * series * simd::splat(T(1) / T(k));
-        const V near = weight * log * log * series / 2;
-        const V far = (simd::exp(log + l) - weight * (l + 1)) * simd::splat(inverse_ * inverse_);
-        return simd::select(none, V{}, -simd::select(l < 0.5F, near, far));
-    }
-
-    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. A sample of the
-    /// scores says where to begin and whether most have no weight; powers that are 2e-4 off serve until u is nearly
-    /// right.
-#if defined(__GNUC__) && !defined(__clang__)
-    [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
-#endif
-    simd::vec<T>
-    settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
-    {
-        using namespace simd;
-        if (count == 0) return u;
-        const std::size_t apart = std::max(std::size_t{1}, count / sample);
-        const column some{count / apart, scores, stride * apart, top};
-        const bool rough = delta_ > T(1e-3);
-        u = max(u, of_mean(some, static_cast<T>(apart)));
-        if (apart > 1) u = near(rough, some, u, static_cast<T>(apart));
-        scratch here;
-        column all{count, scores, stride, top};
-        if (apart > 1 && rough && 4 * most_above(some, bound(top, u)) <= some.count) {
-            T* const list = here.take<T>(count * simd::lanes<T>);
-            all = {above_bound(all, bound(top, too_small(sums_of<true>(all, u), u)), list), list, simd::lanes<T>, top};
-        }
-        u = near(rough, all, u, T(1));
-        const T enough = tolerance();
-        bool last = false;
-        for (int round = 0; round < 100; ++round) {
-            const vec<T> step = step_of(sums_of<false>(all, u), u, T(1));
-            u += step;
-            if (last) break;
-            last = !any(simd::max(step, -step) > splat(enough) * simd::max(u, vec<T>{} + 1));
-            if (last && !dual_element<T>) break;  // a dual number's last step is what has the derivative
-        }
-        return u;
-    }
-    /// What is not above this has no weight.
-    simd::vec<T> bound(simd::vec<T> top, simd::vec<T> u) const { return top + u - simd::splat(inverse_); }
-    /// u when the greatest score becomes another one.
-    static simd::vec<T> moved(simd::vec<T> u, simd::vec<T> by) { return simd::max(u - by, simd::vec<T>{}); }
-    /// So many scores have a weight, at least.
-    static constexpr std::size_t kept() { return 0; }
-    /// u of one score alone.
-    static constexpr double first = 0;
-
-    /// A step of Newton's method for u: from Σ_j w_j and Σ_j s_j of the weights that this u gives, too large ones.
-    simd::vec<T> better(simd::vec<T> u, simd::vec<T> weights, simd::vec<T> slopes) const
-    {
-        return u + weights * above_one(weights, simd::splat(delta_)) / slopes;
-    }
-    /// What comes back to a from what comes back to δ.
-    T of_number(T d_delta) const { return delta_ * (1 - delta_) * d_delta; }
-    /// What errors of u are small against.
-    static T scale(T u) { return u < T(1) ? T(1) : u; }
-
-private:
-    /// A step of Halley's method for the norm of b, which is nearly straight: from Σ_j b_j^{1/δ−2}, too, which has to
-    /// be finite near b = 0. Never so far that the greatest score loses its weight.
-    HEED_SIMD_INLINE simd::vec<T> best(simd::vec<T> u, simd::vec<T> weights, simd::vec<T> slopes,
-                                       simd::vec<T> bends) const
-    {
-        using namespace simd;
-        const vec<T> above = above_one(weights, splat(delta_));
-        const vec<T> ratio = weights / slopes;
-        const vec<T> bent = above * splat((1 - delta_) / 2) * (ratio * (bends / slopes) - 1);
-        const vec<T> step = above * ratio / (1 - simd::min(vec<T>{} + 0.5F, bent));
-        return simd::min(splat(inverse_ * T(1 - 1e-6)), u + step);
-    }
-
-    template <class V>
-    HEED_SIMD_INLINE V power(V over) const
-    {
-        if constexpr (std::is_same_v<V, simd::vec<float>>) {
-            return power_of(over + 1, over, inverse_);
-        } else {
-            return simd::exp(simd::log1p(over) * simd::splat(inverse_));
-        }
-    }
-
-    /// A step after which u is right. What is left of a step is its cube; where 1/δ < 3, and a score that gets a weight
-    /// changes a derivative at once, its power 1/δ. Where 1/δ < 2 the steps are Newton's.
-    T tolerance() const
-    {
-        using std::pow;
-        const double delta = static_cast<double>(value_of(delta_));
-        const double epsilon = static_cast<double>(value_of(std::numeric_limits<T>::epsilon()));
-        return static_cast<T>(pow(epsilon, std::max(delta > 0.5 ? 0.5 : 1.0 / 3, delta)) / 4);
-    }
-
-    /// A column of scores, `stride` apart, and the greatest of them.
-    struct column {
-        std::size_t count;
-        const T* scores;
-        std::size_t stride;
-        simd::vec<T> top;
-    };
-    /// Scores of a row that a sample has, at least.
-    static constexpr std::size_t sample = 128;
-
-    /// Σ_j b_j^p for p = 1/δ, 1/δ − 1 and, where δ is at most 1/2, 1/δ − 2.
-    struct sums {
-        simd::vec<T> weights{}, slopes{}, bends{};
-    };
-
-    /// u of scores of which each counts `times`, but for an error whose step tolerance() may be.
-    simd::vec<T> near(bool rough, const column& of, simd::vec<T> u, T times) const
-    {
-        using namespace simd;
-        const vec<T> few = splat(inverse_ * T(newton() ? 0.02 : 0.08));
-        for (int round = 0; round < 20; ++round) {
-            const sums now = rough ? sums_of<true>(of, u) : sums_of<false>(of, u);
-            const vec<T> step = step_of(now, u, times);
-            u = max(vec<T>{}, u + step);  // a sample without the greatest scores would have less
-            if (!any(simd::max(step, -step) * now.slopes > few * now.weights)) break;
-        }
-        return u;
-    }
-
-    /// Are the steps Newton's, or Halley's?
-    bool newton() const { return delta_ > T(0.5); }
-    simd::vec<T> step_of(const sums& now, simd::vec<T> u, T times) const
-    {
-        using namespace simd;
-        const vec<T> to = newton() ? better(u, now.weights * times, now.slopes * times)
-                                   : best(u, now.weights * times, now.slopes * times, now.bends * times);
-        return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // so few only in a sample without the greatest
-    }
-    /// A u that is surely not too large: Newton's step for a convex function, less what rough powers may change. 0 is
-    /// one, too.
-    simd::vec<T> too_small(const sums& now, simd::vec<T> u) const
-    {
-        using namespace simd;
-        const vec<T> above = (1 - simd::exp(simd::log(now.weights) * splat(-delta_))) * splat(inverse_);
-        const vec<T> error = (2 * simd::max(above, -above) + 1) * T(1e-3);
-        return select(now.slopes <= 0, vec<T>{}, u + now.weights / now.slopes * (above - error));
-    }
-
-    template <bool rough>
-    sums sums_of(const column& of, simd::vec<T> u) const
-    {
-        return newton() ? sums_of<rough, 1>(of, u) : sums_of<rough, 2>(of, u);
-    }
-    template <bool rough, int order>
-    sums sums_of(const column& of, simd::vec<T> u) const
-    {
-        using namespace simd;
-        sums all;
-        const T power = inverse_ - order;
-        const auto add = [&](auto n, std::size_t j) __attribute__((always_inline))
-        {
-            vec<T> over[n], b[n], least[n];
-            unrolled<n>([&](auto i) { over[i] = load(of.scores + (j + i) * of.stride) - of.top - u; });
-            powers<rough>(over, power, b, least);
-            sums few;
-            unrolled<n>([&](auto i) {
-                const vec<T> s = order == 1 ? least[i] : least[i] * b[i];
-                if constexpr (order == 2) few.bends += least[i];
-                few.slopes += s;
-                few.weights = fma(s, b[i], few.weights);
-            });
-            all.weights += few.weights;
-            all.slopes += few.slopes;
-            all.bends += few.bends;
-        };
-        std::size_t j = 0;
-        constexpr std::integral_constant<std::size_t, at_once> many{};
-        for (; j + many <= of.count; j += many) add(many, j);
-        for (; j < of.count; ++j) add(std::integral_constant<std::size_t, 1>{}, j);
-        return all;
-    }
-
-    /// b, at least 0, and b^p from (b − 1) / δ; the power of 0 is 0.
-    template <bool rough, std::size_t n>
-    HEED_SIMD_INLINE void powers(simd::vec<T> (&over)[n], T p, simd::vec<T> (&b)[n], simd::vec<T> (&power)[n]) const
-    {
-        using namespace simd;
-        unrolled<n>([&](auto i) {
-            over[i] *= splat(delta_);
-            b[i] = simd::max(vec<T>{}, over[i] + 1);  // not -inf, by which one multiplies; but NaN
-        });
-        if constexpr (std::is_same_v<T, float>) {
-            detail::powers_of<rough>(b, over, p, power);
-            unrolled<n>([&](auto i) { power[i] = select(b[i] <= 0, vec<T>{}, power[i]); });
-        } else {
-            unrolled<n>([&](auto i) {
-                const auto none = b[i] <= 0;
-                power[i] = select(none, vec<T>{}, simd::exp(simd::log1p(select(none, vec<T>{}, over[i])) * splat(p)));
-            });
-        }
-    }
-    /// Registers of scores whose powers are computed side by side.
-    static constexpr std::size_t at_once = !std::is_same_v<T, float> ? 1 : simd::register_bytes == 64 ? 4 : 2;
-
-    /// u if all scores were their mean: with the same sum, no norm is less.
-    simd::vec<T> of_mean(const column& of, T times) const
-    {
-        using namespace simd;
-        const vec<T> none = splat(-std::numeric_limits<T>::infinity());
-        vec<T> sum{}, seen{};
-        for (std::size_t j = 0; j < of.count; ++j) {
-            const vec<T> e = load(of.scores + j * of.stride);
-            const auto hidden = e == none;
-            sum += select(hidden, vec<T>{}, e - of.top);
-            seen += select(hidden, vec<T>{}, vec<T>{} + 1);
-        }
-        seen = simd::max(seen, vec<T>{} + 1);
-        return sum / seen + above_one(seen * times, splat(delta_));
-    }
-
-    /// How many scores are above the bound, in the lane with the most.
-    static std::size_t most_above(const column& of, simd::vec<T> bound)
-    {
-        using namespace simd;
-        vec<T> above{};
-        for (std::size_t j = 0; j < of.count; ++j)
-            above += select(load(of.scores + j * of.stride) <= bound, vec<T>{}, vec<T>{} + 1);
-        return static_cast<std::size_t>(value_of(simd::max(above)));
-    }
-
-    /// The scores above the bound of each lane, [slot][lane] with -inf behind them. Returns how many slots there are.
-    static std::size_t above_bound(const column& of, simd::vec<T> bound, T* list)
-    {
-        using namespace simd;
-        T bounds[simd::lanes<T>];
-        store(bounds, bound);
-        std::size_t kept[simd::lanes<T>] = {};
-        for (std::size_t j = 0; j < of.count; ++j) {
-            const T* const at = of.scores + j * of.stride;
-            for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
-                list[kept[i] * simd::lanes<T> + i] = at[i];
-                kept[i] += at[i] <= bounds[i] ? 0 : 1;
-            }
-        }
-        const std::size_t slots = *std::max_element(kept, kept + simd::lanes<T>);
-        for (std::size_t i = 0; i < simd::lanes<T>; ++i)
-            for (std::size_t j = kept[i]; j < slots; ++j)
-                list[j * simd::lanes<T> + i] = -std::numeric_limits<T>::infinity();
-        return slots;
-    }
-
-    T delta_, inverse_;
-};
-
-/// The same, with the a of the heads: ops::attend_tiled_with_op takes them.
-template <class Vector>
-struct entmax_with_shapes : entmax {
-    using alone = entmax;
-    const Vector& of_heads;
-};
-
-}  // namespace heed::kernels::tiles
-
-// ---- heed/ops/tiles.hpp ---------------------------------------------------------------------------------------------
-
-namespace heed::ops {
-
-namespace tiles = kernels::tiles;
-
-/// How the queries of attend_tiled are cut into heads, and what they see.
-struct heads_of {
-    std::size_t heads = 1;        // of the queries
-    std::size_t groups = 1;       // of keys and values: head h reads group h · groups / heads
-    double scale = 1;             // of the scores
-    std::size_t first_query = 0;  // the number of the first query
-    std::size_t first_head = 0;   // and of the first head
-};
-
-namespace detail {
-
-/// Where a thread adds what comes back to a parameter, or null if nobody wants it.
-template <class T>
-using shard_place = heed::detail::callback<T*, std::size_t>;
-template <class T>
-struct no_place {
-    T* operator()(std::size_t) const { return nullptr; }
-};
-
-/// The kernels, for all heads of all sentences: the same for every function and every mask.
-template <class Rule, class Compare>
-struct attend_heads {
-    const Rule& rule;
-
-    /// `factors`: the comparison's, those of each head behind those of the one before; `of_heads`: the rule's number
-    /// of each head (softmax: its sink), or null.
-    template <class T>
-    void forward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
-                 const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
-    {
-        const std::size_t S = queries.shape[1];
-        const bool narrow = Rule::selects && !tiles::keeps_scores<T, tiles::most_registers_of<T>>(keys.shape[1]);
-        tiles::with_registers<T>(narrow ? 1 : S, [&](auto registers) {
-            constexpr std::size_t lanes = tiles::lanes<T, registers>;
-            const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
-            parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-                scratch here;
-                heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S,
-                                             keys.shape[1]);
-                for (std::size_t i = begin; i < end; ++i) {
-                    const std::size_t nth = i / blocks, s = i % blocks * lanes;
-                    tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
-                    const tiles::head<T> next =
-                        head_of(queries, keys, values, factors, real, how, std::min(i + 1, end - 1) / blocks);
-                    of.memo = &memo;
-                    if (i + 1 < end) of.next = &next;
-                    if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
-                    tiles::forward<registers, Compare>(
-                        of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, nth % how.heads),
-                        part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
-                }
-            });
-        });
-    }
-
-    /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
-    /// to the table, to the factors and to the rule's numbers [H], or null.
-    template <class T>
-    void backward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
-                  const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
-                  in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys,
-                  adjoint<T, 3> d_values, const shard_place<T>& table_of_shard, const shard_place<T>& factors_of_shard,
-                  const shard_place<T>& of_heads_of_shard) const
-    {
-        const std::size_t S = queries.shape[1], all_heads = queries.shape[0] * how.heads;
-        const auto go_back = [&](auto registers, const tiles::head<T>& of, std::size_t nth, std::size_t b,
-                                 std::size_t shard, const every_so_many& wants) {
-            constexpr std::size_t lanes = tiles::lanes<T, registers>;
-            const std::size_t s = b * lanes;
-            T *const d_factors = factors_of_shard(shard), *const d_of_heads = of_heads_of_shard(shard);
-            const std::size_t head = nth % how.heads;
-            const tiles::head_gradients<T> to{part(d_queries, how.heads, nth),
-                                              group_part(d_keys, how, nth),
-                                              group_part(d_values, how, nth),
-                                              table_of_shard(shard),
-                                              d_factors == nullptr ? nullptr : d_factors + head * of.factor_count,
-                                              d_of_heads == nullptr ? nullptr : d_of_heads + head};
-            tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, head),
-                                                part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
-                                                part(d_contexts, how.heads, nth), to, wants);
-        };
-        tiles::with_registers<T>(S, [&](auto registers) {
-            constexpr std::size_t lanes = tiles::lanes<T, registers>;
-            const std::size_t blocks = (S + lanes - 1) / lanes, shards = threads();
-            const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
-            if (groups >= 2 * shards || shards == 1 || Rule::runs) {
-                parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
-                    scratch here;
-                    heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])),
-                                                 S, keys.shape[1]);
-                    for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
-                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
-                        of.memo = &memo;
-                        for (std::size_t b = 0; b < blocks; ++b) go_back(registers, of, nth, b, shard, {1, 0});
-                    }
-                });
-                return;
-            }
-            for (std::size_t nth = 0; nth < all_heads; ++nth) {
-                for (std::size_t round = 0; round < shards; ++round) {
-                    parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-                        scratch here;
-                        heed::detail::lane_memo memo(
-                            here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
-                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
-                        of.memo = &memo;
-                        for (std::size_t shard = begin; shard < end; ++shard) {
-                            for (std::size_t b = (shard + round) % shards; b < blocks; b += shards)
-                                go_back(registers, of, nth, b, shard, {shards, shard});
-                        }
-                    });
-                }
-            }
-        });
-    }
-
-private:
-    /// The rule with the number of this head, if it has one.
-    template <class T>
-    decltype(auto) rule_of_head(const T* of_heads, std::size_t head) const
-    {
-        if constexpr (kernels::tiles::learned_rule<Rule>) {
-            return rule.of_head(of_heads[head]);
-        } else {
-            return static_cast<const Rule&>(rule);
-        }
-    }
-
-    /// The tiles that one of so many threads takes. One type for all ways to share them: the way back is compiled for
-    /// it and for every function of a score.
-    struct every_so_many {
-        std::size_t shards, shard;
-
-        bool operator()(std::size_t tile) const { return tile % shards == shard; }
-    };
-
-    /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
-    template <class View>
-    static auto part(const View& x, std::size_t heads, std::size_t nth)
-    {
-        using element = std::remove_reference_t<decltype(*x.data)>;
-        if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
-        const std::size_t width = x.shape[2] / heads, rows = x.shape[1];
-        return tiles::rows<element>{x.data + nth / heads * rows * x.shape[2] + nth % heads * width, x.shape[2]};
-    }
-    /// The same of the group that a head reads.
-    template <class View>
-    static auto group_part(const View& x, const heads_of& how, std::size_t nth)
-    {
-        const std::size_t group = nth % how.heads * how.groups / how.heads;
-        return part(x, how.groups, nth / how.heads * how.groups + group);
-    }
-    template <class T>
-    static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
-                                  const in<T, 1>& factors, const lengths_view& real, const heads_of& how,
-                                  std::size_t nth)
-    {
-        tiles::head<T> of{part(queries, how.heads, nth),
-                          group_part(keys, how, nth),
-                          group_part(values, how, nth),
-                          keys.shape[2] / how.groups,
-                          values.shape[2] / how.groups,
-                          queries.shape[1],
-                          real[nth / how.heads],
-                          static_cast<T>(how.scale),
-                          nth / how.heads,
-                          how.first_head + nth % how.heads,
-                          how.first_query};
-        if constexpr (Compare::has_factors) {
-            of.factor_count = factors.size() / how.heads;
-            of.factors = factors.data + nth % how.heads * of.factor_count;
-        }
-        return of;
-    }
-};
-
-}  // namespace detail
-
-/// Contexts of many queries, for each head alone:
-///
-///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
-///
-/// or with another comparison of kernels/tile_pairs.hpp in place of Q Kᵀ; one with factors is for attend_tiled_with_op.
-/// Heads stand side by side in the last axis. No [S,T] is ever stored: see kernels/tiles.hpp. `real`: the keys of each
-/// sentence that exist; what stands behind them is not read. A query without a key gets a context and a gradient of 0.
-/// Gradients are the same, bit for bit, at the same number of threads.
-///
-///     with the weights A = W(E), E = scale · Q Kᵀ, and ∂E from ∂A = ∂C Vᵀ by the derivative of W:
-///     ∂V += Aᵀ ∂C,  ∂Q += scale · ∂E K,  ∂K += scale · ∂Eᵀ Q
-template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
-          class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
-struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
-    HEED_NO_UNIQUE_ADDRESS Pair pair{};
-    HEED_NO_UNIQUE_ADDRESS Mask mask{};
-    HEED_NO_UNIQUE_ADDRESS Rule rule{};
-
-    attend_tiled_op() = default;
-    attend_tiled_op(Pair changes, Mask hides, Rule weighs = {}, Compare = {})
-        : pair(std::move(changes)), mask(std::move(hides)), rule(std::move(weighs))
-    {}
-
-    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
-                                  const heads_of& how)
-    {
-        const auto q = queries.shape, k = keys.shape, v = values.shape;
-        if (how.heads == 0 || how.groups == 0 || how.heads % how.groups != 0 || q[2] % how.heads != 0 ||
-            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups) {
-            throw shape_error("attend_tiled: queries " + shape_text(q) + " of " + std::to_string(how.heads) +
-                              " heads, keys " + shape_text(k) + " and values " + shape_text(v) + " of " +
-                              std::to_string(how.groups) +
-                              "; heads must be a multiple of groups, and a head's queries as wide as its keys");
-        }
-        require_shape("attend_tiled", "the keys", k, {q[0], k[1], k[2]}, "one row for each row of queries");
-        require_shape("attend_tiled", "the values", v, {q[0], k[1], v[2]}, "one for each key");
-        real.require("attend_tiled", q[0], k[1]);
-        return {q[0], q[1], how.heads * (v[2] / how.groups)};
-    }
-
-    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, const heads_of& how)
-    {
-        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
-    }
-
-    template <class T>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                 out<T, 3> contexts, T* numbers) const
-    {
-        static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
-        static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
-        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, {}, nullptr, real,
-                                                                      how, contexts, numbers);
-    }
-
-    template <class T>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
-                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
-    {
-        const detail::no_place<T> nobody;
-        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template backward<T>(
-            changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers, d_queries, d_keys,
-            d_values, nobody, nobody, nobody);
-    }
-};
-inline constexpr attend_tiled_op<> attend_tiled{};
-
-/// A function of the score with its table; one without a table does not see it.
-template <class Function, class T, std::size_t N>
-auto function_with(const Function& f, const in<T, N>& table)
-{
-    if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
-        return kernels::tiles::unmodified{};
-    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
-        return f;
-    } else {
-        return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
-    }
-}
-
-/// The same with parameters of the policies: the comparison's factors, such as v [H·d] of additive scores, a number for
-/// each head, of_heads [H], and a table that the function of the score looks numbers up in. Policies without them are
-/// given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
-/// (kernels/entmax_rule.hpp).
-///
-///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
-///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
-template <class Function, class Mask, class Rule, class Compare = kernels::tiles::inner_product>
-struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rule, Compare>> {
-    Function f;
-    attend_tiled_op<kernels::tiles::unmodified, Mask, Rule, Compare> attend;
-
-    attend_tiled_with_op(Function changes, Mask hides, Rule weighs, Compare = {})
-        : f(std::move(changes)), attend(kernels::tiles::unmodified{}, std::move(hides), std::move(weighs))
-    {}
-
-    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& of_heads,
-               const auto& table, const lengths_view& real, const heads_of& how) const
-    {
-        if constexpr (Compare::has_factors) {
-            const std::size_t dimensions = queries.shape[2],
-                              columns = factors.size() / std::max<std::size_t>(1, dimensions);
-            require_shape("attend_tiled", "the factors of the score", factors.shape,
-                          {dimensions * (requires { Compare::of_distances; } ? columns / 2 * 2 + 1 : 1)},
-                          "one for each dimension of the queries, or for each distance and dimension");
-        }
-        require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
-        if (table.size() == 0 && queries.size() > 0)
-            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
-        return attend.shape(queries, keys, values, real, how);
-    }
-    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&, const auto&,
-                      const lengths_view& real, const heads_of& how) const
-    {
-        return attend.saved(queries, keys, values, real, how);
-    }
-
-    template <class T, std::size_t N>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
-                 const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
-    {
-        const auto pair = function_with(f, table);
-        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
-        detail::attend_heads<Rule, Compare>{attend.rule}.template forward<T>(
-            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, numbers);
-    }
-
-    template <class T, std::size_t N>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
-                  const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
-                  const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
-                  adjoint<T, 1> d_factors, adjoint<T, 1> d_of_heads, adjoint<T, N> d_table) const
-    {
-        scratch here;
-        constexpr bool learned = kernels::tiles::learned_rule<Rule>;
-        const of_shards<T> to_table(here, d_table), to_factors(here, d_factors),
-            to_heads(here, learned ? d_of_heads : adjoint<T, 1>{});
-        const auto pair = function_with(f, table);
-        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
-        detail::attend_heads<Rule, Compare>{attend.rule}.template backward<T>(
-            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, d_contexts, numbers, d_queries,
-            d_keys, d_values, to_table, to_factors, to_heads);
-        to_table.finish();
-        to_factors.finish();
-        to_heads.finish();
-        if (!learned && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
-    }
-
-private:
-    template <class T>
-    static void to_sinks(in<T, 1> sinks, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
-                         adjoint<T, 1> d_sinks)
-    {
-        const std::size_t S = contexts.shape[1], width = contexts.shape[2] / how.heads;
-        for (std::size_t b = 0; b < contexts.shape[0]; ++b) {
-            for (std::size_t s = 0; s < S; ++s) {
-                for (std::size_t h = 0; h < how.heads; ++h) {
-                    const std::size_t at = ((b * S + s) * how.heads + h) * width;
-                    using std::exp;
-                    const T pulled = kernels::dot(width, contexts.data + at, d_contexts.data + at);
-                    const T* const z = numbers + (b * how.heads + h) * S * Rule::numbers + s;  // [numbers][queries]
-                    d_sinks.data[h] -= exp(sinks.data[h] - z[0]) * z[S] * pulled;
-                }
-            }
-        }
-    }
-
-    /// Where each thread adds what comes back to a parameter, or null if nobody wants it.
-    template <class T>
-    class of_shards {
-    public:
-        template <std::size_t N>
-        of_shards(scratch& here, const adjoint<T, N>& wanted) : size_(wanted ? wanted.size() : 0)
-        {
-            if (!wanted) return;
-            first_ = wanted.data;
-            others_ = here.take<T>((threads() - 1) * size_);
-            std::fill_n(others_, (threads() - 1) * size_, T(0));
-        }
-        T* operator()(std::size_t shard) const
-        {
-            return first_ == nullptr || shard == 0 ? first_ : others_ + (shard - 1) * size_;
-        }
-        /// What other threads than the first have added to copies of their own.
-        void finish() const
-        {
-            for (std::size_t shard = 1; first_ != nullptr && shard < threads(); ++shard)
-                for (std::size_t i = 0; i < size_; ++i) first_[i] += others_[(shard - 1) * size_ + i];
-        }
-
-    private:
-        std::size_t size_;
-        T *first_ = nullptr, *others_ = nullptr;
-    };
-};
-template <class Function, class Mask, class Rule>
-attend_tiled_with_op(Function, Mask, Rule) -> attend_tiled_with_op<Function, Mask, Rule>;
-template <class Function, class Mask, class Rule, class Compare>
-attend_tiled_with_op(Function, Mask, Rule, Compare) -> attend_tiled_with_op<Function, Mask, Rule, Compare>;
-
-}  // namespace heed::ops
-
-// ---- heed/ops/temporal_tiles.hpp ------------------------------------------------------------------------------------
-
-namespace heed::ops {
-
-/// How the scores that a key had modulate those that follow: u = e − βL, L' = log(exp(L − δ) + exp(e)).
-struct modulated_by_past {
-    double strength = 1;  // β
-    double decay = 0;     // δ
-
-    /// e − strength·L, or e without a past.
-    template <class V>
-    V modulated(V e, V L) const
-    {
-        return functions::discount::value(e, L, number<V>(strength));
-    }
-    /// L after a step with score e.
-    template <class V>
-    V grown(V L, V e) const
-    {
-        return functions::logaddexp::value(L, e, number<V>(decay));
-    }
-    /// ∂e, and ∂L of the step before, of ∂L' = by, where L' is `after`.
-    template <class V>
-    V share_of_score(V e, V after, V by) const
-    {
-        return functions::logaddexp::share(e, after, by);
-    }
-    /// What of `by`, the derivative by L after a step, goes to L before it.
-    template <class V>
-    V share_of_past(V L, V after, V by) const
-    {
-        return functions::logaddexp::share(L - number<V>(decay), after, by);
-    }
-    /// ∂L of ∂u.
-    template <class V>
-    V slope_of_past(V L, V d_u) const
-    {
-        return functions::discount::slope_b(L, L, L, d_u, number<V>(strength));
-    }
-
-private:
-    template <class V>
-    static V number(double x)
-    {
-        return simd::splat(static_cast<std::remove_cvref_t<decltype(V{}[0])>>(x));
-    }
-};
-
-/// Contexts of many queries in their order, where each key remembers the scores that it had, and what it remembers
-/// after them:
-///
-///     u_tj = e_tj − β L_tj,  L_{t+1,j} = log(exp(L_tj − δ) + exp(e_tj)),  c_t = Σ_j softmax(u_t)_j v_j
-///
-/// with e = scale · Q Kᵀ, changed by the pair's function; after Sankaran et al. 2016, eq. 6-8. queries [B,S,d], keys
-/// [B,T,d], values [B,T,D], history [B,T], table (any, where the function takes none) -> {contexts [B,S,D], history
-/// [B,T]}. A history counts every score, also of a key that the mask hides from the query; behind `real` it stays as it
-/// is. No [S,T] is ever stored: see kernels/temporal_tiles.hpp. Each sentence is one thread's.
-template <class Function, class Mask>
-struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
-    Function f;
-    Mask mask;
-    modulated_by_past past;
-
-    attend_in_order_op(Function changes, Mask hides, modulated_by_past remembers)
-        : f(std::move(changes)), mask(std::move(hides)), past(remembers)
-    {}
-
-    static auto shape(const auto& queries, const auto& keys, const auto& values, const auto& history, const auto& table,
-                      const lengths_view& real, const heads_of& how)
-    {
-        if (table.size() == 0 && queries.size() > 0)
-            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
-        require_shape("attend_in_order", "the history", history.shape, {keys.shape[0], keys.shape[1]},
-                      "one number for each key");
-        return std::tuple{attend_tiled.shape(queries, keys, values, real, how), history.shape};
-    }
-    static auto results(auto contexts, auto history) { return std::pair{std::move(contexts), std::move(history)}; }
-
-    static std::size_t saved(const auto& queries, const auto&, const auto&, const auto&, const auto&,
-                             const lengths_view&, const heads_of&)
-    {
-        return 2 * queries.shape[0] * queries.shape[1];
-    }
-
-    template <class T, std::size_t N>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 2> history, in<T, N> table,
-                 const lengths_view& real, const heads_of& how, out<T, 3> contexts, out<T, 2> after, T* numbers) const
-    {
-        const auto pair = function_with(f, table);
-        const std::size_t S = queries.shape[1], positions = keys.shape[1];
-        std::copy_n(history.data, history.size(), after.data);
-        tiles::with_registers<T>(positions, [&](auto registers) {
-            parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-                for (std::size_t b = begin; b < end; ++b)
-                    tiles::forward_in_order<registers>(head_of(queries, keys, values, real, how, b), pair, mask, past,
-                                                       rows_of(contexts, b), after.data + b * positions,
-                                                       numbers + 2 * b * S);
-            });
-        });
-    }
-
-    template <class T, std::size_t N>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 2> history, in<T, N> table,
-                  const lengths_view& real, const heads_of& how, const std::tuple<in<T, 3>, in<T, 2>>& made,
-                  const std::tuple<in<T, 3>, in<T, 2>>& derivatives, const T* numbers, adjoint<T, 3> d_queries,
-                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values, adjoint<T, 2> d_history, adjoint<T, N> d_table) const
-    {
-        const auto pair = function_with(f, table);
-        const in<T, 3>& contexts = std::get<0>(made);
-        in<T, 3> d_contexts = std::get<0>(derivatives);
-        const T* const d_after = std::get<1>(derivatives).data;
-        const std::size_t S = queries.shape[1], positions = keys.shape[1], size = table.size(), shards = threads();
-        scratch here;
-        if (d_contexts.data == nullptr) {
-            T* const none = here.take<T>(contexts.size());
-            std::fill_n(none, contexts.size(), T(0));
-            d_contexts = {none, contexts.shape};
-        }
-        T* const tables = d_table ? here.take<T>(shards * size) : nullptr;
-        if (d_table) std::fill_n(tables, shards * size, T(0));
-        tiles::with_registers<T>(positions, [&](auto registers) {
-            parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
-                for (std::size_t b = begin; b < end; ++b) {
-                    const tiles::head_gradients<T> to{rows_of(d_queries, b), rows_of(d_keys, b), rows_of(d_values, b),
-                                                      d_table ? tables + shard * size : nullptr};
-                    tiles::backward_in_order<registers>(head_of(queries, keys, values, real, how, b), pair, mask, past,
-                                                        rows_of(contexts, b), numbers + 2 * b * S,
-                                                        rows_of(d_contexts, b), history.data + b * positions,
-                                                        d_after == nullptr ? nullptr : d_after + b * positions,
-                                                        d_history ? d_history.data + b * positions : nullptr, to);
-                }
-            });
-        });
-        for (std::size_t shard = 0; d_table && shard < shards; ++shard)
-            for (std::size_t i = 0; i < size; ++i) d_table.data[i] += tables[shard * size + i];
-        for (std::size_t b = 0; d_history && d_after != nullptr && b < queries.shape[0]; ++b)
-            for (std::size_t j = real[b]; j < positions; ++j)
-                d_history.data[b * positions + j] += d_after[b * positions + j];
-    }
-
-private:
-    template <class View>
-    static auto rows_of(const View& x, std::size_t b)
-    {
-        using element = std::remove_reference_t<decltype(*x.data)>;
-        if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
-        return tiles::rows<element>{x.data + b * x.shape[1] * x.shape[2], x.shape[2]};
-    }
-    template <class T>
-    static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
-                                  const lengths_view& real, const heads_of& how, std::size_t b)
-    {
-        return {rows_of(queries, b),
-                rows_of(keys, b),
-                rows_of(values, b),
-                keys.shape[2],
-                values.shape[2],
-                queries.shape[1],
-                real[b],
-                static_cast<T>(how.scale),
-                b,
-                how.first_head,
-                how.first_query};
-    }
-};
-template <class Function, class Mask>
-attend_in_order_op(Function, Mask, modulated_by_past) -> attend_in_order_op<Function, Mask>;
-
-}  // namespace heed::ops
 
 // ---- heed/kernels/additive.hpp --------------------------------------------------------------------------------------
 
@@ -19782,6 +13573,1221 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
 
 }  // namespace heed::kernels
 
+// ---- heed/gemm/own_gemm.hpp -----------------------------------------------------------------------------------------
+
+/// Matrix products of heed's own, for where there is no BLAS: Compiler Explorer, WebAssembly, a program that wants
+/// nothing but headers.
+///
+///     C = op(A) op(B) + β C
+///
+/// As in Goto, van de Geijn 2008: a part of op(B) that fits the second cache is laid out in panels, as wide as some
+/// registers, and read once for every few rows of op(A), whose sums stay in registers. Rows of A are read where they
+/// lie, since a product asks one number of them for each row of a panel.
+namespace heed::kernels::own {
+
+/// Numbers of a matrix as a product sees them: element (i, j) is data[i · down + j · along].
+template <class T>
+struct strided {
+    const T* data;
+    std::size_t down, along;
+
+    const T* at(std::size_t i, std::size_t j) const { return data + i * down + j * along; }
+    strided transposed() const { return {data, along, down}; }
+};
+
+namespace detail {
+
+inline constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // of a panel's row
+template <class T>
+inline constexpr std::size_t width = registers* simd::lanes<T>;
+inline constexpr std::size_t most_rows = 6;  // rows of C at once: their sums and a panel's row fill the registers
+inline constexpr std::size_t depth = 256;    // rows of a panel
+inline constexpr std::size_t columns = 512;  // of the part of B that is laid out at a time
+
+/// out[k] = row k of B from column j on, for `count` columns, and zeros behind them: [rows][width].
+template <class T>
+void lay_out(std::size_t rows, std::size_t count, const strided<T>& B, T* out)
+{
+    if (B.along == 1) {
+        for (std::size_t k = 0; k < rows; ++k, out += width<T>) {
+            std::copy_n(B.at(k, 0), count, out);
+            std::fill(out + count, out + width<T>, T(0));
+        }
+        return;
+    }
+    constexpr std::size_t L = simd::lanes<T>;
+    if (count < width<T>) std::fill_n(out, rows * width<T>, T(0));
+    for (std::size_t j = 0; j < count; j += L) {
+        std::size_t k = 0;
+        for (; B.down == 1 && j + L <= count && k + L <= rows; k += L) {
+            simd::vec<T> square[L];
+            simd::unrolled<L>([&](auto r) { square[r] = simd::load(B.at(k, j + r)); });
+            simd::transpose<T>(square);
+            simd::unrolled<L>([&](auto r) { simd::store(out + (k + r) * width<T> + j, square[r]); });
+        }
+        for (; k < rows; ++k)
+            for (std::size_t i = j; i < std::min(j + L, count); ++i) out[k * width<T> + i] = *B.at(k, i);
+    }
+}
+
+/// `count` rows of C += those of A times a panel, in all of the panel's columns or in the first `some`; without `add`
+/// C's own numbers are not read.
+template <std::size_t count, class T>
+HEED_SIMD_INLINE void rows_of_product(std::size_t rows, const strided<T>& A, const T* panel, bool add, T* C,
+                                      std::size_t ldc, std::size_t some)
+{
+    using namespace simd;
+    vec<T> sum[count][registers] = {};
+    const T* a_k = A.data;
+    for (std::size_t k = 0; k < rows; ++k, panel += width<T>, a_k += A.along) {
+        vec<T> b[registers];
+        unrolled<registers>([&](auto c) { b[c] = load(panel + c * lanes<T>); });
+        unrolled<count>([&](auto r) {
+            const vec<T> a = splat(a_k[r * A.down]);
+            unrolled<registers>([&](auto c) { sum[r][c] = fma(a, b[c], sum[r][c]); });
+        });
+    }
+    if (some == width<T>) {
+        unrolled<count>([&](auto r) {
+            T* const to = C + r * ldc;
+            unrolled<registers>(
+                [&](auto c) { store(to + c * lanes<T>, add ? load(to + c * lanes<T>) + sum[r][c] : sum[r][c]); });
+        });
+        return;
+    }
+    T all[count * width<T>];
+    unrolled<count>(
+        [&](auto r) { unrolled<registers>([&](auto c) { store(all + r * width<T> + c * lanes<T>, sum[r][c]); }); });
+    for (std::size_t r = 0; r < count; ++r) {
+        T* const to = C + r * ldc;
+        for (std::size_t j = 0; j < some; ++j) to[j] = add ? to[j] + all[r * width<T> + j] : all[r * width<T> + j];
+    }
+}
+
+/// All rows of C += A times a panel.
+template <class T>
+void times_panel(std::size_t M, std::size_t rows, const strided<T>& A, const T* panel, bool add, T* C, std::size_t ldc,
+                 std::size_t some)
+{
+    std::size_t i = 0;
+    const auto take = [&](auto count) {
+        for (; i + count <= M; i += count)
+            rows_of_product<count>(rows, {A.at(i, 0), A.down, A.along}, panel, add, C + i * ldc, ldc, some);
+    };
+    take(std::integral_constant<std::size_t, most_rows>{});
+    take(std::integral_constant<std::size_t, 4>{});
+    take(std::integral_constant<std::size_t, 2>{});
+    take(std::integral_constant<std::size_t, 1>{});
+}
+
+}  // namespace detail
+
+/// C = A B + β C, with A [M,K], B [K,N] and C [M,N], whose rows are `ldc` apart.
+template <class T>
+void gemm(std::size_t M, std::size_t N, std::size_t K, const strided<T>& A, const strided<T>& B, T beta, T* C,
+          std::size_t ldc)
+{
+    using detail::width;
+    if (beta != T(0) && beta != T(1)) {
+        for (std::size_t i = 0; i < M; ++i)
+            for (std::size_t j = 0; j < N; ++j) C[i * ldc + j] *= beta;
+    }
+    scratch here;
+    const std::size_t panels = (std::min(N, detail::columns) + width<T> - 1) / width<T>;
+    T* const part = here.take<T>(panels * std::min(K, detail::depth) * width<T>);
+    for (std::size_t j0 = 0; j0 < N; j0 += detail::columns) {
+        const std::size_t j1 = std::min(N, j0 + detail::columns);
+        for (std::size_t k0 = 0; k0 < K; k0 += detail::depth) {
+            const std::size_t rows = std::min(detail::depth, K - k0);
+            for (std::size_t j = j0, p = 0; j < j1; j += width<T>, ++p) {
+                const std::size_t some = std::min(width<T>, j1 - j);
+                T* const panel = part + p * rows * width<T>;
+                detail::lay_out(rows, some, {B.at(k0, j), B.down, B.along}, panel);
+                detail::times_panel(M, rows, {A.at(0, k0), A.down, A.along}, panel, beta != T(0) || k0 > 0, C + j, ldc,
+                                    some);
+            }
+        }
+    }
+}
+
+/// y = A x + β y, with A [M,N]; the numbers of x are `step` apart.
+template <class T>
+void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::size_t step, T beta, T* y)
+{
+    using namespace simd;
+    scratch here;
+    if (step != 1) {
+        T* const copy = here.take<T>(N);
+        for (std::size_t j = 0; j < N; ++j) copy[j] = x[j * step];
+        x = copy;
+    }
+    if (A.along == 1) {  // a sum for each row, four rows at once
+        const auto rows = [&](auto count, std::size_t i) {
+            vec<T> sum[count] = {};
+            each_register<T>(N, [&](std::size_t j, std::size_t some) {
+                const vec<T> factor = load_first(x + j, some);
+                unrolled<count>([&](auto r) { sum[r] = fma(load_first(A.at(i + r, j), some), factor, sum[r]); });
+            });
+            unrolled<count>([&](auto r) {
+                const T all = simd::sum(sum[r]);
+                y[i + r] = beta == T(0) ? all : beta * y[i + r] + all;
+            });
+        };
+        std::size_t i = 0;
+        for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
+        for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
+        return;
+    }
+    if (beta == T(0)) {
+        std::fill_n(y, M, T(0));
+    } else if (beta != T(1)) {
+        for (std::size_t i = 0; i < M; ++i) y[i] *= beta;
+    }
+    const auto columns = [&](auto count, std::size_t j) {
+        each_register<T>(M, [&](std::size_t i, std::size_t some) {
+            vec<T> sum = load_first(y + i, some);
+            unrolled<count>(
+                [&](auto c) { sum = fma(splat(x[j + c]), load_first(A.data + (j + c) * A.along + i, some), sum); });
+            store_first(y + i, sum, some);
+        });
+    };
+    std::size_t j = 0;
+    for (; j + 8 <= N; j += 8) columns(std::integral_constant<std::size_t, 8>{}, j);
+    for (; j < N; ++j) columns(std::integral_constant<std::size_t, 1>{}, j);
+}
+
+}  // namespace heed::kernels::own
+
+// ---- heed/gemm/blas.hpp ---------------------------------------------------------------------------------------------
+
+#if defined(HEED_BLAS_NONE)
+#elif defined(HEED_BLAS_CBLAS)
+#if defined(CXXBLAS_DRIVERS_CBLAS_H)
+#error "heed: HEED_BLAS_CBLAS takes <cblas.h>, which clashes with xtensor-blas, included before it: take one"
+#include <heed/needs/one/CBLAS>
+#elif !__has_include(<cblas.h>)
+#error "heed: HEED_BLAS_CBLAS needs <cblas.h> (Debian: libopenblas-dev)"
+#include <heed/needs/cblas.h>
+#endif
+#include <cblas.h>
+#else
+#if defined(CBLAS_H)
+#error "heed: <cblas.h> clashes with xtensor-blas, which heed uses; define HEED_BLAS_CBLAS (CMake: HEED_BLAS=cblas)"
+#include <heed/needs/one/CBLAS>
+#elif !__has_include(<xflens/cxxblas/level3/gemm.tcc>)
+#error "heed needs xtensor-blas >= 0.20 (Debian: libxtensor-blas-dev); or define HEED_BLAS_CBLAS to use <cblas.h>"
+#include <heed/needs/xtensor-blas>
+#endif
+#include <xtensor-blas/xblas_config.hpp>
+
+#include <xflens/cxxblas/drivers/drivers.tcc>
+#include <xflens/cxxblas/level2/gemv.tcc>
+#include <xflens/cxxblas/level3/gemm.tcc>
+#if !defined(CXXBLAS_DRIVERS_CBLAS_H)
+#error "heed: xtensor-blas would use its own slow loops; define HAVE_CBLAS=1, and not XTENSOR_USE_FLENS_BLAS"
+#include <heed/needs/HAVE_CBLAS>
+#endif
+#endif
+
+#if __has_include(<omp.h>)
+#include <omp.h>
+#endif
+
+/// Matrix products on plain row-major memory, through the BLAS that the program links (OpenBLAS).
+///
+/// They go through xtensor-blas's typed layer, `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined,
+/// through <cblas.h>; either way the same functions of the BLAS compute the same bits. The choice is one for the whole
+/// program. `xt::linalg::dot` is not used: it returns wrong shapes for products of views of one buffer.
+namespace heed::blas {
+
+/// What a product reads of a matrix: the matrix itself, or its transpose.
+enum class op { plain, transposed };
+
+namespace detail {
+
+/// heed's own: the bits of a row do not depend on how many rows there are.
+template <class T>
+void own_gemm(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
+              std::size_t ldb, T beta, T* c, std::size_t ldc)
+{
+    const auto matrix = [](op which, const T* x, std::size_t stride) {
+        const kernels::own::strided<T> plain{x, stride, 1};
+        return which == op::plain ? plain : plain.transposed();
+    };
+    kernels::own::gemm(m, n, k, matrix(op_a, a, lda), matrix(op_b, b, ldb), beta, c, ldc);
+}
+
+#if defined(HEED_BLAS_NONE)
+template <class T>
+void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
+{
+    const auto size = [](int number) { return static_cast<std::size_t>(number); };
+    own_gemm(op_a, op_b, size(m), size(n), size(k), a, size(lda), b, size(ldb), beta, c, size(ldc));
+}
+template <class T>
+void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
+{
+    const kernels::own::strided<T> plain{a, static_cast<std::size_t>(lda), 1};
+    const std::size_t rows = static_cast<std::size_t>(m), columns = static_cast<std::size_t>(n),
+                      step = static_cast<std::size_t>(incx);
+    if (op_a == op::plain) return kernels::own::gemv(rows, columns, plain, x, step, beta, y);
+    kernels::own::gemv(columns, rows, plain.transposed(), x, step, beta, y);
+}
+#elif defined(HEED_BLAS_CBLAS)
+inline CBLAS_TRANSPOSE transpose(op which) { return which == op::plain ? CblasNoTrans : CblasTrans; }
+
+inline void gemm(op op_a, op op_b, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
+                 float* c, int ldc)
+{
+    cblas_sgemm(CblasRowMajor, transpose(op_a), transpose(op_b), m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
+}
+inline void gemm(op op_a, op op_b, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double beta,
+                 double* c, int ldc)
+{
+    cblas_dgemm(CblasRowMajor, transpose(op_a), transpose(op_b), m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
+}
+inline void gemv(op op_a, int m, int n, const float* a, int lda, const float* x, int incx, float beta, float* y)
+{
+    cblas_sgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
+}
+inline void gemv(op op_a, int m, int n, const double* a, int lda, const double* x, int incx, double beta, double* y)
+{
+    cblas_dgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
+}
+#else
+template <class T>
+concept element = std::same_as<T, float> || std::same_as<T, double>;
+
+inline cxxblas::Transpose transpose(op which) { return which == op::plain ? cxxblas::NoTrans : cxxblas::Trans; }
+
+template <element T>
+void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
+{
+    cxxblas::gemm<int>(cxxblas::RowMajor, transpose(op_a), transpose(op_b), m, n, k, T(1), a, lda, b, ldb, beta, c,
+                       ldc);
+}
+template <element T>
+void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
+{
+    cxxblas::gemv<int>(cxxblas::RowMajor, transpose(op_a), m, n, T(1), a, lda, x, incx, beta, y, 1);
+}
+#endif
+
+extern "C" {
+[[gnu::weak]] void openblas_set_num_threads(int count);
+[[gnu::weak]] int openblas_get_num_threads();
+[[gnu::weak]] int openblas_get_parallel();
+#if __has_include(<omp.h>)
+[[gnu::weak]] decltype(::omp_set_num_threads) omp_set_num_threads;
+[[gnu::weak]] decltype(::omp_get_max_threads) omp_get_max_threads;
+#else
+[[gnu::weak]] void omp_set_num_threads(int count);
+[[gnu::weak]] int omp_get_max_threads();
+#endif
+}
+
+/// How OpenBLAS was built: 0 without threads, 1 with threads of its own, 2 with OpenMP's. 1 for any other CBLAS.
+inline int kind_of_threads()
+{
+    static const int kind = openblas_get_parallel == nullptr ? 1 : openblas_get_parallel();
+    return kind;
+}
+
+/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares its own work among
+/// threads, and two pools in one process hinder each other.
+///
+/// OpenBLAS has one number of threads per process, so the users of one thread are counted: the first one remembers the
+/// number and sets 1, the last one restores it. If the program sets a number in between, that one is kept. OpenMP has
+/// another number in each thread, which OpenBLAS follows if it was built with OpenMP.
+class one_blas_thread {
+public:
+    one_blas_thread()
+        : of_openmp_(kind_of_threads() == 2 && omp_get_max_threads != nullptr ? omp_get_max_threads() : 1),
+          counted_(settable() && enter())
+    {
+        if (of_openmp_ != 1) omp_set_num_threads(1);
+    }
+    ~one_blas_thread()
+    {
+        if (counted_) leave();
+        if (of_openmp_ != 1) omp_set_num_threads(of_openmp_);
+    }
+    one_blas_thread(const one_blas_thread&) = delete;
+    one_blas_thread& operator=(const one_blas_thread&) = delete;
+
+private:
+    static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
+    static inline std::atomic<std::uint64_t> state{0};
+    static inline int before = 1;  // read and written only while `changing` is set
+
+    static std::uint64_t users(std::uint64_t now) { return now % changing; }
+
+    static bool settable()
+    {
+        static const bool yes = openblas_get_num_threads != nullptr && openblas_set_num_threads != nullptr &&
+                                heed::detail::in_each_child(forget_users);
+        return yes;
+    }
+
+    static void forget_users() { state.store(0); }
+
+    static std::uint64_t wait_until_changed()
+    {
+        std::uint64_t now = state.load(std::memory_order_acquire);
+        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) std::this_thread::yield();
+        return now;
+    }
+
+    /// False if there is nothing to do: the program itself wants one thread.
+    static bool enter()
+    {
+        for (;;) {
+            std::uint64_t now = wait_until_changed();
+            const bool single = openblas_get_num_threads() == 1;
+            if (single && users(now) == 0) {
+                std::atomic_thread_fence(std::memory_order_acquire);
+                if (state.load(std::memory_order_relaxed) == now) return false;
+            } else if (state.compare_exchange_strong(now, single ? now + one_user : now | changing)) {
+                if (!single) {
+                    before = openblas_get_num_threads();
+                    openblas_set_num_threads(1);
+                    state.store(now + one_user, std::memory_order_release);
+                }
+                return true;
+            }
+        }
+    }
+
+    static void leave()
+    {
+        for (;;) {
+            std::uint64_t now = wait_until_changed();
+            const bool last = users(now) == 1;
+            if (!state.compare_exchange_strong(now, (now - one_user) | (last ? changing : 0))) continue;
+            if (last) {
+                if (openblas_get_num_threads() == 1) openblas_set_num_threads(before);
+                state.store(now - one_user + restored, std::memory_order_release);
+            }
+            return;
+        }
+    }
+
+    int of_openmp_;
+    bool counted_;
+};
+
+/// OpenBLAS built without threads keeps global state: concurrent calls give wrong results.
+inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
+
+inline constexpr double worth_sharing = 3e6;
+
+}  // namespace detail
+
+/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from one row to the next.
+template <class T>
+void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B,
+          std::size_t ldb, T beta, T* C, std::size_t ldc)
+{
+    if (M == 0 || N == 0) return;
+    if (K == 0) {
+        for (std::size_t i = 0; i < M; ++i) {
+            for (std::size_t j = 0; j < N; ++j) C[i * ldc + j] = beta == T(0) ? T(0) : C[i * ldc + j] * beta;
+        }
+        return;
+    }
+    const auto integer = [](std::size_t n) { return static_cast<int>(n); };
+    const bool own = heed::detail::batch_invariant_here;
+    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
+        const T* a = A + (op_a == op::plain ? i0 * lda : i0);
+        const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
+        T* c = C + i0 * ldc + j0;
+        const std::size_t m = i1 - i0, n = j1 - j0;
+        if (own) return detail::own_gemm(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
+        const detail::one_blas_thread guard;
+        if (m == 1) {  // gemm with one row is up to three times slower than gemv
+            const int incx = op_a == op::plain ? 1 : integer(lda);
+            if (op_b == op::plain) {
+                detail::gemv(op::transposed, integer(K), integer(n), b, integer(ldb), a, incx, beta, c);
+            } else {
+                detail::gemv(op::plain, integer(n), integer(K), b, integer(ldb), a, incx, beta, c);
+            }
+            return;
+        }
+        detail::gemm(op_a, op_b, integer(m), integer(n), integer(K), a, integer(lda), b, integer(ldb), beta, c,
+                     integer(ldc));
+    };
+    const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
+    if (threads() == 1 || flops < detail::worth_sharing || (!own && !detail::callable_from_several_threads())) {
+        return part(0, M, 0, N);
+    }
+    if (!own && M == 1 && op_b == op::plain && K >= 64 * threads()) {
+        scratch here;
+        T* const sums = here.take<T>(threads() * N);
+        std::fill_n(sums, threads() * N, T(0));  // inside another parallel_for all rows are one shard
+        parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
+            const detail::one_blas_thread guard;
+            detail::gemv(op::transposed, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
+                         A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
+                         shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
+        });
+        for (std::size_t shard = 1; shard < threads(); ++shard) {
+            for (std::size_t j = 0; j < N; ++j) C[j] += sums[shard * N + j];
+        }
+        return;
+    }
+    if (M >= 2 * N || (M >= 32 * threads() && M >= N / 4)) {
+        parallel_for(
+            M, 1, [&](std::size_t i0, std::size_t i1, std::size_t) { part(i0, i1, 0, N); }, 16);
+    } else {
+        parallel_for(
+            N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
+    }
+}
+
+namespace detail {
+
+/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all of them are 0.
+template <class T>
+struct parts_of_matrix {
+    T *value, *slope;
+
+    parts_of_matrix(scratch& here, std::size_t rows, std::size_t columns, const dual_number<T>* x, std::size_t stride)
+        : value(here.take<T>(rows * columns)), slope(here.take<T>(rows * columns))
+    {
+        std::atomic<bool> constant{true};
+        parallel_for(rows, (std::size_t{1} << 15) / (columns + 1) + 1,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                         T any = 0;
+                         for (std::size_t i = begin; i < end; ++i) {
+                             const dual_number<T>* const from = x + i * stride;
+                             T *const v = value + i * columns, *const s = slope + i * columns;
+                             for (std::size_t j = 0; j < columns; ++j) {
+                                 v[j] = from[j].value;
+                                 s[j] = from[j].slope;
+                             }
+                             for (std::size_t j = 0; j < columns; ++j) any = s[j] != 0 ? T(1) : any;
+                         }
+                         if (any != 0) constant = false;
+                     });
+        if (constant) slope = nullptr;
+    }
+};
+
+/// Columns [j0, j1) of C = op(A) B + beta C, read where they lie: for so few rows, or so short sums, that taking the
+/// matrices apart would cost more than the products. Element (i, k) of op(A) is A[i · down + k · along].
+template <class T>
+void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
+                       std::size_t down, std::size_t along, const dual_number<T>* B, std::size_t ldb,
+                       dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
+{
+    using namespace simd;
+    using D = dual_number<T>;
+    constexpr std::size_t L = lanes<D>, most = register_bytes == 64 ? 4 : 2;
+    const auto block = [&](auto rows, auto columns, std::size_t i, std::size_t j, std::size_t count) {
+        const auto get = [&](const D* x) { return columns > 1 ? load(x) : load_first(x, count); };
+        vec<D> sum[rows][columns];
+        unrolled<rows>([&](auto r) {
+            unrolled<columns>([&](auto c) {
+                sum[r][c] = beta == D(0) ? vec<D>{} : vec<D>(beta) * get(C + (i + r) * ldc + j + c * L);
+            });
+        });
+        for (std::size_t k = 0; k < K; ++k) {
+            vec<D> b[columns];
+            unrolled<columns>([&](auto c) { b[c] = get(B + k * ldb + j + c * L); });
+            unrolled<rows>([&](auto r) {
+                const vec<D> a = splat(A[(i + r) * down + k * along]);
+                unrolled<columns>([&](auto c) { sum[r][c] = fma(a, b[c], sum[r][c]); });
+            });
+        }
+        unrolled<rows>([&](auto r) {
+            unrolled<columns>([&](auto c) {
+                D* const to = C + (i + r) * ldc + j + c * L;
+                columns > 1 ? store(to, sum[r][c]) : store_first(to, sum[r][c], count);
+            });
+        });
+    };
+    const auto strip = [&](auto columns, std::size_t j, std::size_t count) {
+        std::size_t i = 0;
+        for (; i + 2 <= M; i += 2) block(std::integral_constant<std::size_t, 2>{}, columns, i, j, count);
+        if (i < M) block(std::integral_constant<std::size_t, 1>{}, columns, i, j, count);
+    };
+    std::size_t j = j0;
+    for (; j + most * L <= j1; j += most * L) strip(std::integral_constant<std::size_t, most>{}, j, L);
+    for (; j < j1; j += L) strip(std::integral_constant<std::size_t, 1>{}, j, std::min(L, j1 - j));
+}
+
+/// The same with Bᵀ, for contiguous rows of op(A): inner products with the rows [j0, j1) of B, each of which is read
+/// once, a part of all of them after the other.
+template <class T>
+void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
+                      std::size_t lda, const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C,
+                      std::size_t ldc)
+{
+    using namespace simd;
+    using D = dual_number<T>;
+    constexpr std::size_t L = lanes<D>, part = 256, ahead = bytes_ahead / (part * sizeof(D));
+    for (std::size_t first = 0; first < K; first += part) {
+        const std::size_t n = std::min(part, K - first);
+        const D factor = first == 0 ? beta : D(1);
+        for (std::size_t j = j0; j < j1; ++j) {
+            const D* const b = B + j * ldb + first;
+            if (j + ahead < j1) {  // a processor's own guess ends with a row's part, or begins anew at every page
+                for (std::size_t k = 0; k < n; k += 64 / sizeof(D)) __builtin_prefetch(b + ahead * ldb + k);
+            }
+            const auto rows = [&](auto count, std::size_t i) {
+                vec<D> sums[count] = {};
+                for (std::size_t k = 0; k < n; k += L) {
+                    const std::size_t some = std::min(L, n - k);
+                    const vec<D> y = load_first(b + k, some);
+                    unrolled<count>(
+                        [&](auto r) { sums[r] = fma(load_first(A + (i + r) * lda + first + k, some), y, sums[r]); });
+                }
+                unrolled<count>([&](auto r) {
+                    D& c = C[(i + r) * ldc + j];
+                    c = factor == D(0) ? sum(sums[r]) : factor * c + sum(sums[r]);
+                });
+            };
+            std::size_t i = 0;
+            for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
+            for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
+        }
+    }
+}
+
+inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16;
+
+}  // namespace detail
+
+/// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
+template <class T>
+void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const dual_number<T>* A, std::size_t lda,
+          const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
+{
+    if (M == 0 || N == 0) return;
+    scratch here;
+    if (K == 0 || (op_b == op::plain && (M <= detail::few_rows || K <= detail::short_sum))) {
+        const std::size_t down = op_a == op::plain ? lda : 1, along = op_a == op::plain ? 1 : lda;
+        return parallel_for(
+            N, (std::size_t{1} << 15) / (M * K + 1) + 1,
+            [&](std::size_t j0, std::size_t j1, std::size_t) {
+                detail::multiply_in_place(j0, j1, M, K, A, down, along, B, ldb, beta, C, ldc);
+            },
+            64);
+    }
+    if (op_b == op::transposed && M <= detail::few_rows_across) {
+        const dual_number<T>* rows = A;
+        if (op_a == op::transposed) {
+            auto* const turned = here.take<dual_number<T>>(M * K);
+            for (std::size_t i = 0; i < M; ++i)
+                for (std::size_t k = 0; k < K; ++k) turned[i * K + k] = A[k * lda + i];
+            rows = turned;
+        }
+        parallel_for(
+            N, (std::size_t{1} << 15) / (M * K + 1) + 1,
+            [&](std::size_t j0, std::size_t j1, std::size_t) {
+                detail::multiply_by_rows(j0, j1, M, K, rows, op_a == op::plain ? lda : K, B, ldb, beta, C, ldc);
+            },
+            16);
+        return;
+    }
+    const bool straight_a = op_a == op::plain, straight_b = op_b == op::plain;
+    const detail::parts_of_matrix<T> a(here, straight_a ? M : K, straight_a ? K : M, A, lda);
+    const detail::parts_of_matrix<T> b(here, straight_b ? K : N, straight_b ? N : K, B, ldb);
+    T *const value = here.take<T>(M * N), *const slope = here.take<T>(M * N);
+    const auto multiply = [&](const T* x, const T* y, T also, T* to) {
+        gemm(op_a, op_b, M, N, K, x, straight_a ? K : M, y, straight_b ? N : K, also, to, N);
+    };
+    multiply(a.value, b.value, T(0), value);
+    if (a.slope != nullptr) multiply(a.slope, b.value, T(0), slope);
+    if (b.slope != nullptr) multiply(a.value, b.slope, T(a.slope != nullptr ? 1 : 0), slope);
+    if (a.slope == nullptr && b.slope == nullptr) std::fill_n(slope, M * N, T(0));
+    const bool fresh = beta == dual_number<T>(0);
+    parallel_for(M, (std::size_t{1} << 15) / (N + 1) + 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) {
+            dual_number<T>* const to = C + i * ldc;
+            const T *const v = value + i * N, *const s = slope + i * N;
+            if (fresh) {
+                for (std::size_t j = 0; j < N; ++j) to[j] = {v[j], s[j]};
+            } else {
+                for (std::size_t j = 0; j < N; ++j) to[j] = beta * to[j] + dual_number<T>(v[j], s[j]);
+            }
+        }
+    });
+}
+
+/// C = op(A) op(B) + beta C for matrices whose rows are contiguous.
+template <class T>
+void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, const T* B, T beta, T* C)
+{
+    gemm(op_a, op_b, M, N, K, A, op_a == op::plain ? K : M, B, op_b == op::plain ? N : K, beta, C, N);
+}
+
+}  // namespace heed::blas
+
+// ---- heed/gemm/panels.hpp -------------------------------------------------------------------------------------------
+
+/// A matrix that is laid out once for many products with few rows each, like a decoder's weights in each step.
+namespace heed::kernels {
+
+namespace detail {
+
+/// y = x W, or y += x W, for the rows that `W.read` has prepared, block by block and panel by panel.
+template <class Panels, class T>
+void multiply_by_panels(const Panels& W, std::size_t rows, const typename Panels::operand& x, T* y,
+                        std::size_t y_stride, bool add)
+{
+    constexpr std::size_t width = Panels::width, most_rows = Panels::most_rows;
+    const std::size_t K = W.rows(), N = W.columns(), count = W.count();
+    const std::size_t blocks = (rows + most_rows - 1) / most_rows;
+    const bool by_panel = blocks < 2 * threads();
+    parallel_for(
+        by_panel ? count : blocks, (std::size_t{1} << 18) / (K * width * (by_panel ? rows : N / width + 1) + 1) + 1,
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+            alignas(64) T tile[most_rows * width];
+            const std::size_t p0 = by_panel ? begin : 0, p1 = by_panel ? end : count;
+            const std::size_t b0 = by_panel ? 0 : begin, b1 = by_panel ? blocks : end;
+            for (std::size_t p = p0; p < p1; ++p) {
+                const std::size_t columns = std::min(width, N - p * width);
+                for (std::size_t b = b0; b < b1; ++b) {
+                    const std::size_t first = b * most_rows, n = std::min(most_rows, rows - first);
+                    W.multiply(n, p, x, first, tile);
+                    for (std::size_t r = 0; r < n; ++r) {
+                        T* to = y + (first + r) * y_stride + p * width;
+                        const T* from = tile + r * width;
+                        if (add) {
+                            simd::transform(
+                                columns, to, [](auto a, auto c) { return a + c; }, static_cast<const T*>(to), from);
+                        } else {
+                            std::copy_n(from, columns, to);
+                        }
+                    }
+                }
+            }
+        });
+}
+
+}  // namespace detail
+
+/// W [K,N] in panels of some columns: [N/width][K][width], zeros past the last column. A product reads a panel from its
+/// first number to its last; a BLAS would lay W out like this in every call.
+template <class T>
+class panels {
+public:
+    static constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // of a row of a panel
+    static constexpr std::size_t width = registers * simd::lanes<T>;
+    static constexpr std::size_t most_rows = 6;  // rows of one product: their sums fill the registers
+
+    panels() = default;
+
+    /// W's rows are `stride` apart.
+    void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride)
+    {
+        K_ = K;
+        N_ = N;
+        values_.resize(count() * K * width);
+        parallel_for(count(), (std::size_t{1} << 16) / (K * width + 1) + 1,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                         for (std::size_t p = begin; p < end; ++p) {
+                             const std::size_t columns = std::min(width, N - p * width);
+                             T* to = values_.data() + p * K * width;
+                             for (std::size_t k = 0; k < K; ++k, to += width) {
+                                 std::copy_n(W + k * stride + p * width, columns, to);
+                                 std::fill(to + columns, to + width, T(0));
+                             }
+                         }
+                     });
+    }
+
+    std::size_t count() const { return (N_ + width - 1) / width; }
+    std::size_t rows() const { return K_; }
+    std::size_t columns() const { return N_; }
+    bool empty() const { return values_.empty(); }
+
+    /// out[r][·] = x_r W_p for `R` rows of x, `stride` apart, and panel p. `out` [R,width].
+    template <std::size_t R>
+    void multiply(std::size_t p, const T* x, std::size_t stride, T* out) const
+    {
+        using namespace simd;
+        vec<T> sum[R][registers] = {};
+        const T* w = values_.data() + p * K_ * width;
+        for (std::size_t k = 0; k < K_; ++k, w += width) {
+            vec<T> column[registers];
+            unrolled<registers>([&](auto c) { column[c] = load(w + c * lanes<T>); });
+            unrolled<R>([&](auto r) {
+                const vec<T> factor = splat(x[r * stride + k]);
+                unrolled<registers>([&](auto c) { sum[r][c] = fma(factor, column[c], sum[r][c]); });
+            });
+        }
+        unrolled<R>(
+            [&](auto r) { unrolled<registers>([&](auto c) { store(out + r * width + c * lanes<T>, sum[r][c]); }); });
+    }
+
+    /// The same for any number of rows up to most_rows.
+    void multiply(std::size_t rows, std::size_t p, const T* x, std::size_t stride, T* out) const
+    {
+        switch (rows) {
+        case 1:
+            return multiply<1>(p, x, stride, out);
+        case 2:
+            return multiply<2>(p, x, stride, out);
+        case 3:
+            return multiply<3>(p, x, stride, out);
+        case 4:
+            return multiply<4>(p, x, stride, out);
+        case 5:
+            return multiply<5>(p, x, stride, out);
+        default:
+            return multiply<6>(p, x, stride, out);
+        }
+    }
+
+    /// Rows x [R,K], `stride` apart, as products read them.
+    struct operand {
+        const T* x;
+        std::size_t stride;
+    };
+    operand read(std::size_t, const T* x, std::size_t stride, scratch&) const { return {x, stride}; }
+
+    /// The product of panel p and `rows` rows from `first` on.
+    void multiply(std::size_t rows, std::size_t p, const operand& x, std::size_t first, T* out) const
+    {
+        multiply(rows, p, x.x + first * x.stride, x.stride, out);
+    }
+
+    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
+    void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
+    {
+        detail::multiply_by_panels(*this, rows, operand{x, x_stride}, y, y_stride, add);
+    }
+
+private:
+    std::size_t K_ = 0, N_ = 0;
+    std::vector<T> values_;
+};
+
+}  // namespace heed::kernels
+
+// ---- heed/gemm/int8_panels.hpp --------------------------------------------------------------------------------------
+
+#if !defined(HEED_SIMD_PORTABLE) && !defined(HEED_INT8_PORTABLE)
+#if defined(HEED_SIMD_AVX512) && defined(__AVX512VNNI__)
+#define HEED_INT8_AVX512
+#elif defined(HEED_SIMD_AVX) && defined(__AVXVNNI__) && !defined(HEED_SIMD_AVX512)
+#define HEED_INT8_AVX
+#endif
+#endif
+
+/// Products with a matrix of 8 bits.
+///
+///     W[k,n] ≈ s_n w[k,n],  x[r,k] ≈ f_r q[r,k]          w, q integers from -127 to 127
+///     s_n = max_k |W[k,n]| / 127,  f_r = max_k |x[r,k]| / 127
+///     (x W)[r,n] ≈ f_r s_n Σ_k q[r,k] w[k,n]
+///
+/// Weights have one scale per column, activations one per row, taken when they come (Jacob et al. 2018, with zero
+/// points of 0; scales per output as in Krishnamoorthi 2018). Sums are exact integers of 32 bits, so every width of
+/// registers computes the same ones. The instructions multiply unsigned by signed bytes: activations are stored as q +
+/// 128, and sums begin with -128 Σ_k w[k,n].
+namespace heed::kernels {
+
+/// Whether the compiler's target multiplies bytes faster than floats: AVX-512 VNNI or AVX-VNNI. Elsewhere the same
+/// integers are computed, but slowly.
+#if defined(HEED_INT8_AVX512) || defined(HEED_INT8_AVX)
+inline constexpr bool int8_is_fast = true;
+#else
+inline constexpr bool int8_is_fast = false;
+#endif
+
+namespace detail {
+
+/// sum[i] + Σ_j activations[j] weights[4i + j] for j < 4: `activations` are four unsigned bytes in each lane, `weights`
+/// four signed ones.
+HEED_SIMD_INLINE simd::mask<float> add_products_of_bytes(simd::mask<float> sum, simd::mask<float> activations,
+                                                         simd::mask<float> weights)
+{
+#if defined(HEED_INT8_AVX512)
+    return reinterpret_cast<simd::mask<float>>(_mm512_dpbusd_epi32(
+        reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(activations), reinterpret_cast<__m512i>(weights)));
+#elif defined(HEED_INT8_AVX)
+    return reinterpret_cast<simd::mask<float>>(_mm256_dpbusd_avx_epi32(
+        reinterpret_cast<__m256i>(sum), reinterpret_cast<__m256i>(activations), reinterpret_cast<__m256i>(weights)));
+#else
+    simd::unrolled<4>([&](auto j) {
+        const simd::mask<float> a = (activations >> static_cast<int>(8 * j)) & 255;
+        sum += a * ((weights << static_cast<int>(24 - 8 * j)) >> 24);
+    });
+    return sum;
+#endif
+}
+
+/// x f rounded to the nearest integer, ties to even, for |x f| < 2^22.
+HEED_SIMD_INLINE simd::mask<float> rounded(simd::vec<float> x, simd::vec<float> f)
+{
+    const simd::vec<float> round = simd::splat(12582912.0f);  // 1.5 · 2^23
+    return simd::bits_of(simd::as_written(simd::as_written(x * f) + round)) - simd::bits_of(round);
+}
+
+/// The greatest |x[i]|; NaN or infinite if one of them is.
+inline float greatest_magnitude(std::size_t n, const float* x)
+{
+    using namespace simd;
+    mask<float> top{};
+    each_register<float>(n, [&](std::size_t i, std::size_t count) {
+        const mask<float> bits = bits_of(load_first(x + i, count)) & 0x7fffffff;
+        top = bits > top ? bits : top;
+    });
+    std::int32_t bits = 0;
+    for (std::size_t i = 0; i < lanes<float>; ++i) bits = std::max(bits, top[i]);
+    float greatest;
+    std::memcpy(&greatest, &bits, sizeof greatest);
+    return greatest;
+}
+
+/// 127 / greatest, or 0 where numbers are all 0, or so small that their quotients would overflow, or not finite.
+inline float steps_per_unit(float greatest) { return greatest > 1e-30f && greatest < 1e30f ? 127.0f / greatest : 0.0f; }
+
+/// The scale f of numbers up to `greatest`. It is 0 where steps_per_unit is, except for numbers that are not finite or
+/// so large that they have no scale: then NaN, so that every product with them is NaN.
+inline float scale_of(float greatest)
+{
+    if (greatest < 1e30f) return greatest > 1e-30f ? greatest / 127.0f : 0.0f;
+    return std::numeric_limits<float>::quiet_NaN();
+}
+
+}  // namespace detail
+
+/// Rows of activations in 8 bits: x[r,k] ≈ scale[r] (bytes[r,k] - 128).
+struct int8_rows {
+    const std::uint8_t* bytes;  // [R,stride]
+    const float* scale;         // [R]
+    std::size_t stride;         // a multiple of 4, at least K
+};
+
+/// One row x [K] in 8 bits: bytes [stride], those from K on are 128. Returns the scale.
+inline float to_int8(std::size_t K, const float* x, std::uint8_t* bytes, std::size_t stride)
+{
+    using namespace simd;
+    const float greatest = detail::greatest_magnitude(K, x);
+    const float factor = detail::steps_per_unit(greatest);
+    const vec<float> f = splat(factor);
+    each_register<float>(K, [&](std::size_t i, std::size_t count) {
+        const mask<float> all = factor == 0.0f ? mask<float>{} : detail::rounded(load_first(x + i, count), f);
+#if defined(HEED_SIMD_AVX512)
+        const __m128i small = _mm512_maskz_cvtepi32_epi8(HEED_SIMD_ALL16, reinterpret_cast<__m512i>(all + 128));
+#else
+        typedef std::uint8_t narrow __attribute__((vector_size(lanes<float>)));
+        const narrow small = __builtin_convertvector(all + 128, narrow);
+#endif
+        std::memcpy(bytes + i, &small, count);
+    });
+    std::fill(bytes + K, bytes + stride, std::uint8_t{128});
+    return detail::scale_of(greatest);
+}
+
+/// W [K,N] in 8 bits, laid out in panels as kernels::panels are: [N/width][K/4][width][4], zeros past the last row and
+/// column.
+class int8_panels {
+public:
+    static constexpr std::size_t registers = panels<float>::registers;
+    static constexpr std::size_t width = panels<float>::width;
+    static constexpr std::size_t most_rows = panels<float>::most_rows;
+    static constexpr std::size_t longest = std::size_t{1} << 16;  // K beyond which sums could overflow
+
+    using operand = int8_rows;
+
+    int8_panels() = default;
+
+    /// W's rows are `stride` apart. `scales` [N]: of a matrix of which W is some rows; without them, W's own. Throws
+    /// heed::error if W has more than 65536 rows.
+    void pack(std::size_t K, std::size_t N, const float* W, std::size_t stride, const float* scales = nullptr)
+    {
+        if (K > longest)
+            throw error("int8: a matrix of " + std::to_string(K) + " rows; sums of 32 bits are exact up to " +
+                        std::to_string(longest));
+        K_ = K;
+        N_ = N;
+        scales_.assign(count() * width, 0.0f);
+        offsets_.assign(count() * width, 0);
+        values_.assign(count() * width * 4 * quads(), 0);
+        if (scales == nullptr) {
+            column_scales(K, N, W, stride, scales_.data());
+        } else {
+            std::copy_n(scales, N, scales_.data());
+        }
+        parallel_for(count(), (std::size_t{1} << 15) / (K * width + 1) + 1,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                         for (std::size_t p = begin; p < end; ++p) pack_panel(p, W, stride);
+                     });
+    }
+
+    /// s [N] of W [K,N], whose rows are `stride` apart.
+    static void column_scales(std::size_t K, std::size_t N, const float* W, std::size_t stride, float* s)
+    {
+        using namespace simd;
+        each_register<float>(N, [&](std::size_t j, std::size_t some) {
+            mask<float> top{};
+            for (std::size_t k = 0; k < K; ++k) {
+                const mask<float> bits = bits_of(load_first(W + k * stride + j, some)) & 0x7fffffff;
+                top = bits > top ? bits : top;
+            }
+            const vec<float> greatest = bits_as(vec<float>{}, top);
+            for (std::size_t i = 0; i < some; ++i) s[j + i] = detail::scale_of(greatest[i]);
+        });
+    }
+
+    std::size_t count() const { return (N_ + width - 1) / width; }
+    std::size_t rows() const { return K_; }
+    std::size_t columns() const { return N_; }
+    bool empty() const { return values_.empty(); }
+
+    /// Rows x [R,K], `stride` apart, as products read them.
+    operand read(std::size_t rows, const float* x, std::size_t stride, scratch& here) const
+    {
+        const std::size_t wide = 4 * quads();
+        auto* const bytes = reinterpret_cast<std::uint8_t*>(here.take<float>(rows * quads()));
+        float* const scale = here.take<float>(rows);
+        for (std::size_t r = 0; r < rows; ++r) scale[r] = to_int8(K_, x + r * stride, bytes + r * wide, wide);
+        return {bytes, scale, wide};
+    }
+
+    /// out[r][·] = x_r W_p for `R` rows of x from `first` on, and panel p. `out` [R,width].
+    template <std::size_t R>
+    void multiply(std::size_t p, const operand& x, std::size_t first, float* out) const
+    {
+        using namespace simd;
+        mask<float> sum[R][registers];  // local: g++ 12 writes an array that it was given in every step
+        unrolled<registers>([&](auto c) {
+            const mask<float> begin = load_integers(offsets_.data() + p * width + c * lanes<float>);
+            unrolled<R>([&](auto r) { sum[r][c] = begin; });
+        });
+        const std::int8_t* w = values_.data() + p * quads() * 4 * width;
+        const std::uint8_t* const row = x.bytes + first * x.stride;
+        for (std::size_t q = 0; q < quads(); ++q, w += 4 * width) {
+            mask<float> column[registers];
+            unrolled<registers>([&](auto c) { column[c] = load_integers(w + c * register_bytes); });
+            unrolled<R>([&](auto r) {
+                std::int32_t four;
+                std::memcpy(&four, row + r * x.stride + 4 * q, sizeof four);
+                const mask<float> all = mask<float>{} + four;
+                unrolled<registers>(
+                    [&](auto c) { sum[r][c] = detail::add_products_of_bytes(sum[r][c], all, column[c]); });
+            });
+        }
+        unrolled<R>([&](auto r) {
+            const vec<float> f = splat(x.scale[first + r]);
+            unrolled<registers>([&](auto c) {
+                const vec<float> s = load(scales_.data() + p * width + c * lanes<float>);
+                store(out + r * width + c * lanes<float>, __builtin_convertvector(sum[r][c], vec<float>) * f * s);
+            });
+        });
+    }
+
+    /// The same for any number of rows up to most_rows.
+    void multiply(std::size_t rows, std::size_t p, const operand& x, std::size_t first, float* out) const
+    {
+        switch (rows) {
+        case 1:
+            return multiply<1>(p, x, first, out);
+        case 2:
+            return multiply<2>(p, x, first, out);
+        case 3:
+            return multiply<3>(p, x, first, out);
+        case 4:
+            return multiply<4>(p, x, first, out);
+        case 5:
+            return multiply<5>(p, x, first, out);
+        default:
+            return multiply<6>(p, x, first, out);
+        }
+    }
+
+    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
+    void multiply(std::size_t rows, const float* x, std::size_t x_stride, float* y, std::size_t y_stride,
+                  bool add) const
+    {
+        scratch here;
+        detail::multiply_by_panels(*this, rows, read(rows, x, x_stride, here), y, y_stride, add);
+    }
+
+private:
+    std::size_t quads() const { return (K_ + 3) / 4; }
+
+    static simd::mask<float> load_integers(const void* from)
+    {
+        simd::mask<float> v;
+        std::memcpy(&v, from, sizeof v);
+        return v;
+    }
+
+    void pack_panel(std::size_t p, const float* W, std::size_t stride)
+    {
+        const std::size_t columns = std::min(width, N_ - p * width);
+        std::int8_t* const to = values_.data() + p * quads() * 4 * width;
+        float factor[width];
+        for (std::size_t c = 0; c < columns; ++c) {
+            const float s = scales_[p * width + c];
+            factor[c] = s > 0 ? 1.0f / s : 0.0f;  // not of NaN
+        }
+        for (std::size_t k = 0; k < K_; ++k) {
+            const float* const row = W + k * stride + p * width;
+            std::int8_t* const at = to + k / 4 * 4 * width + k % 4;
+            for (std::size_t c = 0; c < columns; ++c) {
+                const float x = factor[c] > 0 ? row[c] * factor[c] : 0.0f;
+                const float within = std::max(-127.0f, std::min(127.0f, x));
+                const auto w =
+                    static_cast<std::int8_t>(static_cast<std::int32_t>(within + (within < 0 ? -0.5f : 0.5f)));
+                at[4 * c] = w;
+                offsets_[p * width + c] -= 128 * w;
+            }
+        }
+    }
+
+    std::size_t K_ = 0, N_ = 0;
+    std::vector<float> scales_;          // [panels · width]
+    std::vector<std::int32_t> offsets_;  // [panels · width]
+    std::vector<std::int8_t> values_;
+};
+
+}  // namespace heed::kernels
+
+// ---- heed/gemm/weight_panels.hpp ------------------------------------------------------------------------------------
+
+/// Products with weights in the numbers that a search has chosen: those of the model, or 8 bits.
+namespace heed::kernels {
+
+/// The numbers that products with weights are computed in.
+enum class weight_numbers {
+    full,  ///< those of the model
+    int8,  ///< 8 bits, see int8_panels.hpp: for models of floats
+};
+
+/// A matrix in panels of T, or of 8 bits.
+template <class T>
+class weight_panels {
+public:
+    static constexpr std::size_t width = panels<T>::width;
+
+    /// W's rows are `stride` apart.
+    void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride, weight_numbers as = weight_numbers::full)
+    {
+        int8_ = {};
+        full_ = {};
+        if constexpr (std::is_same_v<T, float>) {
+            if (as == weight_numbers::int8) return int8_.pack(K, N, W, stride);
+        } else if (as == weight_numbers::int8) {
+            throw error("int8: weights of 8 bits are for models of float");
+        }
+        full_.pack(K, N, W, stride);
+    }
+
+    /// f(panels) with the panels that there are.
+    template <class F>
+    void with(F&& f) const
+    {
+        if constexpr (std::is_same_v<T, float>) {
+            if (!int8_.empty()) return f(int8_);
+        }
+        f(full_);
+    }
+
+    bool is_int8() const { return !int8_.empty(); }
+    std::size_t count() const { return is_int8() ? int8_.count() : full_.count(); }
+    std::size_t rows() const { return is_int8() ? int8_.rows() : full_.rows(); }
+    std::size_t columns() const { return is_int8() ? int8_.columns() : full_.columns(); }
+
+    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
+    void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
+    {
+        with([&](const auto& W) { W.multiply(rows, x, x_stride, y, y_stride, add); });
+    }
+
+private:
+    panels<T> full_;
+    int8_panels int8_;
+};
+
+/// The matrices of a model in 8 bits, found by the memory of their floats. Each is laid out when the first product
+/// needs it. The model must stay where it is, and unchanged, as long as this object exists.
+class int8_weights {
+public:
+    /// W [K,N], contiguous.
+    void add(const float* W, std::size_t K, std::size_t N) { matrices_.push_back({W, K, N}); }
+
+    /// W [K,N], or the rows of a matrix [·,N] that begin at W; null if they are none of these.
+    const int8_panels* find(const float* W, std::size_t K, std::size_t N) const
+    {
+        {
+            const std::shared_lock reading(mutex_);
+            const auto found = panels_.find(W);
+            if (found != panels_.end() && found->second->rows() == K && found->second->columns() == N)
+                return found->second.get();
+        }
+        const auto whole = std::find_if(matrices_.begin(), matrices_.end(), [&](const matrix& each) {
+            return each.N == N && W >= each.W && W + K * N <= each.W + each.K * N;
+        });
+        if (whole == matrices_.end() || K > int8_panels::longest) return nullptr;
+        const std::unique_lock writing(mutex_);
+        std::unique_ptr<int8_panels>& made = panels_[W];
+        if (made && (made->rows() != K || made->columns() != N)) return nullptr;  // other rows from here on are in use
+        if (!made) {
+            std::vector<float> scales(N);
+            int8_panels::column_scales(whole->K, N, whole->W, N, scales.data());
+            made = std::make_unique<int8_panels>();
+            made->pack(K, N, W, N, scales.data());
+        }
+        return made.get();
+    }
+
+    /// How many have been laid out by now.
+    std::size_t laid_out() const
+    {
+        const std::shared_lock reading(mutex_);
+        return panels_.size();
+    }
+
+    /// While one of these lives, products of this thread with these matrices are computed in 8 bits; with null, in
+    /// floats.
+    class in_use {
+    public:
+        explicit in_use(const int8_weights* these) : before_(current) { current = these; }
+        ~in_use() { current = before_; }
+        in_use(const in_use&) = delete;
+        in_use& operator=(const in_use&) = delete;
+
+    private:
+        const int8_weights* before_;
+    };
+
+    /// The matrices that this thread uses; null if none.
+    static const int8_weights* of_this_thread() { return current; }
+
+private:
+    struct matrix {
+        const float* W;
+        std::size_t K, N;
+    };
+
+    static inline thread_local const int8_weights* current = nullptr;
+
+    std::vector<matrix> matrices_;
+    mutable std::shared_mutex mutex_;
+    mutable std::unordered_map<const float*, std::unique_ptr<int8_panels>> panels_;
+};
+
+/// y = x W, or y += x W with `add`: x [rows,K] and y [rows,N] contiguous, W [K,N] the weights of a model, or
+/// consecutive rows of them. In 8 bits where `int8_weights` in use have them.
+template <class T>
+void times_weights(std::size_t rows, std::size_t N, std::size_t K, const T* x, const T* W, bool add, T* y)
+{
+    if constexpr (std::is_same_v<T, float>) {
+        if (const int8_weights* const in_use = int8_weights::of_this_thread(); in_use != nullptr && rows > 0 && K > 0) {
+            if (const int8_panels* const found = in_use->find(W, K, N)) return found->multiply(rows, x, K, y, N, add);
+        }
+    }
+    blas::gemm(blas::op::plain, blas::op::plain, rows, N, K, x, W, add ? T(1) : T(0), y);
+}
+
+}  // namespace heed::kernels
+
 // ---- heed/kernels/per_dimension.hpp ---------------------------------------------------------------------------------
 
 /// One step of attention with one weight per dimension of each annotation.
@@ -20328,7 +15334,7 @@ inline constexpr per_dimension_step_op per_dimension_step{};
 
 }  // namespace heed::ops
 
-// ---- heed/score/inner_product.hpp -----------------------------------------------------------------------------------
+// ---- heed/attention/inner_product.hpp -------------------------------------------------------------------------------
 
 /// The kernel of scores that are inner products.
 ///
@@ -20362,6 +15368,4283 @@ struct step_kernel<Score, Normalize, Combine> {
 };
 
 }  // namespace heed
+
+// ---- heed/ops/all_pairs.hpp -----------------------------------------------------------------------------------------
+
+/// Products of many queries with all positions of their sentence: matrix products, one per sentence. Row b·S + s of a
+/// matrix [B·S,T] belongs to query s of sentence b.
+namespace heed::ops {
+
+namespace detail {
+
+/// In a matrix product 0 · NaN is NaN, so hidden values must be finite for it.
+template <class T>
+bool all_finite(std::size_t n, const T* x)
+{
+    unsigned not_finite = 0;  // x − x is 0 unless x is infinite or NaN
+    for (std::size_t i = 0; i < n; ++i) not_finite |= static_cast<unsigned>(x[i] - x[i] != T(0));
+    return not_finite == 0;
+}
+
+/// y[t,:] += Σ_s a[s,t] x[s,:] over the a that are not 0: a [S,T], x [S,D], y [T,D].
+template <class T>
+void add_selected(std::size_t S, std::size_t positions, std::size_t D, const T* a, const T* x, T* y)
+{
+    for (std::size_t i = 0; i < S * positions; ++i)
+        if (a[i] != T(0)) kernels::add_scaled(D, y + i % positions * D, a[i], x + i / positions * D);
+}
+
+/// f(b) for every sentence, shared among threads if the BLAS allows it; each costs about `work` multiplications.
+template <class F>
+void for_each_sentence(std::size_t B, std::size_t work, F&& f)
+{
+    if (B > 1 && blas::detail::callable_from_several_threads()) return each_row(B, work, f);
+    for (std::size_t b = 0; b < B; ++b) f(b);
+}
+
+}  // namespace detail
+
+/// y[b·S+s,t] = q[b,s,:] · k[b,t,:]: q [B,S,D], k [B,T,D] -> [B·S,T]. Sentence by sentence Y = Q Kᵀ.
+///
+///     ∂Q += ∂Y K,  ∂K += ∂Yᵀ Q
+///
+/// Where ∂y is 0, as at a masked position, a key or a query may be infinite or NaN.
+struct dot_all_op : operation<dot_all_op> {
+    static shape_of_rank<2> shape(const auto& q, const auto& k)
+    {
+        require_shape("dot_all", "the queries", q.shape, {k.shape[0], q.shape[1], k.shape[2]},
+                      "as many sentences and as wide as the keys");
+        return {q.shape[0] * q.shape[1], k.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> q, in<T, 3> k, out<T, 2> y)
+    {
+        const std::size_t S = q.shape[1], D = q.shape[2], positions = k.shape[1];
+        detail::for_each_sentence(q.shape[0], S * positions * D, [=](std::size_t b) {
+            blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, q.data + b * S * D,
+                       k.data + b * positions * D, T(0), y.data + b * S * positions);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 3> d_q, adjoint<T, 3> d_k)
+    {
+        const std::size_t S = q.shape[1], D = q.shape[2], positions = k.shape[1];
+        detail::for_each_sentence(q.shape[0], 2 * S * positions * D, [=](std::size_t b) {
+            const T* const d = d_y.data + b * S * positions;
+            const T* const keys = k.data + b * positions * D;
+            if (d_q && detail::all_finite(positions * D, keys)) {
+                blas::gemm(blas::op::plain, blas::op::plain, S, D, positions, d, keys, T(1), d_q.data + b * S * D);
+            } else if (d_q) {
+                for (std::size_t i = 0; i < S * positions; ++i) {
+                    if (d[i] == T(0)) continue;
+                    kernels::add_scaled(D, d_q.data + (b * S + i / positions) * D, d[i], keys + i % positions * D);
+                }
+            }
+            const T* const queries = q.data + b * S * D;
+            if (d_k && detail::all_finite(S * D, queries)) {
+                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, d, queries, T(1),
+                           d_k.data + b * positions * D);
+            } else if (d_k) {
+                detail::add_selected(S, positions, D, d, queries, d_k.data + b * positions * D);
+            }
+        });
+    }
+};
+inline constexpr dot_all_op dot_all{};
+
+/// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. Sentence by sentence C = A H. A weight of
+/// exactly 0 selects its value away, even a NaN.
+///
+///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C, and nothing from a ∂c to a value of weight 0
+struct weighted_sums_op : operation<weighted_sums_op> {
+    static shape_of_rank<3> shape(const auto& weights, const auto& values)
+    {
+        const std::size_t B = values.shape[0], S = B == 0 ? 0 : weights.shape[0] / B;
+        require_shape("weighted_sums", "the weights", weights.shape, {B * S, values.shape[1]},
+                      "some rows for each sentence, and a weight for each position");
+        return {B, S, values.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> weights, in<T, 3> values, out<T, 3> contexts)
+    {
+        const std::size_t S = contexts.shape[1], positions = values.shape[1], D = values.shape[2];
+        detail::for_each_sentence(values.shape[0], S * positions * D, [=](std::size_t b) {
+            const T* const w = weights.data + b * S * positions;
+            const T* const h = values.data + b * positions * D;
+            T* const c = contexts.data + b * S * D;
+            if (detail::all_finite(positions * D, h)) {
+                blas::gemm(blas::op::plain, blas::op::plain, S, D, positions, w, h, T(0), c);
+            } else {
+                for (std::size_t s = 0; s < S; ++s) {
+                    kernels::detail::selected_sum_row(positions, D, w + s * positions, h, c + s * D);
+                }
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> weights, in<T, 3> values, in<T, 3> contexts, in<T, 3> d_c, adjoint<T, 2> d_weights,
+                         adjoint<T, 3> d_values)
+    {
+        const std::size_t S = contexts.shape[1], positions = values.shape[1], D = values.shape[2];
+        detail::for_each_sentence(values.shape[0], 2 * S * positions * D, [=](std::size_t b) {
+            const T* const d = d_c.data + b * S * D;
+            if (d_weights) {
+                blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, d, values.data + b * positions * D,
+                           T(1), d_weights.data + b * S * positions);
+            }
+            const T* const w = weights.data + b * S * positions;
+            if (d_values && detail::all_finite(S * D, d)) {
+                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, w, d, T(1),
+                           d_values.data + b * positions * D);
+            } else if (d_values) {
+                detail::add_selected(S, positions, D, w, d, d_values.data + b * positions * D);
+            }
+        });
+    }
+};
+inline constexpr weighted_sums_op weighted_sums{};
+
+}  // namespace heed::ops
+
+// ---- heed/simd/lookup.hpp -------------------------------------------------------------------------------------------
+
+/// Numbers of a table that a register of indices finds.
+///
+///     y_i = table[at_i]        0 <= at_i < size, for numbers of 32 bits
+///
+/// Neighbours among the queries of a tile mostly look neighbours in the table up, in whatever order: distances one
+/// after the other, the same key for all, the same bucket for some. If no index is farther from the first one than a
+/// register is long, two loads and a permutation find all numbers; and so do they, without a look at the indices, in a
+/// table of at most two registers.
+namespace heed::simd {
+
+namespace detail {
+
+#if defined(HEED_SIMD_AVX512)
+/// The first lanes, `count` of them; all if there are more.
+HEED_SIMD_INLINE __mmask16 first_lanes(std::int32_t count)
+{
+    return static_cast<__mmask16>((1u << std::min(std::max(count, 0), 16)) - 1u);
+}
+#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
+HEED_SIMD_INLINE __m256i first_lanes(std::int32_t count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+#endif
+
+/// Where the two registers begin that hold what the indices find, if any two do.
+HEED_SIMD_INLINE std::int32_t first_of_two(std::int32_t size, mask<float> at)
+{
+    constexpr auto length = static_cast<std::int32_t>(lanes<float>);
+    return std::max(std::min(at[0] - length, size - 2 * length), 0);
+}
+
+}  // namespace detail
+
+/// The nearest of 0 ... n - 1.
+HEED_SIMD_INLINE mask<float> within(std::int32_t n, mask<float> at)
+{
+#if defined(HEED_SIMD_AVX512)
+    return mask<float>(_mm512_maskz_min_epi32(
+        HEED_SIMD_ALL16, _mm512_maskz_max_epi32(HEED_SIMD_ALL16, __m512i(at), __m512i{}), _mm512_set1_epi32(n - 1)));
+#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
+    return mask<float>(_mm256_min_epi32(_mm256_max_epi32(__m256i(at), __m256i{}), _mm256_set1_epi32(n - 1)));
+#else
+    const mask<float> most = mask<float>{} + (n - 1);
+    at = select(at > 0, at, mask<float>{});
+    return select(at < most, at, most);
+#endif
+}
+
+/// Whether look_up needs no more than two loads for these indices.
+HEED_SIMD_INLINE bool near_by([[maybe_unused]] std::int32_t size, [[maybe_unused]] mask<float> at)
+{
+    [[maybe_unused]] constexpr auto length = static_cast<std::int32_t>(lanes<float>);
+#if defined(HEED_SIMD_AVX512)
+    const mask<float> there = at - detail::first_of_two(size, at);
+    return size <= 2 * length || _mm512_test_epi32_mask(__m512i(there), _mm512_set1_epi32(~(2 * length - 1))) == 0;
+#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
+    const mask<float> there = at - detail::first_of_two(size, at);
+    return size <= 2 * length || _mm256_testz_si256(__m256i(there), _mm256_set1_epi32(~(2 * length - 1))) != 0;
+#else
+    return false;
+#endif
+}
+
+/// The bits of table[at_i]; `table` has `size` > 0 numbers of 32 bits, and none of the indices is beyond them.
+HEED_SIMD_INLINE mask<float> look_up(const void* table, [[maybe_unused]] std::int32_t size, mask<float> at)
+{
+    [[maybe_unused]] constexpr auto length = static_cast<std::int32_t>(lanes<float>);
+    const auto* const numbers = static_cast<const char*>(table);
+#if defined(HEED_SIMD_AVX512)
+    if (size <= 2 * length) {
+        const __m512i low = _mm512_maskz_loadu_epi32(detail::first_lanes(size), numbers),
+                      high = _mm512_maskz_loadu_epi32(detail::first_lanes(size - length), numbers + register_bytes);
+        return mask<float>(_mm512_permutex2var_epi32(low, __m512i(at), high));
+    }
+    if (near_by(size, at)) {
+        const std::int32_t begin = detail::first_of_two(size, at);
+        const char* const from = numbers + 4 * static_cast<std::ptrdiff_t>(begin);
+        const __m512i low = _mm512_loadu_si512(from), high = _mm512_loadu_si512(from + register_bytes);
+        return mask<float>(_mm512_permutex2var_epi32(low, __m512i(at - begin), high));
+    }
+    return mask<float>(_mm512_mask_i32gather_epi32(__m512i{}, HEED_SIMD_ALL16, __m512i(at), numbers, 4));
+#else
+#if defined(HEED_SIMD_AVX) && defined(__AVX2__)
+    const auto among = [](__m256i low, __m256i high, __m256i index) __attribute__((always_inline))
+    {
+        const __m256 upper = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));  // the sign: is it in `high`?
+        return mask<float>(_mm256_castps_si256(
+            _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, index)),
+                             _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, index)), upper)));
+    };
+    if (size <= 2 * length) {
+        const auto part = [&](std::int32_t first) __attribute__((always_inline))
+        {
+            return _mm256_maskload_epi32(reinterpret_cast<const int*>(numbers) + first,
+                                         detail::first_lanes(size - first));
+        };
+        return among(part(0), part(length), __m256i(at));
+    }
+    if (near_by(size, at)) {
+        const std::int32_t begin = detail::first_of_two(size, at);
+        const auto* const from = reinterpret_cast<const __m256i*>(numbers + 4 * static_cast<std::ptrdiff_t>(begin));
+        return among(_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1), __m256i(at - begin));
+    }
+#endif
+    std::int32_t found[lanes<float>];
+    for (std::size_t i = 0; i < lanes<float>; ++i)
+        std::memcpy(found + i, numbers + 4 * static_cast<std::ptrdiff_t>(at[i]), 4);
+    mask<float> result;
+    std::memcpy(&result, found, sizeof result);
+    return result;
+#endif
+}
+
+}  // namespace heed::simd
+
+// ---- heed/simd/tables.hpp -------------------------------------------------------------------------------------------
+
+/// Tables that functions of scores look numbers up in, and how their gradients are found.
+///
+///     [](auto e, place p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
+///
+/// A table is a tensor of any rank. Indices are whole numbers or lanes of them, and those beyond an end mean the end,
+/// as relative positions beyond the longest distance do. A function may look up as often as it likes.
+namespace heed {
+
+namespace detail {
+
+/// What a slot holds of a table: its numbers at first + r + i · per_lane, row r by row, i being the lane. Numbers that
+/// all keys share have another name, with the place where they begin, and an odd one, at which no table begins.
+///
+/// Where each query has a row of its own, a square is read at once, as many numbers from each row as there are lanes,
+/// and turned, so that it serves as many keys.
+[[gnu::noinline]] inline void read_columns(lane_memo::slot& slot, float* square, const void* data, std::int32_t size,
+                                           std::int32_t first, std::int32_t per_lane, std::int32_t per_key)
+{
+    constexpr auto length = static_cast<std::int32_t>(lane_count);
+    const auto* const bytes = static_cast<const char*>(data);
+    const std::int64_t last = first + std::int64_t{per_lane} * (length - 1);
+    const auto row = [&](std::size_t i) {
+        return bytes + 4 * (first + static_cast<std::ptrdiff_t>(per_lane) * static_cast<std::ptrdiff_t>(i));
+    };
+    const std::uint64_t by = std::uint64_t{per_key == 0 ? static_cast<std::uint32_t>(first) : 0} << 32 |
+                             static_cast<std::uint32_t>(per_lane);
+    const std::uint64_t table = reinterpret_cast<std::uintptr_t>(data) + (per_key == 0 ? 1 : 0);
+    slot = {lane_memo::no_function, table, by, first, 1, slot.numbers};
+    if (per_key != 1 || std::max<std::int64_t>(first, last) > size - length) {
+        for (std::size_t i = 0; i < lane_count; ++i) std::memcpy(square + i, row(i), 4);
+        return;
+    }
+    slot.count = length;
+    simd::vec<float> rows[lane_count];
+    simd::unrolled<lane_count>([&](auto i) {
+        std::memcpy(&rows[i], row(i), sizeof rows[i]);
+        __builtin_prefetch(row(i) + 2 * simd::register_bytes);
+    });
+    simd::transpose<float>(rows);
+    simd::unrolled<lane_count>([&](auto i) { simd::store(square + i * lane_count, rows[i]); });
+}
+HEED_SIMD_INLINE simd::vec<float> column_of(const void* data, std::int32_t size, const lane_steps& place, std::size_t k)
+{
+    lane_memo::slot& slot = place.call->memo.at(k);
+    float* const square = place.call->memo.square_at(k);
+    const auto first = static_cast<std::uint32_t>(place.first);
+    std::uint32_t ahead = first - static_cast<std::uint32_t>(slot.first);
+    if (slot.table != reinterpret_cast<std::uintptr_t>(data) || slot.by != static_cast<std::uint32_t>(place.per_lane) ||
+        ahead >= static_cast<std::uint32_t>(slot.count)) [[unlikely]] {
+        read_columns(slot, square, data, size, place.first, place.per_lane, place.per_key);
+        ahead = 0;
+    }
+    return simd::load(square + ahead * lane_count);
+}
+/// The same of what all keys share.
+HEED_SIMD_INLINE simd::vec<float> still_column_of(const void* data, const lane_steps& place, std::size_t k)
+{
+    lane_memo::slot& slot = place.call->memo.at(k);
+    float* const square = place.call->memo.square_at(k);
+    const std::uint64_t by =
+        std::uint64_t{static_cast<std::uint32_t>(place.first)} << 32 | static_cast<std::uint32_t>(place.per_lane);
+    if (slot.table != reinterpret_cast<std::uintptr_t>(data) + 1 || slot.by != by) [[unlikely]]
+        read_columns(slot, square, data, 0, place.first, place.per_lane, 0);
+    return simd::load(square);
+}
+
+}  // namespace detail
+
+/// A table while scores are computed: looks up a number for each lane.
+template <class T, std::size_t N>
+struct lane_table {
+    const T* data;
+    shape_of_rank<N> shape;
+
+    /// Where the elements of these indices are: lanes of places, or a number if all indices are numbers.
+    template <class... Index>
+    HEED_SIMD_INLINE auto place_of(const Index&... index) const
+    {
+        static_assert(sizeof...(Index) == N, "heed: a table takes as many indices as it has axes");
+        return place_behind(0, 0, index...);
+    }
+    /// The number, or the numbers, at these places of the table's memory.
+    HEED_SIMD_INLINE pack<T> at(std::int32_t place) const { return pack<T>(data[place]); }
+    HEED_SIMD_INLINE pack<T> at(const pack<std::int32_t>& place) const
+    {
+        if constexpr (std::is_arithmetic_v<T> && sizeof(T) == sizeof(float)) {
+            const auto found = simd::look_up(data, size(), place.at);
+            pack<T> result;
+            std::memcpy(&result.at, &found, sizeof found);
+            return result;
+        } else {
+            return detail::each_lane<T>([&](std::size_t i) { return data[place.at[i]]; });
+        }
+    }
+    template <class... Index>
+    HEED_SIMD_INLINE pack<T> operator()(const Index&... index) const
+    {
+        if constexpr ((detail::whole_lanes<Index> || ...) && (detail::whole_number<Index> && ...)) {
+            detail::lane_steps place = (... + detail::steps_of(index));  // is anything known?
+            if (place.known) {
+                std::size_t slot = lane_memo::slots;
+                if constexpr (has_bits_of_float)
+                    if (place.call != nullptr) slot = place.call->next++;
+                const bool lies_inside = inside(place, index...);
+                if constexpr (has_bits_of_float && N > 1) {
+                    if (place.per_key == 0 && place.per_lane != 0 && slot < lane_memo::slots && lies_inside)
+                        return pack_of(detail::still_column_of(data, place, slot));
+                }
+                if (lies_inside) return along(place, slot);
+                if (inside_at_ends(place, index...)) return along(place, slot);
+                return beside_ends(*this, {detail::steps_of(index).first...}, {detail::steps_of(index).per_lane...});
+            }
+        }
+        return at(place_of(index...));
+    }
+
+private:
+    using lane_memo = detail::lane_memo;
+    static constexpr auto last_lane = static_cast<std::int64_t>(lane_count) - 1;
+    static constexpr bool has_bits_of_float = std::is_arithmetic_v<T> && sizeof(T) == sizeof(float);
+
+    /// Of lanes some of which lie beyond an end.
+    [[gnu::noinline]] static pack<T> beside_ends(const lane_table table, const std::array<std::int32_t, N> first,
+                                                 const std::array<std::int32_t, N> per_lane)
+    {
+        pack<std::int32_t> far(0);
+        for (std::size_t axis = 0; axis < N; ++axis) {
+            const auto n = static_cast<std::int32_t>(table.shape[axis]);
+            pack<std::int32_t> inside;
+            inside.at = simd::within(n, detail::stepping({true, first[axis], per_lane[axis]}).at);
+            far.at = far.at * n + inside.at;
+        }
+        return table.at(far);
+    }
+
+    HEED_SIMD_INLINE static std::int64_t span_of(const detail::lane_steps& x)
+    {
+        return (x.per_lane < 0 ? -std::int64_t{x.per_lane} : std::int64_t{x.per_lane}) * last_lane;
+    }
+    HEED_SIMD_INLINE static bool lies_inside(const detail::lane_steps& x, std::int32_t n)
+    {
+        const auto firsts = static_cast<std::uint32_t>(std::max<std::int64_t>(n - span_of(x), 0));
+        return static_cast<std::uint32_t>(x.lowest()) < firsts;
+    }
+
+    /// The steps of the places of these indices in the table's memory; returns false if a lane lies beyond an end and
+    /// not all are the same. Without branches: all but the test of the key is the same for the whole tile.
+    template <class... Index>
+    HEED_SIMD_INLINE bool inside(detail::lane_steps& place, const Index&... index) const
+    {
+        return steps_inside(
+            place,
+            [](detail::lane_steps & x, std::int32_t n) __attribute__((always_inline)) { return lies_inside(x, n); },
+            index...);
+    }
+    /// The same where all lanes may lie beyond the same end with some keys.
+    template <class... Index>
+    HEED_SIMD_INLINE bool inside_at_ends(detail::lane_steps& place, const Index&... index) const
+    {
+        if (!(... || moves(detail::steps_of(index)))) return false;
+        return steps_inside(
+            place, [](detail::lane_steps & x, std::int32_t n) __attribute__((always_inline)) {
+                if (!moves(x)) return lies_inside(x, n);
+                const std::int64_t span = span_of(x);
+                const std::int32_t low = x.lowest(), high = x.plus(low, static_cast<std::int32_t>(span));
+                const bool inside = lies_inside(x, n), below = (low & high) < 0, above = std::min(low, high) >= n,
+                           same = below || above;
+                x.first = below ? 0 : above ? n - 1 : x.first;
+                x.per_lane = same ? 0 : x.per_lane;
+                x.per_key = same ? 0 : x.per_key;
+                return inside || (same && span < (std::int64_t{1} << 30));
+            },
+            index...);
+    }
+    HEED_SIMD_INLINE static bool moves(const detail::lane_steps& x) { return x.per_lane != 0 && x.per_key != 0; }
+
+    template <class... Index>
+    HEED_SIMD_INLINE bool steps_inside(detail::lane_steps& place, const auto& within, const Index&... index) const
+    {
+        detail::lane_memo::call* const call = place.call;
+        unsigned all = 1;
+        std::size_t axis = 0;
+        place = {true};
+        const auto next = [&](detail::lane_steps x) __attribute__((always_inline))
+        {
+            const auto n = static_cast<std::int32_t>(shape[axis++]);
+            if (x.per_lane == 0) {
+                x.first = std::clamp(x.first, 0, n - 1);
+            } else {
+                all &= static_cast<unsigned>(within(x, n));
+            }
+            place = place * n + x;
+        };
+        (next(detail::steps_of(index)), ...);
+        place.call = call;
+        return all != 0;
+    }
+
+    HEED_SIMD_INLINE pack<T> along(const detail::lane_steps& place, [[maybe_unused]] std::size_t slot) const
+    {
+        if (place.per_lane == 0) return pack<T>(data[place.first]);
+        if (place.per_lane == 1) return detail::load_lanes(data + place.first);
+        if (place.per_lane == -1) return detail::reversed(detail::load_lanes(data + place.lowest()));
+        if constexpr (has_bits_of_float) {
+            if (slot < lane_memo::slots) {
+                return pack_of(place.per_key == 0 ? detail::still_column_of(data, place, slot)
+                                                  : detail::column_of(data, size(), place, slot));
+            }
+        }
+        return strided(data + place.first, place.per_lane);
+    }
+    HEED_SIMD_INLINE static pack<T> pack_of(const simd::vec<float>& bits)
+    {
+        pack<T> result;
+        std::memcpy(&result.at, &bits, sizeof bits);
+        return result;
+    }
+    [[gnu::noinline]] static pack<T> strided(const T* from, std::ptrdiff_t per_lane)
+    {
+        return detail::each_lane<T>([&](std::size_t i) { return from[static_cast<std::ptrdiff_t>(i) * per_lane]; });
+    }
+    HEED_SIMD_INLINE std::int32_t size() const
+    {
+        std::size_t size = 1;
+        for (const std::size_t n : shape) size *= n;
+        return static_cast<std::int32_t>(size);
+    }
+
+    /// Row-major: so far ordinary numbers, and lanes from the first index on that is lanes.
+    template <class So, class Index, class... Rest>
+    HEED_SIMD_INLINE auto place_behind(const So& far, std::size_t axis, const Index& index, const Rest&... rest) const
+    {
+        const auto n = static_cast<std::int32_t>(shape[axis]);
+        const auto next = [&] {
+            if constexpr (std::is_arithmetic_v<Index>) {
+                return far * n + std::min(std::max(static_cast<std::int32_t>(index), 0), n - 1);
+            } else {
+                pack<std::int32_t> inside;
+                inside.at = simd::within(n, pack<std::int32_t>(index).at);
+                return far * n + inside;
+            }
+        }();
+        if constexpr (sizeof...(Rest) == 0) {
+            return next;
+        } else {
+            return place_behind(next, axis + 1, rest...);
+        }
+    }
+};
+
+namespace detail {
+
+HEED_SIMD_INLINE bool same(const pack<std::int32_t>& a, const pack<std::int32_t>& b)
+{
+    simd::mask<float> different;
+    const auto bits = a.at != b.at;
+    std::memcpy(&different, &bits, sizeof bits);
+    return !simd::any(different);
+}
+
+/// The same while the derivative by what one of the lookups found is computed.
+template <class T, std::size_t N>
+struct table_in_question {
+    const lane_table<T, N>& table;
+    std::size_t asked;  // which lookup, in the order in which the function makes them
+    mutable std::size_t made;
+    mutable pack<std::int32_t> place;
+
+    template <class... Index>
+    HEED_SIMD_INLINE dual<T> operator()(const Index&... index) const
+    {
+        const auto here = table.place_of(index...);
+        const bool it = made++ == asked;
+        if (it) place.at = pack<std::int32_t>(here).at;
+        return {table.at(here), pack<T>(it ? 1 : 0)};
+    }
+};
+
+/// The lanes of x, one lane on or back; what is lost at one end comes in at the other one from `in`.
+template <int step, class T, std::size_t... i>
+HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in, std::index_sequence<i...>)
+{
+    constexpr auto from = [](std::size_t lane) {
+        const int at = static_cast<int>(lane) - step, n = static_cast<int>(lane_count);
+        return at < 0 ? n : at >= n ? 2 * n - 1 : at;
+    };
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        result.at.value = __builtin_shufflevector(x.at.value, in.at.value, from(i)...);
+        result.at.slope = __builtin_shufflevector(x.at.slope, in.at.slope, from(i)...);
+    } else {
+        result.at = __builtin_shufflevector(x.at, in.at, from(i)...);
+    }
+    return result;
+}
+template <int step, class T>
+HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
+{
+    return detail::lanes_moved<step>(x, in, std::make_index_sequence<lane_count>{});
+}
+
+/// Adds to places of a table, register after register.
+///
+/// A function of the distance looks up with the next key what it has looked up with this one, a lane on (or back, one
+/// of the sum of both); one of the query, the same again. Then sums stay in a register, and one lane or none goes to
+/// the table. Where each lane goes on to the next place, sums are kept as rows of a square, which is turned when it is
+/// full.
+template <class T>
+class table_sums {
+public:
+    /// `square`: lane_count² numbers, for floats.
+    table_sums(T* table, T* square) : table_(table), square_(square), place_(0), first_(0), sum_(T(0)) {}
+
+    HEED_SIMD_INLINE void add(const pack<std::int32_t>& place, const pack<T>& x)
+    {
+        if (same(place, place_)) {
+            sum_.at = (sum_ + x).at;
+            return;
+        }
+        if (same(place, lanes_moved<1>(place_, place))) {
+            move<1>(x);
+        } else if (keeps_squares && same(place, place_ + 1)) {
+            if (rows_ == 0) first_.at = place_.at;
+            store_lanes(square_ + rows_ * lane_count, sum_);
+            if (++rows_ == lane_count) put_square();
+            sum_.at = x.at;
+        } else if (same(place, lanes_moved<-1>(place_, place))) {
+            move<-1>(x);
+        } else {
+            put_square();
+            put(table_, place_, sum_);
+            sum_.at = x.at;
+        }
+        place_.at = place.at;
+    }
+    /// Adds what is still in registers.
+    HEED_SIMD_INLINE void finish()
+    {
+        put_square();
+        put(table_, place_, sum_);
+        sum_.at = pack<T>(T(0)).at;
+    }
+
+private:
+    static constexpr bool keeps_squares = std::is_same_v<T, float>;
+
+    /// A lane goes to the table, the others move.
+    template <int step>
+    HEED_SIMD_INLINE void move(const pack<T>& x)
+    {
+        constexpr std::size_t last = step == 1 ? lane_count - 1 : 0;
+        put_square();
+        const auto at = place_.at;
+        const auto sum = sum_.at;
+        table_[at[last]] += sum[last];
+        sum_.at = (lanes_moved<step>(sum_, pack<T>(T(0))) + x).at;
+    }
+    HEED_SIMD_INLINE void put_square()
+    {
+        if constexpr (keeps_squares) {
+            if (rows_ > 0) put_turned(table_, first_, square_, rows_);
+            rows_ = 0;
+        }
+    }
+    [[gnu::noinline]] static void put(T* table, const pack<std::int32_t> place, const pack<T> x)
+    {
+        T each[lane_count];
+        store_lanes(each, x);
+        if (same(place, pack<std::int32_t>(place.at[0]))) {
+            simd::vec<T> sum = simd::load(each);
+            for (std::size_t i = simd::lanes<T>; i < lane_count; i += simd::lanes<T>) sum += simd::load(each + i);
+            table[place.at[0]] += simd::sum(sum);
+        } else {
+            for (std::size_t i = 0; i < lane_count; ++i) table[place.at[i]] += each[i];
+        }
+    }
+    /// table[place_i + r] += square[r][i] for so many rows; lanes may meet in a place.
+    [[gnu::noinline]] static void put_turned(T* table, const pack<std::int32_t> place, const T* square,
+                                             std::size_t rows)
+    {
+        simd::vec<T> part[lane_count];
+        for (std::size_t r = 0; r < lane_count; ++r)
+            part[r] = r < rows ? simd::load(square + r * lane_count) : simd::vec<T>{};
+        simd::transpose<T>(part);
+        const auto add = [rows](T* to, const simd::vec<T>& sums) {
+            simd::store_first(to, simd::load_first(to, rows) + sums, rows);
+        };
+        if (same(place, pack<std::int32_t>(place.at[0]))) {  // a number for each key
+            for (std::size_t i = 1; i < lane_count; ++i) part[0] += part[i];
+            add(table + place.at[0], part[0]);
+        } else {
+            for (std::size_t i = 0; i < lane_count; ++i) add(table + place.at[i], part[i]);
+        }
+    }
+
+    T *table_, *square_;
+    std::size_t rows_ = 0;  // of the square
+    pack<std::int32_t> place_, first_;
+    pack<T> sum_;
+};
+
+/// table += what comes back to a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where,
+/// table). `each` calls a function with e, where, and what comes back, for each register of scores; lanes to which
+/// nothing comes back may have any slope.
+template <class T, std::size_t N>
+[[gnu::flatten]] void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
+{
+    T square[std::is_same_v<T, float> ? lane_count * lane_count : 1];
+    std::size_t made = 0;
+    for (std::size_t k = 0; k == 0 || k < made; ++k) {
+        table_sums<T> sums(d_table, square);
+        each([&](const pack<T>& e, const auto& where, const pack<T>& by) __attribute__((always_inline)) {
+            const table_in_question<T, N> asks{table, k, 0, pack<std::int32_t>(0)};
+            const dual<T> y(f(dual<T>(e, pack<T>(0)), where, asks));
+            made = std::max(made, asks.made);
+            if (k < asks.made) sums.add(asks.place, select(by == T(0), T(0), by * y.slope));
+        });
+        sums.finish();
+    }
+}
+
+template <std::size_t N>
+void require_numbers(const shape_of_rank<N>& shape, std::size_t size)
+{
+    if (size == 0) throw shape_error("looked_up: the table is empty, " + shape_text(shape) + "; give it a number");
+}
+
+}  // namespace detail
+
+/// Fractions that do not learn, as scores of either precision meet them: numbers of places, like 0.1 * p.key.
+template <class T, std::size_t N>
+struct lane_constants {
+    lane_table<T, N> table;
+
+    template <class... Index>
+    HEED_SIMD_INLINE pack<place_number> operator()(const Index&... index) const
+    {
+        return pack<place_number>(table(index...));
+    }
+};
+
+namespace detail {
+
+template <class T, std::size_t N>
+auto constants_of(const lane_table<T, N>& table)
+{
+    if constexpr (std::floating_point<T>) {
+        return lane_constants<T, N>{table};
+    } else {
+        return table;
+    }
+}
+
+}  // namespace detail
+
+/// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
+///
+///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
+///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
+///
+/// Their type is not the scores': a table of floats narrows no score in double, and one of doubles does not make a
+/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean. A
+/// temporary that owns its numbers is refused.
+template <class X>
+    requires(plain_tensor<X>)
+auto looked_up(X&& x)
+{
+    static_assert(!detail::dies_with_its_numbers<X>, HEED_SAYS_TEMPORARY);
+    const auto view = view_of(x);
+    detail::require_numbers(view.shape, view.size());
+    return detail::constants_of(lane_table<element_of<X>, rank_of<X>>{view.data, view.shape});
+}
+template <class T>
+auto looked_up(const std::vector<T>& x)
+{
+    detail::require_numbers(shape_of_rank<1>{x.size()}, x.size());
+    return detail::constants_of(lane_table<T, 1>{x.data(), {x.size()}});
+}
+template <class T>
+lane_table<T, 1> looked_up(const std::vector<T>&&)
+{
+    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
+    return {};
+}
+
+/// No table.
+struct no_table {};
+
+}  // namespace heed
+
+// ---- heed/kernels/tiles/changes.hpp ---------------------------------------------------------------------------------
+
+/// What happens to the scores of a tile before they become weights: a function changes them, and a mask hides some.
+///
+/// Functions and masks are of as many types as users write. A kernel that knew them would be compiled for each of them
+/// and take a second or more; so it knows one type, `changes`, and calls it once a tile. What is compiled for each
+/// function and mask is the loop over a tile, here.
+namespace heed::kernels::tiles {
+
+/// Scores as they are.
+struct unmodified {};
+
+/// A function as a loop over a tile keeps it: a copy where that is easy, so that what it holds stays in registers. (The
+/// compiler takes the scores that are written for something that may lie where the caller's function lies.)
+template <class Function>
+using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
+                                   const Function&>;
+
+/// Scores as a function of them, of their place and of a table has them.
+template <class Function, class Table>
+struct modified_by_table {
+    near_by<Function> f;
+    Table table;
+
+    HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
+    /// The same with another view of the table.
+    template <class Other>
+    operator modified_by_table<Function, Other>() const
+    {
+        return {f, Other(table)};
+    }
+};
+
+/// Every query sees every key.
+struct unmasked {
+    bool operator()(const place&) const { return true; }
+    key_range reach(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
+    key_range whole(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
+};
+
+/// The function and the mask of a call, whatever their types. Lanes of a tile are [keys][width]; query s is the first.
+template <class T>
+class changes {
+public:
+    bool changed = false;  // is there a function?
+    bool learns = false;   // has it a table that learns?
+    bool asks = false;     // is more known of a tile when the mask has been asked than `reach` and `whole` say?
+
+    /// Keys that queries which stand at the keys first … last may see, and keys that all of them see.
+    virtual key_range reach(std::int32_t first, std::int32_t last) const = 0;
+    virtual key_range whole(std::int32_t first, std::int32_t last) const = 0;
+    /// Asks the mask, and narrows what the groups of n queries may see of the keys from `first` on: keys before and
+    /// behind all that a group sees, and where it sees each one, are known then. Others are not looked for: where a
+    /// group sees some keys and some not, two of them are asked about. Of keys that are alike, several are asked about
+    /// at once.
+    virtual void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const = 0;
+
+    /// Scores as the function changes them; −inf where a query does not see a key.
+    virtual void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
+                        T* tile) const = 0;
+    /// The same, and by how much they change with the products, times `scale`; 0 where a query does not see a key.
+    virtual void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                   std::size_t width, T* tile, T* slopes) const = 0;
+    /// Adds what comes back to the table.
+    virtual void back_to_table(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                               std::size_t width, const T* products, const T* d_scores, T* table) const = 0;
+
+protected:
+    ~changes() = default;
+};
+
+namespace detail {
+
+/// What each group of a block of queries sees of all keys, as a mask has it.
+template <std::size_t registers, class T>
+class block_reach {
+public:
+    block_reach(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what)
+    {
+        for (std::size_t g = 0; g < groups; ++g) {
+            reach_[g] = whole_[g] = {0, 0};
+            const std::size_t first = g * lane_count, last = std::min(n, first + lane_count);
+            if (first >= last) continue;
+            const std::int32_t q0 = of.place_of(s + first), q1 = of.place_of(s + last - 1);
+            reach_[g] = keys_of(what.reach(q0, q1), of.positions);
+            whole_[g] = keys_of(what.whole(q0, q1), of.positions);
+            if (reach_[g].empty()) continue;
+            all_ = all_.empty() ? reach_[g]
+                                : range{std::min(all_.begin, reach_[g].begin), std::max(all_.end, reach_[g].end)};
+        }
+    }
+    /// Keys that one of the queries may see.
+    const range& all() const { return all_; }
+
+    tile_reach of(const range& keys) const
+    {
+        tile_reach seen{keys.size(), groups, {}, {}, {}, false};
+        const auto rows = [&](const range& x) {
+            return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
+                         std::clamp(x.end, keys.begin, keys.end) - keys.begin};
+        };
+        for (std::size_t g = 0; g < groups; ++g) {
+            const range reach = rows(reach_[g]), whole = rows(whole_[g]);
+            seen.reach[g] = reach;
+            seen.whole[g] = {std::max(reach.begin, whole.begin), std::min(reach.end, whole.end)};
+            if (seen.whole[g].empty()) seen.whole[g] = {reach.end, reach.end};
+        }
+        seen.conclude();
+        return seen;
+    }
+
+private:
+    static constexpr std::size_t groups = lanes<T, registers> / lane_count;
+    static_assert(groups * lane_count == lanes<T, registers> && groups <= most_registers);
+
+    static range keys_of(const key_range& keys, std::size_t positions)
+    {
+        return {static_cast<std::size_t>(std::max(0, keys.begin)),
+                std::min(positions, static_cast<std::size_t>(std::max(0, keys.end)))};
+    }
+
+    range reach_[groups], whole_[groups], all_;
+};
+
+/// What queries see of a tile of keys when the mask has been asked. Keys before and behind that are left out; returns
+/// the first one that is not.
+template <class T>
+[[gnu::noinline]] std::size_t narrow(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
+                                     const changes<T>& what, tile_reach& seen)
+{
+    what.ask(of, s, n, first, seen);
+    range all{seen.count, 0};
+    for (std::size_t g = 0; g < seen.groups; ++g)
+        if (!seen.reach[g].empty())
+            all = {std::min(all.begin, seen.reach[g].begin), std::max(all.end, seen.reach[g].end)};
+    if (all.empty()) all = {0, 0};
+    constexpr std::size_t few = 4;  // sums over dimensions take as many keys at once: the same ones as without a mask
+    all = {all.begin / few * few, std::min((all.end + few - 1) / few * few, seen.count)};
+    for (std::size_t g = 0; g < seen.groups; ++g) {
+        const bool none = seen.reach[g].empty();
+        for (range* const rows : {&seen.reach[g], &seen.whole[g]})
+            *rows = none ? range{} : range{rows->begin - all.begin, rows->end - all.begin};
+    }
+    seen.count = all.size();
+    seen.conclude();
+    return first + all.begin;
+}
+
+/// The tiles of keys that queries s … s + n − 1 see: f(first, reach) for each that `wants(tile)`, from the first or
+/// from the last.
+template <std::size_t registers, bool from_the_last = false, class T>
+void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const auto& wants,
+               const auto& f)
+{
+    const block_reach<registers, T> reach(of, s, n, what);
+    const std::size_t begin = reach.all().begin, end = reach.all().end;
+    const std::size_t first_tile = begin / tiles::keys, last_tile = (end + tiles::keys - 1) / tiles::keys;
+    for (std::size_t i = first_tile; i < last_tile; ++i) {
+        const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
+        if (!wants(tile)) continue;
+        const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
+        if (keys.empty()) continue;
+        tile_reach seen = reach.of(keys);
+        std::size_t first = keys.begin;
+        if (what.asks && !seen.all) first = detail::narrow(of, s, n, first, what, seen);
+        if (seen.count > 0) f(first, std::as_const(seen));
+    }
+}
+
+/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there. What functions of places find is
+/// kept in the head's memo, from a slot on.
+template <class T>
+HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
+                                 const range& rows, std::size_t width, const auto& f, std::size_t slot = 0)
+{
+    using heed::detail::lane_steps;
+    const auto query = static_cast<std::int32_t>(of.first_query + s + group * lane_count),
+               here = of.place_of(s + group * lane_count);
+    const auto batch = static_cast<std::int32_t>(of.batch), number = static_cast<std::int32_t>(of.number);
+    heed::detail::lane_memo& memo = *of.memo;
+    for (std::size_t j = rows.begin, end = rows.end; j < end; ++j) {
+        heed::detail::lane_memo::call call{memo, slot};
+        heed::detail::lane_memo::call* const kept = std::is_same_v<plain_number<T>, float> ? &call : nullptr;
+        place p;
+        p.batch = batch;
+        p.head = number;
+        p.query = heed::detail::stepping(lane_steps{true, query, 1, 0, kept});
+        p.key = heed::detail::stepping(lane_steps{true, static_cast<std::int32_t>(first + j), 0, 1, kept});
+        p.here = heed::detail::stepping(lane_steps{true, here, 1, 0, kept});
+        f(j * width + group * lane_count, p);
+    }
+}
+
+/// Of some queries and some keys, who sees what: nobody anything, some of them some, or every query every key?
+enum class seen_by { none, some, every };
+
+HEED_SIMD_INLINE bool any_of_lanes(const lane_mask::vector& which)
+{
+    simd::mask<float> bits;
+    std::memcpy(&bits, &which, sizeof bits);
+    return simd::any(bits);
+}
+HEED_SIMD_INLINE lane_mask first_lanes(std::size_t n)
+{
+    return heed::detail::counted_from(0) < static_cast<std::int32_t>(n);
+}
+/// `one`: who sees one of some keys; `all`: who sees all of them; `those`: the lanes of the queries.
+HEED_SIMD_INLINE seen_by who_sees(const lane_mask& one, const lane_mask& all, const lane_mask& those)
+{
+    if (!any_of_lanes((one & those).at)) return seen_by::none;
+    return any_of_lanes(((!all) & those).at) ? seen_by::some : seen_by::every;
+}
+
+/// x in the rows that a group does not see.
+template <class T>
+void fill_unseen(const tile_reach& seen, std::size_t group, T x, std::size_t width, T* tile)
+{
+    const range unseen[] = {{0, seen.reach[group].begin}, {seen.reach[group].end, seen.count}};
+    for (const range& rows : unseen)
+        for (std::size_t j = rows.begin; j < rows.end; ++j)
+            std::fill_n(tile + j * width + group * lane_count, lane_count, x);
+}
+template <class T>
+[[gnu::noinline]] void fill_unseen(const tile_reach& seen, T x, std::size_t width, T* tile)
+{
+    for (std::size_t g = 0; g < seen.groups; ++g) detail::fill_unseen(seen, g, x, width, tile);
+}
+
+/// f(at, place, partial) for each place that is seen, or may be seen if `partial`: a constant.
+template <bool changed, class T>
+HEED_SIMD_INLINE void each_seen(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                std::size_t width, const auto& f)
+{
+    for (std::size_t g = 0; g < seen.groups; ++g) {
+        const range &reach = seen.reach[g], &whole = seen.whole[g];
+        const range partial[] = {{reach.begin, whole.begin}, {whole.end, reach.end}};
+        for (const range& rows : partial)
+            detail::each_place(
+                of, s, g, first, rows, width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                    f(at, p, std::true_type{});
+                });
+        if constexpr (changed)
+            detail::each_place(
+                of, s, g, first, whole, width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                    f(at, p, std::false_type{});
+                });
+    }
+}
+
+template <class T>
+HEED_SIMD_INLINE heed::pack<T> lanes_at(const T* x)
+{
+    return heed::detail::load_lanes(x);
+}
+template <class T>
+HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
+{
+    heed::detail::store_lanes(x, v);
+}
+
+/// The derivative by what a function with this slope was given. Where nothing comes back, as to a weight of 0, the
+/// slope may be infinite or NaN; and a hidden score, whose slope is 0, has none, even if another one made its whole row
+/// NaN.
+template <class T>
+HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
+{
+    return simd::select((d == simd::vec<T>{}) | (slope == simd::vec<T>{}), simd::vec<T>{}, d * slope);
+}
+
+}  // namespace detail
+
+/// `changes` of these types. It refers to both. Its loops are flat: a function that is called takes a place from
+/// memory, and computes anew what does not change from key to key.
+template <class T, class Pair, class Mask>
+class changes_by final : public changes<T> {
+public:
+    changes_by(const Pair& pair, const Mask& mask) : pair_(pair), mask_(mask)
+    {
+        this->changed = function;
+        this->learns = requires { pair.table; };
+        this->asks = asked;
+    }
+
+    key_range reach(std::int32_t first, std::int32_t last) const override
+    {
+        return heed::detail::reach_of(mask_, first, last);
+    }
+    key_range whole(std::int32_t first, std::int32_t last) const override
+    {
+        return heed::detail::whole_of(mask_, first, last);
+    }
+
+    [[gnu::flatten]] void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
+                              tile_reach& seen) const override
+    {
+        if constexpr (asked) {
+            using detail::seen_by;
+            for (std::size_t g = 0; g < seen.groups; ++g) {
+                range &reach = seen.reach[g], &whole = seen.whole[g];
+                if (reach.empty() || reach == whole) continue;
+                const bool told = !whole.empty();
+                const lane_mask those = detail::first_lanes(n - g * lane_count);
+                range left{reach.begin, told ? whole.begin : reach.end};
+                for (const bool from_the_last : {false, true}) {
+                    if (from_the_last && told) left = {whole.end, reach.end};
+                    const bool counts = whole.empty();  // is a run of rows that all queries see looked for?
+                    std::size_t full = 0, at_once = 1;
+                    bool closely = false;
+                    seen_by before = seen_by::some;
+                    while (!left.empty()) {
+                        const std::size_t n_rows = std::min(at_once, left.size());
+                        const range rows =
+                            from_the_last ? range{left.end - n_rows, left.end} : range{left.begin, left.begin + n_rows};
+                        lane_mask one(false), all(true);  // who sees one of the rows, and all of them
+                        detail::each_place(
+                            of, s, g, first, rows, 0,
+                            [&](std::size_t, const place& p) __attribute__((always_inline)) {
+                                const lane_mask sees(mask_(p));
+                                one = one | sees;
+                                all = all & sees;
+                            },
+                            slot_of_questions);
+                        const seen_by now = detail::who_sees(one, all, those);
+                        if (now == seen_by::some || (now == seen_by::every ? !counts : full > 0)) {
+                            if (n_rows == 1) break;
+                            closely = true;  // row by row, as long as they are like those before
+                            at_once = 1;
+                            continue;
+                        }
+                        if (now == seen_by::every) full += n_rows;
+                        (from_the_last ? left.end = rows.begin : left.begin = rows.end);
+                        closely = closely && now == before;
+                        at_once = closely ? 1 : rows_of_a_question;
+                        before = now;
+                    }
+                    if (from_the_last) {
+                        reach.end = left.end + full;
+                        if (full > 0) whole = {left.end, reach.end};
+                    } else {
+                        reach.begin = left.begin - full;
+                        if (full > 0) whole = {reach.begin, left.begin};
+                    }
+                }
+                if (whole.empty()) whole = {reach.end, reach.end};
+            }
+        }
+    }
+
+    [[gnu::flatten]] void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                 std::size_t width, T* tile) const override
+    {
+        if (!function && seen.all) return;
+        const near_by<Pair> pair = pair_;
+        detail::each_seen<function>(
+            of, s, first, seen,
+            width, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
+                heed::pack<T> e = detail::lanes_at(tile + at);
+                if constexpr (function) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
+                if constexpr (partial) e = select(lane_mask(mask_(p)), e, lowest);
+                detail::put_lanes(tile + at, e);
+            });
+        detail::fill_unseen(seen, lowest, width, tile);
+    }
+
+    [[gnu::flatten]] void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+                                            std::size_t width, T* tile, T* slopes) const override
+    {
+        if constexpr (function) {
+            const near_by<Pair> pair = pair_;
+            detail::each_seen<true>(
+                of, s, first, seen,
+                width, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
+                    const dual<T> e = pair(dual<T>{detail::lanes_at(tile + at), 1}, heed::detail::for_score(p));
+                    heed::pack<T> value = e.value, slope = e.slope * of.scale;
+                    if constexpr (partial) {
+                        const lane_mask sees(mask_(p));
+                        value = select(sees, value, lowest);
+                        slope = select(sees, slope, T(0));
+                    }
+                    detail::put_lanes(tile + at, value);
+                    detail::put_lanes(slopes + at, slope);
+                });
+            detail::fill_unseen(seen, lowest, width, tile);
+            detail::fill_unseen(seen, T(0), width, slopes);
+        }
+    }
+
+    void back_to_table(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
+                       const T* products, const T* d_scores, T* table) const override
+    {
+        if constexpr (requires(const Pair& pair) { pair.table; }) {
+            const near_by<Pair> pair = pair_;
+            heed::detail::add_to_table(
+                pair.f, pair.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
+                    for (std::size_t g = 0; g < seen.groups; ++g) {
+                        detail::each_place(
+                            of, s, g, first, seen.reach[g],
+                            width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                                come_back(detail::lanes_at(products + at), heed::detail::for_score(p),
+                                          detail::lanes_at(d_scores + at));
+                            });
+                    }
+                });
+        }
+    }
+
+private:
+    static constexpr bool function = !std::is_same_v<Pair, unmodified>;
+    static constexpr std::size_t rows_of_a_question = 16;
+    static constexpr bool asked = !heed::detail::told_by_ranges<Mask>;
+    static constexpr T lowest = -std::numeric_limits<T>::infinity();
+    static constexpr std::size_t slot_of_questions = function ? heed::detail::lane_memo::slots / 2 : 0;
+
+    const Pair& pair_;
+    const Mask& mask_;
+};
+
+}  // namespace heed::kernels::tiles
+
+// ---- heed/kernels/tiles/rules.hpp -----------------------------------------------------------------------------------
+
+/// How a row of scores becomes weights when it is seen tile by tile: each weight is a function of its score and of a
+/// few numbers of the row.
+///
+///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
+///
+/// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
+/// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
+///
+/// A hidden score, -inf, has weight 0 whatever z is: in a row with a score that is NaN or +inf, z may be NaN.
+///
+/// A rule that `runs` takes the keys from the last to the first, with numbers for each row that it changes on the way
+/// (stick-breaking).
+namespace heed::kernels::tiles {
+
+/// What is subtracted from the gradient of a weight.
+enum class centre {
+    none,     // 0
+    weights,  // Σ_k w_k dw_k
+    slopes    // Σ_k slope_k dw_k / Σ_k slope_k
+};
+
+/// Is this score hidden?
+template <class V>
+HEED_SIMD_INLINE auto hidden(V e)
+{
+    return e == -std::numeric_limits<std::remove_cvref_t<decltype(e[0])>>::infinity();
+}
+
+/// What a normalizer says that tiles know over some others only, and not over this one.
+struct no_rule {};
+
+/// A rule for scores that are multiplied by a number first, after everything else that changes them.
+template <class Rule>
+struct of_scaled_scores {
+    Rule rule;
+    double factor;
+
+    bool fits() const requires requires(const Rule& alone) { alone.fits(); }
+    {
+        return rule.fits();
+    }
+};
+/// A normalizer's rule where it weighs scores that are multiplied by `factor`; no_rule stays none.
+template <class Rule>
+auto scaled_before(Rule rule, double factor)
+{
+    return of_scaled_scores<Rule>{rule, factor};
+}
+template <class Rule>
+auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
+{
+    return of_scaled_scores<Rule>{scaled.rule, scaled.factor * factor};
+}
+inline no_rule scaled_before(no_rule, double) { return {}; }
+
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and 1 divided by
+/// the divisor of e^{e_j − top}. Its logarithm would do worse: that of 10⁶ keys is near 14, where floats lie 1e-6
+/// apart.
+struct softmax {
+    static constexpr std::size_t numbers = 2;
+    static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
+    static constexpr centre mean = centre::weights;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    {
+        return simd::select(hidden(e), V{}, simd::exp(e - z[0]) * z[1]);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight;
+    }
+};
+
+/// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
+template <class Sinks>
+struct softmax_with_sinks : softmax {
+    using alone = softmax;
+    const Sinks& of_heads;
+};
+
+/// w_j = σ(e_j + bias)
+struct sigmoid {
+    static constexpr std::size_t numbers = 0;
+    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = false;
+    static constexpr centre mean = centre::none;
+    double bias = 0;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
+    {
+        using T = std::remove_cvref_t<decltype(e[0])>;
+        return moved(e, V{} + static_cast<T>(bias));
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V moved(V e, V by)
+    {
+        return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight * (1 - weight);
+    }
+};
+
+/// The same with a bias that learns, of one head.
+template <class T>
+class sigmoid_of_head : public sigmoid {
+public:
+    explicit sigmoid_of_head(T by) : by_(by) {}
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
+    {
+        return moved(e, simd::splat(by_));
+    }
+    /// How a weight changes with the bias, and what comes back to it.
+    template <class V>
+    HEED_SIMD_INLINE static V bend(V weight)
+    {
+        return slope(weight);
+    }
+    static T of_number(T d_bias) { return d_bias; }
+
+private:
+    T by_;
+};
+/// Its rule of each head.
+struct learned_sigmoid : sigmoid {
+    template <class T>
+    sigmoid_of_head<T> of_head(T by) const
+    {
+        return sigmoid_of_head<T>(by);
+    }
+};
+/// The same, with the biases of the heads: ops::attend_tiled_with_op takes them.
+template <class Vector>
+struct sigmoid_with_biases : learned_sigmoid {
+    using alone = learned_sigmoid;
+    const Vector& of_heads;
+};
+
+/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the product, `stick`.
+///
+///     de_j = (1 − σ(e_j)) w_j dw_j − σ(e_j) Σ_{i<j} w_i dw_i
+///
+/// where the sum is Σ_i w_i dw_i less what comes from j on.
+struct stick_breaking {
+    static constexpr std::size_t numbers = 0;
+    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = true;
+    static constexpr centre mean = centre::weights;
+
+    /// What is left, and what rounding took from it: thousands of parts may each be too small to change `left`.
+    template <class V>
+    struct stick {
+        V left = V{} + 1, lost{};
+    };
+
+    /// `part` becomes σ(e).
+    template <class V>
+    HEED_SIMD_INLINE static V next_weight(V e, stick<V>& rest, V& part)
+    {
+        const auto none = hidden(e);
+        const V power = simd::exp(simd::min(e, -e)), greater = 1 / (power + 1), smaller = power * greater;
+        const auto most = e > 0;  // is taken: 1 − σ(e) is exact to rounding, 1 less the part is not
+        part = simd::select(most, greater, smaller);
+        const V weight = simd::select(none, V{}, part * rest.left), taken = weight - rest.lost;  // left may be NaN
+        const V left = simd::as_written(rest.left - taken), lost = simd::as_written(rest.left - left) - taken;
+        rest.left = simd::select(most, rest.left * smaller, left);
+        rest.lost = simd::select(most, rest.lost * smaller, lost);
+        return weight;
+    }
+    /// w_j dw_j; of a weight of 0, dw may be NaN.
+    template <class V>
+    HEED_SIMD_INLINE static V pulled(V weight, V d_weight)
+    {
+        return simd::select(weight == V{}, V{}, weight * d_weight);
+    }
+    /// `later`: Σ w_i dw_i of this and what follows; `all`: of everything. Behind a part of 1 nothing is left: exactly
+    /// 0, not what rounding left of all − later, since the score's slope may be infinite.
+    template <class V>
+    HEED_SIMD_INLINE static V later_than(V part, V later, V all)
+    {
+        return simd::select(part == V{} + 1, all, later);
+    }
+    /// `before`: Σ_{i<j} w_i dw_i.
+    template <class V>
+    HEED_SIMD_INLINE static V gradient(V part, V pulled, V before)
+    {
+        return simd::select(part == V{}, V{}, (1 - part) * pulled - part * before);
+    }
+};
+
+/// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the greatest score, and τ,
+/// both 0 for a row without scores.
+template <int power>
+struct sparse_weights {
+    static constexpr std::size_t numbers = 2;
+    static constexpr bool online = false, selects = true, sparse = true, divides = false, runs = false;
+    static constexpr centre mean = centre::slopes;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    {
+        const V over = above(e, z);
+        return power == 1 ? over : over * over;
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V above(V e, const std::array<V, 2>& z)
+    {
+        const V over = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
+        return simd::select((over <= 0) | hidden(e), V{}, over);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        if constexpr (power == 1) {
+            return simd::select(weight > 0, V{} + 1, V{});
+        } else {
+            return simd::sqrt(weight);
+        }
+    }
+
+    /// τ of the scores in each lane of a column, by Newton's method from one that is too small. Beside a score of +inf
+    /// there is none, as in kernels/sparse.hpp.
+    template <class T>
+    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top,
+                        simd::vec<T> tau) const
+    {
+        using namespace simd;
+        const T enough = 8 * std::numeric_limits<T>::epsilon();
+        for (int round = 0; round < 60; ++round) {
+            vec<T> weights{}, slopes{};
+            for (std::size_t j = 0; j < count; ++j) {
+                const vec<T> e = load(scores + j * stride), x = power == 1 ? e - top - tau : (e - top) / 2 - tau;
+                const vec<T> over = select(x > 0, x, vec<T>{});
+                weights += power == 1 ? over : over * over;
+                slopes += power == 1 ? select(over > 0, vec<T>{} + 1, vec<T>{}) : over;
+            }
+            const vec<T> next = better(tau, weights, slopes), step = next - tau;
+            tau = select(slopes == 0, tau, next);
+            if (!any(simd::max(step, -step) > enough * simd::max(tau, -tau))) break;
+        }
+        const T infinite = std::numeric_limits<T>::infinity();
+        return select(top == infinite, splat(std::numeric_limits<T>::quiet_NaN()), tau);
+    }
+    /// What is not above this has no weight.
+    template <class V>
+    static V bound(V top, V tau)
+    {
+        return top + tau * power;
+    }
+    /// τ when the greatest score becomes another one.
+    template <class V>
+    static V moved(V tau, V by)
+    {
+        return tau - by / power;
+    }
+    /// So many scores have a weight, at least.
+    static constexpr std::size_t kept() { return 0; }
+    /// τ of one score alone.
+    static constexpr double first = -1;
+    /// What errors of τ are small against.
+    template <class T>
+    static T scale(T tau)
+    {
+        return -tau;
+    }
+
+    /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
+    template <class V>
+    static V better(V tau, V weights, V slopes)
+    {
+        return tau + (weights - 1) / (slopes * power);
+    }
+};
+
+/// softmax over the k greatest scores (and those equal to the last of them). z: the greatest score, the least with a
+/// weight, and 1 divided by the divisor, as softmax has it.
+struct top_k {
+    static constexpr std::size_t numbers = 3;
+    static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
+    static constexpr centre mean = centre::weights;
+    std::size_t k = 1;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
+    {
+        const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
+        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0]) * z[2]);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight;
+    }
+
+    /// The k-th greatest score in each lane of a column, by halving the interval; −inf if there are fewer.
+    template <class T>
+    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T>) const
+    {
+        using namespace simd;
+        const vec<T> nothing = splat(-std::numeric_limits<T>::infinity()), many = splat(static_cast<T>(k));
+        const auto reaches = [&](vec<T> least) {
+            vec<T> those{};
+            for (std::size_t j = 0; j < count; ++j)
+                those += select(load(scores + j * stride) >= least, vec<T>{} + 1, vec<T>{});
+            return those >= many;
+        };
+        vec<T> low = top;  // reached by k scores, unless there are fewer
+        for (std::size_t j = 0; j < count; ++j) {
+            const vec<T> e = load(scores + j * stride);
+            low = select(e == nothing, low, simd::min(low, e));
+        }
+        vec<T> above = top;  // not reached, unless many are the greatest
+        for (;;) {
+            const vec<T> middle = low + (above - low) / 2;
+            const auto between = (middle > low) & (middle < above);
+            if (!any(between)) break;
+            const auto reached = reaches(middle);
+            low = select(between & reached, middle, low);
+            above = select(between & ~reached, middle, above);
+        }
+        low = select(reaches(above), above, low);
+        return select(reaches(low), low, nothing);
+    }
+    template <class V>
+    static V bound(V, V least)
+    {
+        return least;
+    }
+    template <class V>
+    static V moved(V least, V)
+    {
+        return least;
+    }
+    /// So many scores have a weight.
+    std::size_t kept() const { return k; }
+    bool fits() const;  // k scores of each row are kept while keys go by
+    static constexpr double first = -std::numeric_limits<double>::infinity();
+};
+
+/// The greatest scores of each lane's row, as far as they may have a weight: a list for each lane, [slot][lane].
+template <std::size_t registers, class T, class Rule>
+class selection {
+public:
+    /// Scores of a row that are kept, at most.
+    static constexpr std::size_t room = 160;
+
+    explicit selection(const Rule& rule) : rule_(rule)
+    {
+        list_ = here_.template take<T>(width * (room + tiles::keys));
+        top_ = here_.template take<T>(3 * width);
+        second_ = top_ + width;
+        bound_ = second_ + width;
+        count_ = here_.template take<std::size_t>(width);
+        std::fill_n(list_, width * (room + tiles::keys), lowest);
+        std::fill_n(top_, width, lowest);
+        std::fill_n(second_, width, static_cast<T>(Rule::first));
+        std::fill_n(bound_, width, lowest);
+        std::fill_n(count_, width, std::size_t{0});
+    }
+
+    /// The scores of some more keys.
+    void add(const T* tile, std::size_t count)
+    {
+        using namespace simd;
+        unrolled<registers>([&](auto c) {
+            T *const tops = top_ + c * simd::lanes<T>, *const seconds = second_ + c * simd::lanes<T>;
+            const T *const from = tile + c * simd::lanes<T>, *const bounds = bound_ + c * simd::lanes<T>;
+            const vec<T> before = load(tops), none = splat(lowest), bound = load(bounds);
+            vec<T> top = before;
+            for (std::size_t j = 0; j < count; ++j) top = simd::max(load(from + j * width), top);  // not NaN
+            store(tops, top);
+            store(seconds, select(before == none, load(seconds), rule_.moved(load(seconds), top - before)));
+            if (slots_ == 0) {
+                for (std::size_t j = 0; j < count; ++j)
+                    store(list_ + j * width + c * simd::lanes<T>, load(from + j * width));
+                return;
+            }
+            for (std::size_t j = 0; j < count; ++j) {
+                const T* const scores = from + j * width;
+                if (!any(load(scores) > bound)) continue;
+                for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
+                    const std::size_t q = c * simd::lanes<T> + i;
+                    if (scores[i] > bounds[i]) list_[count_[q]++ * width + q] = scores[i];
+                }
+            }
+        });
+        if (slots_ == 0) std::fill_n(count_, width, count);
+        slots_ = *std::max_element(count_, count_ + width);
+        if (slots_ > rule_.kept()) settle();
+        if (slots_ > room / 2) compact();
+    }
+
+    /// z of each row. Returns whether a row has more weights than are kept here: its z is only a start then.
+    bool finish(T* z)
+    {
+        settle();
+        std::copy_n(top_, 2 * width, z);
+        for (std::size_t q = 0; q < width; ++q)
+            if (z[q] == lowest) z[q] = z[width + q] = T(0);
+        return std::find(bound_, bound_ + width, -lowest) != bound_ + width;
+    }
+    bool full(std::size_t q) const { return bound_[q] == -lowest; }
+
+private:
+    static constexpr std::size_t width = lanes<T, registers>;
+    static constexpr T lowest = -std::numeric_limits<T>::infinity();
+
+    void settle()
+    {
+        using namespace simd;
+        unrolled<registers>([&](auto c) {
+            const std::size_t at = c * simd::lanes<T>;
+            const vec<T> none = splat(lowest), top = select(load(top_ + at) == none, vec<T>{}, load(top_ + at));
+            const vec<T> second = rule_.settle(slots_, list_ + at, width, top, load(second_ + at));
+            store(second_ + at, second);
+            store(bound_ + at, select(load(bound_ + at) == -none, -none, rule_.bound(top, second)));
+        });
+    }
+    /// Forgets what has no weight. A row that is full takes nothing more.
+    void compact()
+    {
+        slots_ = 0;
+        for (std::size_t q = 0; q < width; ++q) {
+            std::size_t kept = 0;
+            for (std::size_t j = 0; j < count_[q]; ++j) {
+                const T e = list_[j * width + q];
+                list_[kept * width + q] = e;
+                kept += e > bound_[q] || full(q) ? 1 : 0;
+            }
+            for (; kept < std::min(rule_.kept(), count_[q]); ++kept) list_[kept * width + q] = bound_[q];
+            for (std::size_t j = kept; j < count_[q]; ++j) list_[j * width + q] = lowest;
+            count_[q] = kept;
+            if (kept > room) bound_[q] = -lowest;
+            slots_ = std::max(slots_, kept);
+        }
+    }
+
+    scratch here_;
+    const Rule& rule_;
+    std::size_t slots_ = 0;
+    T *list_, *top_, *second_, *bound_;
+    std::size_t* count_;
+};
+
+inline bool top_k::fits() const { return k <= selection<1, float, top_k>::room; }
+
+}  // namespace heed::kernels::tiles
+
+// ---- heed/kernels/tiles/temporal.hpp --------------------------------------------------------------------------------
+
+/// Contexts of many queries in their order, where each key remembers the scores that it had, tile by tile:
+///
+///     u_tj = e_tj − β L_tj,  L_{t+1,j} = log(exp(L_tj − δ) + exp(e_tj)),  c_t = Σ_j softmax(u_t)_j v_j
+///
+/// after Sankaran et al. 2016, eq. 6-8 (β = 1, δ = 0).
+///
+/// A key's past does not depend on another key. **So keys lie in the lanes**, unlike kernels/tiles/attend.hpp: a tile
+/// of scores [queries][lanes] has a row for each query, L is one row of lanes, and a block of keys meets all queries in
+/// their order before the next block. Contexts are summed online in the result, since each block adds to all of them.
+///
+/// Going back, each block of keys runs through the queries twice: forward for L, of which the first row of each tile is
+/// kept, and back.
+namespace heed::kernels::tiles {
+
+/// Queries of a tile whose keys lie in the lanes.
+inline constexpr std::size_t queries = 48;
+
+namespace detail {
+
+/// f(at, place) for each register of a tile of `count` queries from s on and of keys in the lanes.
+template <std::size_t registers, class T>
+HEED_SIMD_INLINE void each_place_of_keys(const head<T>& of, std::size_t s, std::size_t count, std::size_t first,
+                                         const auto& f)
+{
+    constexpr std::size_t groups = lanes<T, registers> / lane_count;
+    static_assert(groups * lane_count == lanes<T, registers>);
+    place p;
+    p.batch = static_cast<std::int32_t>(of.batch);
+    p.head = static_cast<std::int32_t>(of.number);
+    for (std::size_t q = 0; q < count; ++q) {
+        p.query = heed::pack<std::int32_t>(static_cast<std::int32_t>(of.first_query + s + q));
+        p.here = heed::pack<std::int32_t>(of.place_of(s + q));
+        simd::unrolled<groups>([&](auto g) {
+            place here = p;
+            for (std::size_t i = 0; i < lane_count; ++i)
+                here.key.at[i] = static_cast<std::int32_t>(first + g * lane_count + i);
+            f(q * lanes<T, registers> + g * lane_count, here);
+        });
+    }
+}
+
+/// A block of keys against all queries of a sentence, a tile at a time.
+template <std::size_t registers, class T, class Pair, class Mask, class Past>
+class block_of_keys {
+public:
+    static constexpr std::size_t width = lanes<T, registers>;
+    using row = tiles::row<T, registers>;
+
+    block_of_keys(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past)
+        : of_(of), pair_(pair), mask_(mask), past_(past), panel_(here_.template take<T>(of.width * width))
+    {}
+
+    /// Goes to the keys from `first` on.
+    void go_to(std::size_t first)
+    {
+        first_ = first;
+        n_ = std::min(width, of_.positions - first);
+        transposed<registers>(of_.width, n_, rows<const T>{of_.keys[first], of_.keys.stride}, of_.scale, panel_);
+    }
+    std::size_t keys() const { return n_; }
+
+    /// Scores of `count` queries from s on, whether they see a key or not.
+    void scores(std::size_t s, std::size_t count, T* tile) const
+    {
+        products(s, count, tile);
+        if constexpr (changed) {
+            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+                put_lanes(tile + at, heed::pack<T>(pair_(lanes_at(tile + at), heed::detail::for_score(p))));
+            });
+        }
+    }
+    /// The same, and by how much they change with the inner products, times the scale.
+    void scores(std::size_t s, std::size_t count, T* tile, T* slopes) const
+    {
+        products(s, count, tile);
+        if constexpr (changed) {
+            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+                const dual<T> e = pair_(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
+                put_lanes(tile + at, e.value);
+                put_lanes(slopes + at, e.slope * of_.scale);
+            });
+        }
+    }
+    void products(std::size_t s, std::size_t count, T* tile) const
+    {
+        detail::products<registers, false>(count, of_.width, of_.queries[s], of_.queries.stride, 1, panel_, tile);
+    }
+
+    /// Goes on with L through a tile of scores: f(q, e, L) sees each query's, and L as it was before.
+    HEED_SIMD_INLINE void remember(std::size_t count, const T* tile, row& L, const auto& f) const
+    {
+        for (std::size_t q = 0; q < count; ++q) {
+            const row e = row::of(tile + q * width);
+            f(q, e, L);
+            simd::unrolled<registers>([&](auto c) { L.at[c] = past_.grown(L.at[c], e.at[c]); });
+        }
+    }
+
+    /// −inf where a query of the tile does not see a key. Returns whether one sees any.
+    bool hide(std::size_t s, std::size_t count, T* tile) const
+    {
+        const std::int32_t q0 = of_.place_of(s), q1 = of_.place_of(s + count - 1),
+                           begin = static_cast<std::int32_t>(first_), end = static_cast<std::int32_t>(first_ + n_);
+        const key_range reach = heed::detail::reach_of(mask_, q0, q1);
+        if (reach.end <= begin || reach.begin >= end) return false;
+        constexpr T lowest = -std::numeric_limits<T>::infinity();
+        constexpr bool asks = !heed::detail::told_by_ranges<Mask>;
+        lane_mask seen(!asks);
+        if (heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
+            seen = true;
+        } else {
+            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+                const lane_mask sees(mask_(p));
+                if constexpr (asks) seen = seen | (sees & first_lanes(n_ - std::min(n_, at % width)));
+                put_lanes(tile + at, select(sees, lanes_at(tile + at), lowest));
+            });
+        }
+        if (n_ < width) {
+            for (std::size_t q = 0; q < count; ++q) std::fill(tile + q * width + n_, tile + (q + 1) * width, lowest);
+        }
+        return any_of_lanes(seen.at);
+    }
+
+    /// What comes back to the numbers that the pair's function looked up.
+    void add_to_table(std::size_t s, std::size_t count, const T* products, const T* d_scores, T* table) const
+    {
+        heed::detail::add_to_table(
+            pair_.f, pair_.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
+                each_place_of_keys<registers>(
+                    of_, s, count, first_, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                        come_back(lanes_at(products + at), heed::detail::for_score(p), lanes_at(d_scores + at));
+                    });
+            });
+    }
+
+    static constexpr bool changed = !std::is_same_v<Pair, unmodified>;
+
+private:
+    const head<T>& of_;
+    const Pair& pair_;
+    const Mask& mask_;
+    const Past& past_;
+    scratch here_;
+    T* panel_;
+    std::size_t first_ = 0, n_ = 0;
+};
+
+/// L of a block of keys; −inf in the lanes behind them.
+template <std::size_t registers, class T>
+row<T, registers> past_of(const T* history, std::size_t n)
+{
+    T all[lanes<T, registers>];
+    std::fill(std::copy_n(history, n, all), all + lanes<T, registers>, -std::numeric_limits<T>::infinity());
+    return row<T, registers>::of(all);
+}
+
+/// Contexts to which very many blocks of keys are added: see kernels/block_sums.hpp. Few keys go into the result at
+/// once; of more, keys_of_part are summed up by themselves.
+template <class T>
+class contexts_in_blocks {
+public:
+    contexts_in_blocks(const head<T>& of, rows<T> contexts, scratch& here)
+        : queries_(of.queries_count), width_(of.value_width), positions_(of.positions), contexts_(contexts)
+    {
+        if (positions_ <= keys_of_part) return;
+        part_ = here.take<T>(2 * queries_ * width_ + queries_);
+        std::fill_n(part_, 2 * queries_ * width_, T(0));
+        std::fill_n(tops(), queries_, -std::numeric_limits<T>::infinity());
+    }
+
+    /// Where the keys at work are added, beside the greatest score so far.
+    rows<T> now() const { return part_ == nullptr ? contexts_ : rows<T>{part_, width_}; }
+
+    /// The keys before `end` have been added.
+    void next(std::size_t end, const T* greatest)
+    {
+        if (part_ == nullptr || (end % keys_of_part != 0 && end < positions_)) return;
+        for (std::size_t s = 0; s < queries_; ++s) {
+            using std::exp;
+            T *const part = part_ + s * width_, *const lost = part + queries_ * width_;
+            const T top = greatest[s], base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
+            const T factor = exp(tops()[s] - base);
+            tops()[s] = top;
+            const auto fade = [width = width_, by = simd::splat(factor)](T* x) {
+                simd::transform(
+                    width, x, [by](simd::vec<T> v) { return v * by; }, static_cast<const T*>(x));
+            };
+            fade(contexts_[s]);
+            fade(lost);
+            kernels::detail::add_and_keep(width_, contexts_[s], lost, static_cast<const T*>(part));
+            std::fill_n(part, width_, T(0));
+            if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], static_cast<const T*>(lost));
+        }
+    }
+
+private:
+    static constexpr std::size_t keys_of_part = 4096;
+
+    T* tops() const { return part_ + 2 * queries_ * width_; }
+
+    std::size_t queries_, width_, positions_;
+    rows<T> contexts_;
+    T* part_ = nullptr;  // [S,D] of the keys at work, [S,D] what rounding has lost, [S] the greatest scores before them
+};
+
+}  // namespace detail
+
+/// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
+/// [2, queries]: each query's greatest score, and 1 divided by its divisor beside that. A query that sees nothing
+/// gets 0.
+template <std::size_t registers, class T, class Pair, class Mask, class Past>
+void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<T> contexts,
+                      T* history, T* numbers)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    constexpr std::size_t width = lanes<T, registers>;
+    scratch here;
+    T* const tile = here.take<T>(tiles::queries * width);
+    T* const tops = numbers;
+    auto* const sums = here.take<in_double<T>>(of.queries_count);
+    std::fill_n(tops, of.queries_count, lowest);
+    std::fill_n(sums, of.queries_count, in_double<T>(0));
+    for (std::size_t s = 0; s < of.queries_count; ++s) std::fill_n(contexts[s], of.value_width, T(0));
+    detail::contexts_in_blocks<T> blocks(of, contexts, here);
+    const rows<T> now = blocks.now();
+    const bool finite = detail::finite_rows(of.positions, of.value_width, of.values);
+    detail::block_of_keys<registers, T, Pair, Mask, Past> block(of, pair, mask, past);
+    for (std::size_t first = 0; first < of.positions; first += width) {
+        block.go_to(first);
+        row L = detail::past_of<registers>(history + first, block.keys());
+        for (std::size_t s = 0; s < of.queries_count; s += tiles::queries) {
+            const std::size_t count = std::min(tiles::queries, of.queries_count - s);
+            block.scores(s, count, tile);
+            block.remember(count, tile, L, [&](std::size_t q, const row& e, const row& before) {
+                unrolled<registers>([&](auto c) {
+                    store(tile + q * width + c * simd::lanes<T>, past.modulated(e.at[c], before.at[c]));
+                });
+            });
+            if (!block.hide(s, count, tile)) continue;
+            for (std::size_t q = 0; q < count; ++q) {
+                row u = row::of(tile + q * width);
+                vec<T> greatest = u.at[0];
+                unrolled<registers>([&](auto c) { greatest = simd::max(u.at[c], greatest); });
+                const T before = tops[s + q], top = std::max(before, simd::max(greatest));
+                const T base = top == lowest ? T(0) : top;
+                vec<T> sum{};
+                unrolled<registers>([&](auto c) {
+                    u.at[c] = simd::exp(u.at[c] - splat(base));
+                    sum += u.at[c];
+                });
+                u.put(tile + q * width);
+                tops[s + q] = top;
+                if (top != before) {  // what has been summed so far, for a greater divisor
+                    using std::exp;
+                    const T factor = exp(before - base);
+                    sums[s + q] *= static_cast<in_double<T>>(factor);
+                    each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
+                        T* const c = now[s + q] + i;
+                        store_first(c, load_first(c, some) * splat(factor), some);
+                    });
+                }
+                sums[s + q] += static_cast<in_double<T>>(simd::sum(sum));
+            }
+            const rows<const T> values{of.values[first], of.values.stride};
+            const rows<T> to{now[s], now.stride};
+            if (finite) {
+                detail::products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
+            } else {  // the value of a hidden key, which has a weight of 0, may be NaN
+                detail::selected_products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
+            }
+        }
+        T after[width];
+        L.put(after);
+        std::copy_n(after, block.keys(), history + first);
+        blocks.next(first + width, tops);
+    }
+    for (std::size_t s = 0; s < of.queries_count; ++s) {
+        const T sum = static_cast<T>(sums[s]), by = sum == 0 ? T(0) : T(1) / sum;
+        for (std::size_t i = 0; i < of.value_width; ++i) contexts[s][i] *= by;
+        tops[s] = sum == 0 ? T(0) : tops[s];
+        numbers[of.queries_count + s] = by;
+    }
+}
+
+/// Goes back through them. `history` is L before the first query; `d_after` the gradient of L after the last one, or
+/// null, and `d_before` where that of L before the first one is added, or null.
+template <std::size_t registers, class T, class Pair, class Mask, class Past>
+void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<const T> contexts,
+                       const T* numbers, rows<const T> d_contexts, const T* history, const T* d_after, T* d_before,
+                       const head_gradients<T>& to)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    using block_of_keys = detail::block_of_keys<registers, T, Pair, Mask, Past>;
+    constexpr std::size_t width = lanes<T, registers>, size = tiles::queries * width;
+    constexpr bool learns = requires { pair.table; };
+    scratch here;
+    const std::size_t blocks = (of.queries_count + tiles::queries - 1) / tiles::queries;
+    T* const begins = here.take<T>(blocks * width);  // L before each tile
+    T* const weights = here.take<T>(size);           // first the scores
+    T* const pasts = here.take<T>(size + width);     // L before each query, and after the last
+    T* const modulated = here.take<T>(size);
+    T* const d_scores = here.take<T>(size);
+    T* const slopes = block_of_keys::changed ? here.take<T>(size) : nullptr;
+    T* const products_alone = learns && to.table != nullptr ? here.take<T>(size) : nullptr;
+    T* const d_panel = here.take<T>(of.value_width * width);
+    T* const d_keys = here.take<T>(of.width * width);
+    T* const d_values = here.take<T>(of.value_width * width);
+    T ones[width];
+    std::fill_n(ones, width, T(1));
+    const bool finite = detail::finite_rows(of.positions, of.width, of.keys) &&
+                        detail::finite_rows(of.queries_count, of.width, of.queries) &&
+                        detail::finite_rows(of.queries_count, of.value_width, d_contexts);
+    const auto add_products = [&](std::size_t wide, std::size_t count, rows<const T> x, const T* tile, T* y) {
+        if (finite) {
+            detail::products<registers, true>(wide, count, x.data, 1, x.stride, tile, y);
+        } else {
+            detail::selected_products<registers>(wide, count, x, tile, y);
+        }
+    };
+    block_of_keys block(of, pair, mask, past);
+    for (std::size_t first = 0; first < of.positions; first += width) {
+        block.go_to(first);
+        const std::size_t n = block.keys();
+        detail::transposed<registers>(of.value_width, n, rows<const T>{of.values[first], of.values.stride}, T(1),
+                                      d_panel);
+        std::fill_n(d_keys, of.width * width, T(0));
+        std::fill_n(d_values, of.value_width * width, T(0));
+        row L = detail::past_of<registers>(history + first, n);
+        for (std::size_t b = 0; b < blocks; ++b) {
+            L.put(begins + b * width);
+            if (b + 1 == blocks) break;
+            block.scores(b * tiles::queries, tiles::queries, weights);
+            block.remember(tiles::queries, weights, L, [](std::size_t, const row&, const row&) {});
+        }
+        T of_history[width] = {};
+        if (d_after != nullptr) std::copy_n(d_after + first, n, of_history);
+        row d_L = row::of(of_history);
+        for (std::size_t b = blocks; b-- > 0;) {
+            const std::size_t s = b * tiles::queries, count = std::min(tiles::queries, of.queries_count - s);
+            if (products_alone != nullptr) block.products(s, count, products_alone);
+            block.scores(s, count, weights, slopes);
+            L = row::of(begins + b * width);
+            block.remember(count, weights, L, [&](std::size_t q, const row& e, const row& before) {
+                before.put(pasts + q * width);
+                unrolled<registers>([&](auto c) {
+                    store(modulated + q * width + c * simd::lanes<T>, past.modulated(e.at[c], before.at[c]));
+                });
+            });
+            L.put(pasts + count * width);
+            const bool seen = block.hide(s, count, modulated);
+            if (seen)
+                detail::products<registers, false>(count, of.value_width, d_contexts[s], d_contexts.stride, 1, d_panel,
+                                                   d_scores);
+            for (std::size_t q = count; q-- > 0;) {
+                T mean = 0;  // Σ_j w_j dw_j = dc · c
+                if (seen) {
+                    vec<T> sum{};
+                    each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
+                        sum = fma(load_first(d_contexts[s + q] + i, some), load_first(contexts[s + q] + i, some), sum);
+                    });
+                    mean = simd::sum(sum);
+                }
+                const vec<T> top = splat(numbers[s + q]), by = splat(numbers[of.queries_count + s + q]);
+                unrolled<registers>([&](auto c) {
+                    const std::size_t at = q * width + c * simd::lanes<T>;
+                    const vec<T> e = load(weights + at), before = load(pasts + at), after = load(pasts + at + width);
+                    vec<T> weight{}, d_u{};
+                    if (seen) {
+                        const vec<T> u = load(modulated + at);
+                        weight = select(hidden(u), vec<T>{}, simd::exp(u - top) * by);  // which may be NaN
+                        d_u = select(weight == vec<T>{}, vec<T>{}, weight * (load(d_scores + at) - splat(mean)));
+                    }
+                    vec<T> d_e = d_u + past.share_of_score(e, after, d_L.at[c]);
+                    d_L.at[c] = past.share_of_past(before, after, d_L.at[c]) + past.slope_of_past(before, d_u);
+                    if constexpr (block_of_keys::changed) {
+                        if (products_alone == nullptr) d_e = detail::through<T>(d_e, load(slopes + at));
+                    } else {
+                        d_e *= splat(of.scale);
+                    }
+                    store(weights + at, weight);
+                    store(d_scores + at, d_e);
+                });
+            }
+            if constexpr (learns) {
+                if (products_alone != nullptr) {
+                    for (std::size_t q = 0; q < count; ++q)
+                        std::fill(d_scores + q * width + n, d_scores + (q + 1) * width, T(0));
+                    block.add_to_table(s, count, products_alone, d_scores, to.table);
+                    for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
+                        store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
+                }
+            }
+            if (to.values.data != nullptr && seen)
+                add_products(of.value_width, count, {d_contexts[s], d_contexts.stride}, weights, d_values);
+            if (to.keys.data != nullptr)
+                add_products(of.width, count, {of.queries[s], of.queries.stride}, d_scores, d_keys);
+            if (to.queries.data != nullptr) {
+                const rows<const T> of_keys{of.keys[first], of.keys.stride};
+                const rows<T> d_queries{to.queries[s], to.queries.stride};
+                if (finite) {
+                    detail::products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
+                } else {
+                    detail::selected_products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
+                }
+            }
+        }
+        d_L.put(of_history);
+        for (std::size_t j = 0; d_before != nullptr && j < n; ++j) d_before[first + j] += of_history[j];
+        if (to.keys.data != nullptr)
+            detail::transposed_back<registers, true>(of.width, n, d_keys, ones,
+                                                     rows<T>{to.keys[first], to.keys.stride});
+        if (to.values.data != nullptr)
+            detail::transposed_back<registers, true>(of.value_width, n, d_values, ones,
+                                                     rows<T>{to.values[first], to.values.stride});
+    }
+}
+
+}  // namespace heed::kernels::tiles
+
+// ---- heed/ops/elementwise.hpp ---------------------------------------------------------------------------------------
+
+/// y_i = f(x_i) and y_i = f(a_i, b_i), and the same with b repeated over rows, columns or positions.
+///
+/// Each function defines its value and its derivatives side by side, on registers of lanes.
+namespace heed::ops {
+
+namespace functions {
+
+/// The score of what is hidden.
+inline constexpr float none = -std::numeric_limits<float>::infinity();
+
+/// tanh(x)
+struct tanh {
+    static auto value(auto x) { return simd::tanh(x); }
+    static auto slope(auto, auto y, auto dy) { return dy * (1 - y * y); }
+};
+/// σ(x) = 1 / (1 + exp(−x))
+struct sigmoid {
+    static auto value(auto x) { return simd::sigmoid(x); }
+    static auto slope(auto, auto y, auto dy) { return dy * y * (1 - y); }
+};
+/// log σ(x) = −log(1 + exp(−x)), exact for large |x|
+struct log_sigmoid {
+    static auto value(auto x)
+    {
+        const auto low = simd::select(x < 0, x, -x);
+        return simd::select(x < 0, x, decltype(x){}) - simd::log1p(simd::exp(low));
+    }
+    static auto slope(auto x, auto, auto dy) { return dy * simd::sigmoid(-x); }
+};
+/// eˣ
+struct exp {
+    static auto value(auto x) { return simd::exp(x); }
+    static auto slope(auto, auto y, auto dy) { return dy * y; }
+};
+/// The natural logarithm.
+struct log {
+    static auto value(auto x) { return simd::log(x); }
+    static auto slope(auto x, auto, auto dy) { return dy / x; }
+};
+/// A number for all lanes.
+inline auto constant(auto like, double c)
+{
+    return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
+}
+
+/// max(x, 0); its slope at 0 is 0.
+struct relu {
+    static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
+    static auto slope(auto x, auto, auto dy) { return simd::select(x > 0, dy, decltype(x){}); }
+};
+/// x Φ(x) with Φ by a sigmoid: x σ(2u), u = √(2/π) (x + 0.044715 x³). Hendrycks and Gimpel 2016, section 2.
+struct gelu {
+    static auto value(auto x)
+    {
+        const auto s = simd::sigmoid(twice_u(x, x * x));
+        return simd::select(s == 0, decltype(x){}, x * s);  // -inf · 0 is NaN
+    }
+    static auto slope(auto x, auto, auto dy)
+    {
+        const auto s = simd::sigmoid(twice_u(x, x * x)), of_s = s * (1 - s);
+        const auto twice_slope = constant(x, factor) * (1 + constant(x, 3 * cubic) * (x * x));
+        return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s * twice_slope));
+    }
+
+private:
+    static constexpr double factor = 1.5957691216057308, cubic = 0.044715;  // 2 √(2/π)
+
+    static auto twice_u(auto x, auto xx) { return constant(x, factor) * x * (1 + constant(x, cubic) * xx); }
+};
+/// x Φ(x), Φ the cumulative distribution of the normal distribution, by erf. Hendrycks and Gimpel 2016, section 2.
+struct gelu_erf {
+    static auto value(auto x)
+    {
+        const auto below = simd::normal_cdf(x);
+        return simd::select(below == 0, decltype(x){}, x * below);  // -inf · 0 is NaN
+    }
+    static auto slope(auto x, auto, auto dy)
+    {
+        const auto density = constant(x, 0.39894228040143267794) * simd::exp(x * x * constant(x, -0.5));  // 1 / √(2π)
+        return dy * (simd::normal_cdf(x) + simd::select(density == 0, decltype(x){}, x * density));
+    }
+};
+/// x σ(x). Elfwing, Uchibe, Doya 2018; also known as swish.
+struct silu {
+    static auto value(auto x)
+    {
+        const auto s = simd::sigmoid(x);
+        return simd::select(s == 0, decltype(x){}, x * s);  // -inf · 0 is NaN
+    }
+    static auto slope(auto x, auto, auto dy)
+    {
+        const auto s = simd::sigmoid(x), of_s = s * (1 - s);
+        return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s));
+    }
+};
+/// elu(x) + 1: x + 1 above 0, exp(x) below; always positive.
+struct elu_plus_one {
+    static auto value(auto x) { return simd::select(x > 0, x + 1, simd::exp(x)); }
+    static auto slope(auto x, auto y, auto dy) { return simd::select(x > 0, dy, dy * y); }
+};
+/// x²
+struct square {
+    static auto value(auto x) { return x * x; }
+    static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
+};
+
+/// a + b
+struct add {
+    static auto value(auto a, auto b) { return a + b; }
+    static auto slope_a(auto, auto, auto, auto dy) { return dy; }
+    static auto slope_b(auto, auto, auto, auto dy) { return dy; }
+};
+/// tanh(a + b) in one pass: the hidden layer of additive scores, the largest temporary of a step.
+struct tanh_of_sum {
+    static auto value(auto a, auto b) { return simd::tanh(a + b); }
+    static auto slope_a(auto, auto, auto y, auto dy) { return slope(y, dy); }
+    static auto slope_b(auto, auto, auto y, auto dy) { return slope(y, dy); }
+
+private:
+    /// Nothing comes back from a hidden position, where y may be NaN.
+    static auto slope(auto y, auto dy) { return simd::select(dy == decltype(dy){}, decltype(dy){}, dy * (1 - y * y)); }
+};
+/// a − b
+struct subtract {
+    static auto value(auto a, auto b) { return a - b; }
+    static auto slope_a(auto, auto, auto, auto dy) { return dy; }
+    static auto slope_b(auto, auto, auto, auto dy) { return -dy; }
+};
+/// a b
+struct multiply {
+    static auto value(auto a, auto b) { return a * b; }
+    static auto slope_a(auto, auto b, auto, auto dy) { return dy * b; }
+    static auto slope_b(auto a, auto, auto, auto dy) { return dy * a; }
+};
+
+/// a exp(min(b, 0)): what is left of a, the logarithm of which falls by −b
+struct faded {
+    static auto value(auto a, auto b) { return a * left(b); }
+    static auto slope_a(auto, auto b, auto, auto dy) { return dy * left(b); }
+    static auto slope_b(auto, auto b, auto y, auto dy) { return simd::select(b < 0, dy * y, decltype(dy){}); }
+
+private:
+    static auto left(auto b) { return simd::exp(simd::select(b < 0, b, decltype(b){})); }
+};
+
+/// a / b
+struct divide {
+    static auto value(auto a, auto b) { return a / b; }
+    static auto slope_a(auto, auto b, auto, auto dy) { return dy / b; }
+    static auto slope_b(auto, auto b, auto y, auto dy) { return -(dy * y / b); }
+};
+
+/// p a + q b with numbers p and q.
+struct scaled_sum {
+    static auto value(auto a, auto b, auto p, auto q) { return p * a + q * b; }
+    static auto slope_a(auto, auto, auto, auto dy, auto p, auto) { return p * dy; }
+    static auto slope_b(auto, auto, auto, auto dy, auto, auto q) { return q * dy; }
+};
+
+/// log(eᵃ + eᵇ), or log(eᵃ⁻ᵈ + eᵇ) with a number d; exact where one side is -inf. Every exponent is <= 0.
+struct logaddexp {
+    static auto value(auto all, auto b, auto... d)
+    {
+        const auto a = (all - ... - d), high = simd::select(a > b, a, b), low = simd::select(a > b, b, a);
+        const auto sum = high + simd::log1p(simd::exp(low - high));
+        const auto both = (a == b) & (high == none);  // -inf - -inf is NaN
+        return simd::select(both, high, sum);
+    }
+    static auto slope_a(auto a, auto, auto y, auto dy, auto... d) { return share((a - ... - d), y, dy); }
+    static auto slope_b(auto, auto b, auto y, auto dy, auto...) { return share(b, y, dy); }
+
+    /// The part of dy that goes to one side: dy exp(part − y), and 0 where nothing comes back, of an infinite or NaN
+    /// sum, too: what is hidden or padding may be either.
+    static auto share(auto part, auto y, auto dy)
+    {
+        const auto nothing = (part == none) | (dy == decltype(dy){});
+        return simd::select(nothing, decltype(dy){}, dy * simd::exp(part - y));
+    }
+};
+
+/// e − L, or e − βL with a number β; e itself where there is no history yet (L = -inf). Temporal modulation (Sankaran
+/// et al. 2016, eq. 7) in the log domain.
+struct discount {
+    static auto value(auto e, auto L, auto... beta) { return simd::select(L == none, e, e - (L * ... * beta)); }
+    static auto slope_a(auto, auto, auto, auto dy, auto...) { return dy; }
+    static auto slope_b(auto, auto L, auto, auto dy, auto... beta)
+    {
+        return simd::select(L == none, decltype(dy){}, -(dy * ... * beta));
+    }
+};
+
+}  // namespace functions
+
+/// y = f(x), elementwise                      ∂x += f'(x) ∂y
+template <class F>
+struct unary : operation<unary<F>> {
+    static auto shape(const auto& x) { return x.shape; }
+
+    template <class T, std::size_t N>
+    static void forward(in<T, N> x, out<T, N> y)
+    {
+        simd::parallel_transform(
+            x.size(), y.data, [](auto v) { return F::value(v); }, x.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> x, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_x)
+    {
+        simd::parallel_transform(
+            x.size(), d_x.data, [](auto sum, auto v, auto w, auto d) { return sum + F::slope(v, w, d); },
+            static_cast<const T*>(d_x.data), x.data, y.data, d_y.data);
+    }
+};
+
+/// y = f(a, b, numbers...), elementwise; a and b have the same shape. The numbers are doubles for every element type.
+///
+///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y
+template <class F, class... Numbers>
+struct binary : operation<binary<F, Numbers...>> {
+    const char *name, *second, *must;
+
+    constexpr explicit binary(const char* word, const char* b = "the second argument",
+                              const char* shape_of_b = "the shape of the first")
+        : name(word), second(b), must(shape_of_b)
+    {}
+
+    auto shape(const auto& a, const auto& b, const Numbers&...) const
+    {
+        static_assert(rank_of<decltype(a)> == rank_of<decltype(b)>,
+                      "heed: an elementwise operation takes two tensors of the same rank");
+        require_shape(name, second, b.shape, a.shape, must);
+        return a.shape;
+    }
+
+    template <class T, std::size_t N>
+    static void forward(in<T, N> a, in<T, N> b, const Numbers&... c, out<T, N> y)
+    {
+        simd::parallel_transform(
+            a.size(), y.data, [=](auto u, auto v) { return F::value(u, v, static_cast<T>(c)...); }, a.data, b.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> a, in<T, N> b, const Numbers&... c, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_a,
+                         adjoint<T, N> d_b)
+    {
+        const auto add_to = [&](adjoint<T, N> d, const auto& slope) {
+            if (!d) return;
+            simd::parallel_transform(
+                a.size(), d.data, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d.data),
+                a.data, b.data, y.data, d_y.data);
+        };
+        add_to(d_a, [=](auto... x) { return F::slope_a(x..., static_cast<T>(c)...); });
+        add_to(d_b, [=](auto... x) { return F::slope_b(x..., static_cast<T>(c)...); });
+    }
+};
+
+/// y = f(a, b), elementwise, with b repeated over a where it has fewer numbers. The result has the shape of a:
+///
+///     a [...,N], b [...,N]      each number of a meets its own
+///     a [...,N], b [N]          a row: it meets every row of a
+///     a [B,N],   b [B,1]        a column: each number meets a row of a. So does any axis of b that is 1, in any rank
+///     a [...],   b [1] or []    one number meets all
+///
+///     ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y, summed over what a number of b has met
+///
+/// Ours: only the second argument is repeated, and one of a lower rank only as a row. NumPy would also add [B,A] to
+/// [B,T,A] whenever B = T.
+template <class F>
+struct repeating_binary : operation<repeating_binary<F>> {
+    const char* name;
+
+    constexpr explicit repeating_binary(const char* word) : name(word) {}
+
+    auto shape(const auto& a, const auto& b) const
+    {
+        constexpr std::size_t R = rank_of<decltype(a)>, Q = rank_of<decltype(b)>;
+        static_assert(
+            Q == R || (Q < R && Q <= 1),
+            "heed: the second argument of an elementwise operation has the rank of the first, or is a row [N] that is "
+            "repeated: give it axes of 1 where it is to be repeated, as `ops::reshaped(b, B, 1, N)` does");
+        if constexpr (Q == R || Q == 1) {
+            const shape_of_rank<R> is = aligned<R>(b.shape);
+            bool fits = true;
+            for (std::size_t axis = 0; axis < R; ++axis) fits = fits && (is[axis] == a.shape[axis] || is[axis] == 1);
+            if constexpr (Q == R) {
+                if (!fits)
+                    require_shape(name, "the second argument", b.shape, a.shape,
+                                  "the shape of the first, or 1 where it is to be repeated");
+            } else {
+                if (!fits)
+                    require_shape(name, "the second argument", b.shape, shape_of_rank<1>{a.shape[R - 1]},
+                                  "one number for each column of the first, ", a.shape);
+            }
+        }
+        return a.shape;
+    }
+
+    template <class T, std::size_t N, std::size_t M>
+    static void forward(in<T, N> a, in<T, M> b, out<T, N> y)
+    {
+        if constexpr (N == M) {
+            if (same_shape(a.shape, b.shape)) return binary<F>::forward(a, b, y);
+        }
+        detail::repeat_forward<F>({a.shape, aligned<N>(b.shape)}, a.data, b.data, y.data);
+    }
+
+    template <class T, std::size_t N, std::size_t M>
+    static void backward(in<T, N> a, in<T, M> b, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_a, adjoint<T, M> d_b)
+    {
+        if constexpr (N == M) {
+            if (same_shape(a.shape, b.shape)) return binary<F>::backward(a, b, y, d_y, d_a, d_b);
+        }
+        detail::repeat_backward<F>({a.shape, aligned<N>(b.shape)}, a.data, b.data, y.data, d_y.data, d_a.data,
+                                   d_b.data);
+    }
+
+private:
+    /// With axes of 1 in front, as many as are missing.
+    template <std::size_t R, std::size_t Q>
+    static shape_of_rank<R> aligned(const shape_of_rank<Q>& b)
+    {
+        shape_of_rank<R> all;
+        all.fill(1);
+        std::copy(b.begin(), b.end(), all.end() - Q);
+        return all;
+    }
+};
+
+/// y[b,t,:] = f(a[b,t,:], b[b,:]): the second argument [B,A] meets each position of the first [B,T,A].
+///
+///     ∂a as above,  ∂b[b,:] += Σ_t ∂f/∂b ∂y[b,t,:]
+template <class F>
+struct binary_each : operation<binary_each<F>> {
+    const char* name;
+
+    constexpr explicit binary_each(const char* word) : name(word) {}
+
+    auto shape(const auto& a, const auto& b) const
+    {
+        static_assert(rank_of<decltype(a)> == 3 && rank_of<decltype(b)> == 2,
+                      "heed: an ..._each operation takes [B,T,A] and [B,A]");
+        require_shape(name, "the second argument", b.shape, shape_of_rank<2>{a.shape[0], a.shape[2]},
+                      "one row for each row of the first, which is ", a.shape);
+        return a.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 3> a, in<T, 2> b, out<T, 3> y)
+    {
+        const std::size_t A = a.shape[2];
+        detail::each_position(
+            a.shape[0], a.shape[1], A,
+            [=](std::size_t row, std::size_t i) {
+                simd::transform(
+                    A, y.data + i * A, [](auto u, auto v) { return F::value(u, v); }, a.data + i * A, b.data + row * A);
+            },
+            grain);
+    }
+
+    template <class T>
+    static void backward(in<T, 3> a, in<T, 2> b, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_a, adjoint<T, 2> d_b)
+    {
+        const std::size_t A = a.shape[2], positions = a.shape[1];
+        detail::each_row(
+            a.shape[0], positions * A,
+            [=](std::size_t row) {
+                const auto positions_of = [=](std::size_t first, std::size_t last, T* of_b) {
+                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i) {
+                        const auto add_to = [=](T* d, const auto& slope) {
+                            simd::transform(
+                                A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
+                                a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
+                        };
+                        if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
+                        if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
+                    }
+                };
+                if (!d_b) return positions_of(0, positions, nullptr);
+                kernels::add_in_blocks(positions, A, d_b.data + row * A, positions_of);
+            },
+            grain);
+    }
+
+private:
+    static constexpr std::size_t grain = std::size_t{1} << 16;
+};
+
+/// y = tanh(x): [...] -> [...]                          ∂x += (1 − y²) ∂y
+inline constexpr unary<functions::tanh> tanh{};
+/// y = σ(x) = 1 / (1 + exp(−x)): [...] -> [...]         ∂x += y (1 − y) ∂y
+inline constexpr unary<functions::sigmoid> sigmoid{};
+/// y = log σ(x), exact for large |x|: [...] -> [...]    ∂x += σ(−x) ∂y
+inline constexpr unary<functions::log_sigmoid> log_sigmoid{};
+/// y = exp(x): [...] -> [...]                           ∂x += y ∂y
+inline constexpr unary<functions::exp> exp{};
+/// y = log(x), the natural one: [...] -> [...]          ∂x += ∂y / x
+inline constexpr unary<functions::log> log{};
+/// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0
+inline constexpr unary<functions::relu> relu{};
+/// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...]. Hendrycks and Gimpel 2016's approximation of x Φ(x).
+///
+///     ∂x += (s + x s (1 − s) 2u') ∂y,  s = σ(2u)
+inline constexpr unary<functions::gelu> gelu{};
+/// y = x Φ(x), Φ(x) = (1 + erf(x / √2)) / 2: [...] -> [...]. Hendrycks and Gimpel 2016's GELU itself.
+///
+///     ∂x += (Φ(x) + x φ(x)) ∂y,  φ(x) = exp(−x²/2) / √(2π)
+inline constexpr unary<functions::gelu_erf> gelu_erf{};
+/// y = x σ(x): [...] -> [...]                           ∂x += (s + x s (1 − s)) ∂y,  s = σ(x)
+inline constexpr unary<functions::silu> silu{};
+/// y = x + 1 above 0, exp(x) below: [...] -> [...]      ∂x += ∂y above 0, y ∂y below
+inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
+/// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
+inline constexpr unary<functions::square> square{};
+
+/// y = a + b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
+///
+///     ∂a += ∂y,  ∂b += ∂y, summed over the repetitions
+inline constexpr repeating_binary<functions::add> add{"add"};
+/// y = a − b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
+///
+///     ∂a += ∂y,  ∂b −= ∂y, summed over the repetitions
+inline constexpr repeating_binary<functions::subtract> subtract{"subtract"};
+/// y = a ⊙ b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
+///
+///     ∂a += b ∂y,  ∂b += a ∂y, summed over the repetitions
+inline constexpr repeating_binary<functions::multiply> multiply{"multiply"};
+/// y = a / b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
+///
+///     ∂a += ∂y / b,  ∂b −= y ∂y / b, summed over the repetitions
+inline constexpr repeating_binary<functions::divide> divide{"divide"};
+/// y = a + b for a policy, whose two tensors have the same shape: nothing is repeated, so that a query with one row for
+/// a batch of many is refused: [...] and [...] -> [...]
+///
+///     ∂a += ∂y,  ∂b += ∂y
+inline constexpr binary<functions::add> add_alike{"add"};
+/// y = a ⊙ b of the same shape, as `add_alike`: [...] and [...] -> [...]
+///
+///     ∂a += b ∂y,  ∂b += a ∂y
+inline constexpr binary<functions::multiply> multiply_alike{"multiply"};
+/// y = a exp(min(b, 0)) of the same shape: [...] and [...] -> [...]
+///
+///     ∂a += exp(min(b, 0)) ∂y,  ∂b += y ∂y where b < 0
+inline constexpr binary<functions::faded> faded{"faded"};
+/// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
+///
+///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf
+inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
+/// y = e − L, and e where L = -inf: [...] and [...] -> [...]
+///
+///     ∂e += ∂y,  ∂L −= ∂y where L is not -inf
+inline constexpr binary<functions::discount> discount{"discount"};
+
+/// y = p·a + q·b with numbers p and q: [...] and [...] -> [...]         ∂a += p ∂y,  ∂b += q ∂y
+inline constexpr binary<functions::scaled_sum, double, double> scaled_sum{"scaled_sum"};
+
+/// y[b,t,:] = a[b,t,:] + b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += ∂y,  ∂b[b,:] += Σ_t ∂y[b,t,:]
+inline constexpr binary_each<functions::add> add_each{"add_each"};
+/// y[b,t,:] = tanh(a[b,t,:] + b[b,:]): a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += (1 − y²) ∂y,  ∂b[b,:] += Σ_t (1 − y²) ∂y[b,t,:]
+inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_sum_each"};
+/// y[b,t,:] = a[b,t,:] − b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a += ∂y,  ∂b[b,:] −= Σ_t ∂y[b,t,:]
+inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
+/// y[b,t,:] = a[b,t,:] ⊙ b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
+///
+///     ∂a[b,t,:] += b[b,:] ∂y[b,t,:],  ∂b[b,:] += Σ_t a[b,t,:] ∂y[b,t,:]
+inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
+
+/// y = factor · x: x [...] -> [...]           ∂x += factor · ∂y
+/// The factor is a double for every element type: a policy's text does not depend on it.
+struct scale_op : operation<scale_op> {
+    static auto shape(const auto& x, double) { return x.shape; }
+
+    template <class T, std::size_t N>
+    static void forward(in<T, N> x, double factor, out<T, N> y)
+    {
+        simd::parallel_transform(
+            x.size(), y.data, [f = static_cast<T>(factor)](auto v) { return v * f; }, x.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
+    {
+        kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
+    }
+};
+inline constexpr scale_op scale{};
+
+/// y = x, but its gradient is scaled: x [...] -> [...]            ∂x += factor · ∂y
+/// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
+struct scale_gradient_op : operation<scale_gradient_op> {
+    template <tensor X>
+    X operator()(const X& x, double factor) const
+    {
+        if constexpr (family_of<X>::rank == family_rank::taped) {
+            if (factor != 1) return operation<scale_gradient_op>::operator()(x, factor);
+        }
+        return x;
+    }
+
+    static auto shape(const auto& x, double) { return x.shape; }
+
+    template <class T, std::size_t N>
+    static void forward(in<T, N> x, double, out<T, N> y)
+    {
+        std::copy_n(x.data, x.size(), y.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
+    {
+        kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
+    }
+};
+inline constexpr scale_gradient_op scale_gradient{};
+
+/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N] -> [B,S,N].
+///
+///     ∂x += ∂y,  ∂p[s,:] += Σ_b ∂y[b,s,:]
+struct add_positions_op : operation<add_positions_op> {
+    static auto shape(const auto& x, const auto& p)
+    {
+        require_shape("add_positions", "p", p.shape, shape_of_rank<2>{x.shape[1], x.shape[2]},
+                      "one row for each position of x ", x.shape);
+        return x.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 2> p, out<T, 3> y)
+    {
+        detail::each_row(x.shape[0], p.size(), [=, n = p.size()](std::size_t b) {
+            simd::transform(
+                n, y.data + b * n, [](auto u, auto v) { return u + v; }, x.data + b * n, p.data);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 2> p, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_p)
+    {
+        if (d_x) kernels::add(x.size(), d_x.data, d_y.data);
+        if (d_p) kernels::add_columns(x.shape[0], p.size(), d_p.data, d_y.data);
+    }
+};
+inline constexpr add_positions_op add_positions{};
+
+}  // namespace heed::ops
+
+// ---- heed/kernels/tiles/rows_ahead.hpp ------------------------------------------------------------------------------
+
+/// Rows that are needed soon, asked of memory while something else is computed.
+///
+/// Heads lie side by side, so that a head's rows are short and far apart, and no processor guesses the next one. To ask
+/// for all of them at once would wait for memory as reading them does; a few at a time cost nothing.
+namespace heed::kernels::tiles {
+
+/// Rows [begin, end) of `width` numbers.
+template <class T>
+class rows_ahead {
+public:
+    rows_ahead() = default;
+    rows_ahead(const rows<T>& of, const range& wanted, std::size_t width)
+    {
+        if (of.data == nullptr || wanted.empty()) return;
+        at_ = reinterpret_cast<const char*>(of[wanted.begin]);
+        stride_ = of.stride * sizeof(T);
+        bytes_ = width * sizeof(T);
+        left_ = wanted.size();
+    }
+
+    /// Asks for so many lines more.
+    HEED_SIMD_INLINE void ask(std::size_t lines)
+    {
+        for (; left_ > 0 && lines > 0; --lines) {
+            __builtin_prefetch(at_ + seen_);
+            seen_ += line;
+            if (seen_ < bytes_) continue;
+            seen_ = 0;
+            at_ += stride_;
+            --left_;
+        }
+    }
+
+private:
+    static constexpr std::size_t line = 64;
+
+    const char* at_ = nullptr;
+    std::size_t stride_ = 0, bytes_ = 0, left_ = 0, seen_ = 0;
+};
+
+/// What will be needed behind a tile of a block of n queries from s on: keys that no block has read before, and the
+/// queries of the next block, be it of this head or of the next one.
+template <std::size_t registers, class T>
+class coming {
+public:
+    coming(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what)
+        : of_(of), next_(s + n < of.queries_count ? &of : of.next)
+    {
+        const auto end_of_block = [&](std::size_t first) {
+            const std::size_t last = std::min(first + width, of.queries_count) - 1;
+            const std::int32_t end = what.reach(of.place_of(first), of.place_of(last)).end;
+            return std::min(of.positions, static_cast<std::size_t>(std::max(0, end)));
+        };
+        end_ = end_of_block(s);
+        fresh_ = {s < width ? 0 : end_of_block(s - width), next_ == &of ? std::max(end_, end_of_block(s + n)) : end_};
+        if (next_ == nullptr) return;
+        const std::size_t first = next_ == &of ? s + n : 0;
+        queries_ = {first, std::min(first + width, next_->queries_count)};
+    }
+
+    rows_ahead<const T> queries() const
+    {
+        return next_ == nullptr ? rows_ahead<const T>{} : rows_ahead<const T>{next_->queries, queries_, next_->width};
+    }
+    rows_ahead<const T> keys(std::size_t first) const
+    {
+        return behind_all(first) ? rows_ahead<const T>{next_->keys, first_keys(), next_->width}
+                                 : of_keys(of_.keys, first, of_.width);
+    }
+    rows_ahead<const T> values(std::size_t first) const
+    {
+        return behind_all(first) ? rows_ahead<const T>{next_->values, first_keys(), next_->value_width}
+                                 : of_keys(of_.values, first, of_.value_width);
+    }
+
+    /// Rows of x that belong to the queries of the next block, if it is one of this head.
+    template <class U>
+    rows_ahead<U> of_queries(const rows<U>& x, std::size_t row_width) const
+    {
+        return next_ == &of_ ? rows_ahead<U>{x, queries_, row_width} : rows_ahead<U>{};
+    }
+    /// Rows of x that belong to the keys of the tile which begins with the first-th one.
+    template <class U>
+    rows_ahead<U> of_keys(const rows<U>& x, std::size_t first, std::size_t row_width) const
+    {
+        return {x, {std::max(fresh_.begin, first), std::min(fresh_.end, first + tiles::keys)}, row_width};
+    }
+
+private:
+    static constexpr std::size_t width = lanes<T, registers>;
+
+    bool behind_all(std::size_t first) const { return first >= end_ && next_ != nullptr && next_ != &of_; }
+    range first_keys() const { return {0, std::min(tiles::keys, next_->positions)}; }
+
+    const head<T>& of_;
+    const head<T>* next_;
+    range queries_, fresh_;
+    std::size_t end_;
+};
+
+}  // namespace heed::kernels::tiles
+
+// ---- heed/kernels/tiles/weights.hpp ---------------------------------------------------------------------------------
+
+/// Weights of a tile: its scores as function and mask have them, and what a rule of kernels/tiles/rules.hpp makes of
+/// them with its numbers of each row, which a rule that selects finds from all scores of the row.
+namespace heed::kernels::tiles {
+
+/// Is there room for all scores of a block of queries with so many keys? They have to stay in the second cache.
+template <class T, std::size_t registers>
+bool keeps_scores(std::size_t positions)
+{
+    return positions * lanes<T, registers> * sizeof(T) <= std::size_t{3} << 18;
+}
+
+namespace detail {
+
+/// Scores of a tile as function and mask have them.
+template <std::size_t registers, class T>
+void scores_of(const auto& compare, const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
+               const changes<T>& what, T* tile)
+{
+    compare.scores(first, seen, tile);
+    if (what.changed || !seen.all) what.scores(of, s, first, seen, lanes<T, registers>, tile);
+}
+
+/// Scores become weights; f(j, c, weight) sees each register. Returns whether one of them is not 0.
+template <std::size_t registers, class Rule, class T>
+HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
+                                 const std::array<row<T, registers>, Rule::numbers>& z, T* tile, const auto& f)
+{
+    using namespace simd;
+    mask<T> some{};
+    for (std::size_t j = 0; j < count; ++j) {
+        T* const at = tile + j * lanes<T, registers>;
+        row<T, registers> weights = row<T, registers>::of(at);
+        if constexpr (requires { rule.weights(z, weights); }) {
+            rule.weights(z, weights);
+        } else {
+            unrolled<registers>([&](auto c) {
+                std::array<vec<T>, Rule::numbers> numbers;
+                unrolled<Rule::numbers>([&](auto i) { numbers[i] = z[i].at[c]; });
+                weights.at[c] = rule.weight(weights.at[c], numbers);
+            });
+        }
+        unrolled<registers>([&](auto c) {
+            f(j, c, weights.at[c]);
+            some |= weights.at[c] != 0;
+        });
+        weights.put(at);
+    }
+    return !Rule::sparse || any(some);
+}
+
+/// What a rule that runs changes on its way, for a row of lanes.
+template <std::size_t registers, class Rule, class T>
+using running = std::array<typename Rule::template stick<simd::vec<T>>, registers>;
+
+/// Scores become weights, for a rule that runs; and `parts` what it takes of the rest, unless they are null.
+template <std::size_t registers, class Rule, class T>
+HEED_SIMD_INLINE void weights_in_turn(std::size_t count, const Rule& rule, T* tile, T* parts,
+                                      running<registers, Rule, T>& rest)
+{
+    using namespace simd;
+    for (std::size_t j = count; j-- > 0;) {
+        unrolled<registers>([&](auto c) {
+            const std::size_t at = j * lanes<T, registers> + c * simd::lanes<T>;
+            vec<T> part;
+            store(tile + at, rule.next_weight(load(tile + at), rest[c], part));
+            if (parts != nullptr) store(parts + at, part);
+        });
+    }
+}
+
+/// The rule's numbers of each row, for a rule that selects: [numbers][lanes].
+template <std::size_t registers, class T, class Rule>
+void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
+                    const Rule& rule, T* tile, T* z)
+{
+    using namespace simd;
+    const auto every = [](std::size_t) { return true; };
+    selection<registers, T, Rule> kept(rule);
+    each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        scores_of<registers>(compare, of, s, first, seen, what, tile);
+        kept.add(tile, seen.count);
+    });
+    if (!kept.finish(z)) return;
+    if constexpr (requires {
+                      rule.better(vec<T>{}, vec<T>{}, vec<T>{});
+                  }) {  // so many weights that they are all nearly equal
+        const T enough = 16 * std::numeric_limits<T>::epsilon();
+        for (std::size_t round = 0; round < 60; ++round) {
+            const std::array<row<T, registers>, 2> now{row<T, registers>::of(z),
+                                                       row<T, registers>::of(z + lanes<T, registers>)};
+            auto weights = row<T, registers>::all(0), slopes = weights;
+            each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+                scores_of<registers>(compare, of, s, first, seen, what, tile);
+                weights_of<registers>(seen.count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
+                    weights.at[c] += w;
+                    slopes.at[c] += rule.slope(w);
+                });
+            });
+            T* const tau = z + lanes<T, registers>;
+            T better[lanes<T, registers>];
+            unrolled<registers>([&](auto c) {
+                store(better + c * simd::lanes<T>, rule.better(now[1].at[c], weights.at[c], slopes.at[c]));
+            });
+            bool moved = false;
+            for (std::size_t q = 0; q < n; ++q) {
+                if (!kept.full(q)) continue;
+                moved = moved || better[q] - tau[q] > enough * rule.scale(tau[q]);
+                tau[q] = better[q];
+            }
+            if (!moved) break;
+        }
+    }
+}
+
+/// All scores of a block of queries, where there is room for them: [keys that it reaches][lanes].
+template <std::size_t registers, class T>
+std::size_t keep_scores(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
+                        T* all)
+{
+    std::size_t kept = 0;
+    each_tile<registers>(
+        of, s, n, what, [](std::size_t) { return true; },
+        [&](std::size_t first, const tile_reach& seen) {
+            scores_of<registers>(compare, of, s, first, seen, what, all + kept * lanes<T, registers>);
+            kept += seen.count;
+        });
+    return kept;
+}
+
+/// The rule's numbers of each row from all its scores: [numbers][lanes].
+template <std::size_t registers, class T, class Rule>
+void settle_rows(std::size_t count, const Rule& rule, const T* all, T* z)
+{
+    using namespace simd;
+    constexpr std::size_t width = lanes<T, registers>;
+    const vec<T> none = splat(-std::numeric_limits<T>::infinity());
+    unrolled<registers>([&](auto c) {
+        const T* const scores = all + c * simd::lanes<T>;
+        vec<T> top = none;
+        for (std::size_t j = 0; j < count; ++j) top = simd::max(load(scores + j * width), top);  // not NaN
+        const auto empty = top == none;
+        top = select(empty, vec<T>{}, top);
+        const vec<T> second = rule.settle(count, scores, width, top, splat(static_cast<T>(Rule::first)));
+        store(z + c * simd::lanes<T>, top);
+        store(z + width + c * simd::lanes<T>, select(empty, vec<T>{}, second));
+    });
+}
+
+/// The rule's numbers of n queries from s on, and zeros behind them.
+template <std::size_t registers, class Rule, class T>
+auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_t n)
+{
+    std::array<row<T, registers>, Rule::numbers> z;
+    for (std::size_t i = 0; i < Rule::numbers; ++i) {
+        T some[lanes<T, registers>] = {};
+        std::copy_n(numbers + i * queries + s, n, some);
+        z[i] = row<T, registers>::of(some);
+    }
+    return z;
+}
+
+}  // namespace detail
+
+}  // namespace heed::kernels::tiles
+
+// ---- heed/kernels/tiles/attend.hpp ----------------------------------------------------------------------------------
+
+/// Contexts of a block of queries, tile by tile, and the way back.
+///
+///     C = W(Q Kᵀ) V            W: a rule of kernels/tiles/rules.hpp, softmax for one
+///
+/// Q Kᵀ stands for any comparison of kernels/tiles/pairs.hpp.
+///
+/// softmax online as in Milakov, Gimelshein 2018. Going back, scores are computed again from the rule's numbers, which
+/// are few for each query.
+namespace heed::kernels::tiles {
+
+namespace detail {
+
+/// Contexts of a block of queries from the rule's numbers z [numbers][lanes] where a value is infinite or NaN: what has
+/// no weight is left out.
+template <std::size_t registers, class Rule, class T>
+[[gnu::noinline]] void selected_contexts(const auto& compare, const head<T>& of, std::size_t s, std::size_t n,
+                                         const changes<T>& what, const Rule& rule, const T* z, T* tile,
+                                         rows<T> contexts)
+{
+    constexpr std::size_t width = lanes<T, registers>;
+    for (std::size_t q = 0; q < n; ++q) std::fill_n(contexts[s + q], of.value_width, T(0));
+    std::array<row<T, registers>, Rule::numbers> now;
+    for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row<T, registers>::of(z + i * width);
+    [[maybe_unused]] auto rest = [] {
+        if constexpr (Rule::runs) {
+            return running<registers, Rule, T>{};
+        } else {
+            return no_rule{};
+        }
+    }();
+    const auto every = [](std::size_t) { return true; };
+    each_tile<registers, Rule::runs>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        scores_of<registers>(compare, of, s, first, seen, what, tile);
+        if constexpr (Rule::runs) {
+            weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
+        } else {
+            weights_of<registers>(seen.count, rule, now, tile, [](std::size_t, auto, simd::vec<T>) {});
+        }
+        for (std::size_t j = 0; j < seen.count; ++j) {
+            for (std::size_t q = 0; q < n; ++q) {
+                const T w = tile[j * width + q];
+                for (std::size_t i = 0; w != T(0) && i < of.value_width; ++i)
+                    contexts[s + q][i] += w * of.values[first + j][i];
+            }
+        }
+    });
+}
+
+}  // namespace detail
+
+/// Contexts of `n` ≤ lanes queries from s on; `numbers` [Rule::numbers, queries] of the head. A query that sees nothing
+/// gets 0.
+template <std::size_t registers, class Compare = inner_product, class T, class Rule>
+void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
+             rows<T> contexts, T* numbers)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    constexpr std::size_t width = lanes<T, registers>;
+    scratch here;
+    const typename Compare::template block<registers, T> compare(of, s, n);
+    T* const tile = here.take<T>(tiles::keys * width);
+    T* const sums = here.take<T>(of.value_width * width);
+    constexpr std::size_t most = std::max(Rule::numbers, std::size_t{2});
+    T* const z = here.take<T>(most * width);
+    std::fill_n(sums, of.value_width * width, T(0));
+    std::fill_n(z, most * width, T(0));
+    row sum = row::all(0);
+    const bool blocks = of.positions > keys_of_sum;
+    const std::size_t size = of.value_width * width;
+    T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;
+    T* const lost = before + (blocks ? size + width : 0);
+    if (blocks) std::fill_n(before, 2 * (size + width), T(0));
+    row tops_before = row::all(lowest);
+    std::size_t block_now = 0;
+    const auto end_block = [ =, &tops_before ]([[maybe_unused]] row top, row all) __attribute__((noinline))
+    {
+        (void)tops_before;
+        row factor = row::all(1);
+        if constexpr (Rule::online) {
+            unrolled<registers>([&](auto c) {
+                const vec<T> base = select(top.at[c] == splat(lowest), vec<T>{}, top.at[c]);
+                factor.at[c] = simd::exp(tops_before.at[c] - base);
+            });
+            tops_before = top;
+        }
+        const auto join = [&](std::size_t at, auto c, vec<T> more) {
+            const vec<T> faded = load(before + at) * factor.at[c], together = faded + more;
+            store(lost + at, load(lost + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
+            store(before + at, together);
+        };
+        for (std::size_t i = 0; i < of.value_width; ++i) {
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = i * width + c * simd::lanes<T>;
+                join(at, c, load(sums + at));
+                store(sums + at, vec<T>{});
+            });
+        }
+        unrolled<registers>([&](auto c) { join(size + c * simd::lanes<T>, c, all.at[c]); });
+    };
+    const auto is_next = [&](std::size_t first) {
+        if (!blocks || first / keys_of_sum == block_now) return false;
+        block_now = first / keys_of_sum;
+        return true;
+    };
+    const auto every = [](std::size_t) { return true; };
+    const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
+        detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+            detail::products<some, true>(of.value_width, rows.size(), of.values[first + rows.begin], 1,
+                                         of.values.stride, weights + rows.begin * width + lane, sums + lane, width);
+        });
+    };
+    if constexpr (Rule::online) {
+        row top = row::all(of.sink);
+        if (of.sink > lowest) sum = row::all(1);
+        bool begun = false;
+        const coming<registers, T> next(of, s, n, what);
+        auto next_queries = next.queries();
+        rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) {
+                end_block(top, sum);
+                sum = row::all(0);
+            }
+            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
+            row now = top;
+            for (std::size_t j = 0; j < seen.count; ++j) {
+                const row e = row::of(tile + j * width);
+                unrolled<registers>([&](auto c) { now.at[c] = simd::max(now.at[c], e.at[c]); });
+            }
+            row factor;  // of what has been summed so far; a query that has seen nothing stays at 0
+            unrolled<registers>([&](auto c) {
+                const vec<T> base = select(now.at[c] == splat(lowest), vec<T>{}, now.at[c]);
+                factor.at[c] = simd::exp(top.at[c] - base);
+                sum.at[c] *= factor.at[c];
+                top.at[c] = now.at[c];
+                now.at[c] = base;
+            });
+            auto next_keys = next.keys(first + seen.count), next_values = next.values(first + seen.count);
+            for (std::size_t j = 0; j < seen.count; ++j) {
+                next_queries.ask(2);
+                results.ask(2);
+                next_keys.ask(8);
+                next_values.ask(8);
+                T* const at = tile + j * width;
+                unrolled<registers>([&](auto c) {
+                    const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
+                    sum.at[c] += p;
+                    store(at + c * simd::lanes<T>, p);
+                });
+            }
+            if (begun) {
+                for (std::size_t i = 0; i < of.value_width; ++i) {
+                    T* const at = sums + i * width;
+                    unrolled<registers>(
+                        [&](auto c) { store(at + c * simd::lanes<T>, load(at + c * simd::lanes<T>) * factor.at[c]); });
+                }
+            }
+            begun = true;
+            add(first, seen, tile);
+        });
+        if (blocks) end_block(top, sum);
+        unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
+    } else if constexpr (Rule::runs) {
+        detail::running<registers, Rule, T> rest;
+        detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) end_block(sum, sum);
+            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
+            detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
+            add(first, seen, tile);
+        });
+        if (blocks) end_block(sum, sum);
+    } else {
+        T* const all =
+            Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
+        if constexpr (Rule::selects) {
+            if (all != nullptr) {
+                const std::size_t kept = detail::keep_scores<registers>(compare, of, s, n, what, all);
+                detail::settle_rows<registers>(kept, rule, all, z);
+            } else {
+                detail::select_weights<registers>(compare, of, s, n, what, rule, tile, z);
+            }
+        }
+        std::array<row, Rule::numbers> now;
+        for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
+        if constexpr (Rule::divides) now.back() = row::all(1);  // the divisor is the sum of these weights
+        T* at = all;
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) {
+                end_block(sum, sum);
+                sum = row::all(0);
+            }
+            T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
+            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, what, scores);
+            if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
+                    if constexpr (Rule::divides) sum.at[c] += w;
+                }))
+                add(first, seen, scores);
+        });
+        if (blocks) end_block(sum, sum);
+    }
+    if (blocks) {  // `lost` is NaN beside what is not finite
+        const auto both = [&](std::size_t at) {
+            const vec<T> all = load(before + at), rest = load(lost + at);
+            return select(rest == rest, all + rest, all);
+        };
+        for (std::size_t at = 0; at < size; at += simd::lanes<T>) store(sums + at, both(at));
+        unrolled<registers>([&](auto c) { sum.at[c] = both(size + c * simd::lanes<T>); });
+    }
+    T factors[width];
+    constexpr bool divides = Rule::online || Rule::divides;
+    unrolled<registers>([&](auto c) {
+        vec<T> factor = splat(T(1));
+        if constexpr (divides) {
+            const auto none = sum.at[c] == vec<T>{};
+            T *const top = z + c * simd::lanes<T>, *const last = top + (Rule::numbers - 1) * width;
+            factor = select(none, vec<T>{}, 1 / sum.at[c]);
+            store(top, select(none, vec<T>{}, load(top)));
+            store(last, factor);
+        }
+        store(factors + c * simd::lanes<T>, factor);
+    });
+    for (std::size_t i = 0; i < Rule::numbers; ++i) std::copy_n(z + i * width, n, numbers + i * of.queries_count + s);
+    if (!detail::finite_lanes<registers>(of.value_width, n, sums))
+        return detail::selected_contexts<registers>(compare, of, s, n, what, rule, z, tile, contexts);
+    detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
+}
+
+/// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile). Where a weight is
+/// 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are. Products of what is
+/// not finite select, which is slow: `selects`.
+template <std::size_t registers, class Compare = inner_product, class T, class Rule, class Wants>
+void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
+              rows<const T> contexts, const T* numbers, rows<const T> d_contexts, const head_gradients<T>& to,
+              const Wants& wants, bool selects = false)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    constexpr std::size_t width = lanes<T, registers>;
+    const bool changed = what.changed, learning = what.learns && to.table != nullptr;
+    scratch here;
+    typename Compare::template block<registers, T> compare(of, s, n);
+    compare.begin_back();
+    T* const d_panel = here.take<T>(of.value_width * width);
+    T* const weights = here.take<T>(tiles::keys * width);
+    T* const d_scores = here.take<T>(tiles::keys * width);
+    T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const parts = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const products_alone = learning ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const means = here.take<T>(width);
+    detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
+    selects = selects || !compare.finite() || !detail::finite_lanes<registers>(of.value_width, n, d_panel);
+    std::fill_n(means, width, T(0));
+    const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
+    [[maybe_unused]] row later = row::all(0);
+    [[maybe_unused]] auto rest = [] {
+        if constexpr (Rule::runs) {
+            return detail::running<registers, Rule, T>{};
+        } else {
+            return no_rule{};
+        }
+    }();
+    const auto weigh = [&](std::size_t first, const tile_reach& seen) {
+        const std::size_t count = seen.count;
+        compare.scores(first, seen, weights);
+        if (products_alone != nullptr) std::copy_n(weights, count * width, products_alone);
+        if (changed) {
+            what.scores_and_slopes(of, s, first, seen, width, weights, slopes);
+        } else if (!seen.all) {
+            what.scores(of, s, first, seen, width, weights);
+        }
+        if constexpr (Rule::runs) {
+            detail::weights_in_turn<registers>(count, rule, weights, parts, rest);
+        } else {
+            if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
+        }
+        detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+            detail::products<some, false>(rows.size(), of.value_width, of.values[first + rows.begin], of.values.stride,
+                                          1, d_panel + lane, d_scores + rows.begin * width + lane, width);
+        });
+        detail::fill_unseen(seen, T(0), width, d_scores);
+        return true;
+    };
+    if constexpr (Rule::mean == centre::weights) {  // Σ_j w_j dw_j = dc · c
+        for (std::size_t q = 0; q < n; ++q) {
+            vec<T> sum{};
+            each_register<T>(of.value_width, [&](std::size_t i, std::size_t count) {
+                sum = fma(load_first(d_contexts[s + q] + i, count), load_first(contexts[s + q] + i, count), sum);
+            });
+            means[q] = simd::sum(sum);
+        }
+    } else if constexpr (Rule::mean == centre::slopes) {
+        row pulled = row::all(0), all = row::all(0);
+        const auto every = [](std::size_t) { return true; };
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (!weigh(first, seen)) return;
+            for (std::size_t j = 0; j < seen.count; ++j) {
+                unrolled<registers>([&](auto c) {
+                    const std::size_t at = j * width + c * simd::lanes<T>;
+                    const vec<T> w = load(weights + at), slope = rule.slope(w), sum = pulled.at[c];
+                    all.at[c] += slope;
+                    pulled.at[c] = select(w == vec<T>{}, sum, fma(slope, load(d_scores + at), sum));
+                });
+            }
+        });
+        unrolled<registers>([&](auto c) {
+            store(means + c * simd::lanes<T>, select(all.at[c] == vec<T>{}, vec<T>{}, pulled.at[c] / all.at[c]));
+        });
+    }
+    const row mean = row::of(means);
+    [[maybe_unused]] T* befores = nullptr;  // Σ_{i<j} w_i dw_i, where Σ w_i dw_i − what follows would not do
+    if constexpr (Rule::runs) {
+        if (!std::all_of(means, means + n, [](const T& x) { return x - x == T(0); })) {
+            befores = here.take<T>(of.positions * width);
+            const auto every = [](std::size_t) { return true; };
+            detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+                weigh(first, seen);
+                for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
+                    store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
+            });
+            rest = {};
+            row sum = row::all(0);
+            detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+                for (std::size_t j = first; j < first + seen.count; ++j) {
+                    const row pulled = row::of(befores + j * width);
+                    sum.put(befores + j * width);
+                    unrolled<registers>([&](auto c) { sum.at[c] += pulled.at[c]; });
+                }
+            });
+        }
+    }
+    constexpr bool shaped = requires(vec<T> w) { rule.bend(w); };
+    [[maybe_unused]] row bent = row::all(0);  // what comes back to the rule's number
+    const coming<registers, T> next(of, s, n, what);
+    auto next_queries = next.queries();
+    auto next_contexts = next.of_queries(contexts, of.value_width),
+         next_d = next.of_queries(d_contexts, of.value_width);
+    rows_ahead<T> results(to.queries, {s, s + n}, of.width);
+    detail::each_tile<registers, Rule::runs>(of, s, n, what, wants, [&](std::size_t first, const tile_reach& seen) {
+        if (!weigh(first, seen)) return;
+        const std::size_t count = seen.count;
+        const auto clear_lanes = [&] {  // without queries: nothing keeps their weights from being infinite
+            for (std::size_t j = 0; n < width && j < count; ++j)
+                std::fill(d_scores + j * width + n, d_scores + (j + 1) * width, T(0));
+        };
+        const std::size_t behind = first + count;
+        auto next_keys = next.keys(behind), next_values = next.values(behind);
+        auto next_d_keys = next.of_keys(to.keys, behind, of.width),
+             next_d_values = next.of_keys(to.values, behind, of.value_width);
+        for (std::size_t j = count; j-- > 0;) {
+            next_queries.ask(1);
+            next_contexts.ask(1);
+            next_d.ask(1);
+            results.ask(1);
+            next_keys.ask(8);
+            next_values.ask(8);
+            next_d_keys.ask(8);
+            next_d_values.ask(8);
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = j * width + c * simd::lanes<T>;
+                const vec<T> w = load(weights + at);
+                vec<T> d;
+                if constexpr (Rule::runs) {
+                    const vec<T> part = load(parts + at), pulled = rule.pulled(w, load(d_scores + at));
+                    later.at[c] = rule.later_than(part, later.at[c] + pulled, mean.at[c]);
+                    const std::size_t key = (first + j) * width + c * simd::lanes<T>;
+                    d = rule.gradient(part, pulled,
+                                      befores == nullptr ? mean.at[c] - later.at[c] : load(befores + key));
+                } else {
+                    const vec<T> by = load(d_scores + at) - mean.at[c];  // NaN, if a hidden value is
+                    const auto nothing = w == vec<T>{};
+                    d = select(nothing, vec<T>{}, rule.slope(w) * by);
+                    if constexpr (shaped) {
+                        if (to.of_head != nullptr) bent.at[c] += select(nothing, vec<T>{}, rule.bend(w) * by);
+                    }
+                }
+                store(d_scores + at, changed ? d : d * splat(of.scale));
+            });
+        }
+        clear_lanes();
+        if (learning) what.back_to_table(of, s, first, seen, width, products_alone, d_scores, to.table);
+        if (changed) {
+            for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
+                store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
+            clear_lanes();
+        }
+        const rows<const T> d_rows{d_contexts[s], d_contexts.stride};
+        const rows<T> d_values = to.values.data != nullptr ? rows<T>{to.values[first], to.values.stride} : to.values;
+        if (d_values.data != nullptr && !selects)
+            detail::products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width, &seen);
+        if (d_values.data != nullptr && selects)
+            detail::selected_products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width);
+        compare.back(first, seen, d_scores, to, selects);
+    });
+    if (!selects && to.queries.data != nullptr && !compare.sums_finite())
+        return backward<registers, Compare>(
+            of, s, n, what, rule, contexts, numbers, d_contexts,
+            head_gradients<T>{to.queries, {nullptr, 0}, {nullptr, 0}, nullptr, to.factors, to.of_head}, wants, true);
+    compare.add_to(to);
+    if constexpr (shaped) {
+        T some[width];
+        bent.put(some);
+        for (std::size_t q = 0; to.of_head != nullptr && q < n; ++q) *to.of_head += rule.of_number(some[q]);
+    }
+}
+
+}  // namespace heed::kernels::tiles
+
+// ---- heed/kernels/tiles/entmax_rule.hpp -----------------------------------------------------------------------------
+
+/// α-entmax with a learned α in tiles: a rule of kernels/tiles/rules.hpp. With δ = α − 1 = σ(a), of the head:
+///
+///     w_j = b_j^{1/δ},  b_j = [1 + δ (e_j − top − u)]₊,  u such that Σ_j w_j = 1       Peters et al. 2019, eq. 4
+///     de_j = s_j (dw_j − m),  s_j = w_j / b_j = w_j^{1−δ}                              Correia et al. 2019
+///     dδ = Σ_j w_j g_j (dw_j − m),  g_j = −(e^l − 1 − l) / δ²,  l = −ln b_j
+///
+/// as ops/entmax.hpp has them.
+namespace heed::kernels::tiles {
+
+/// σ(a); not 0, where a is so small that it would be.
+template <class T>
+T entmax_delta(T a)
+{
+    using std::exp;
+    const T delta = 1 / (1 + exp(-a));
+    return delta < T(1e-6) ? T(1e-6) : delta;
+}
+
+/// ln f (1 − e^{−x}) / x with x = share ln f: of the norm f^share, how far it is above 1. A Padé approximation that is
+/// never too far from 0, and whose derivative at f = 1 is exact.
+template <class V, class S>
+HEED_SIMD_INLINE V above_one(V f, S share)
+{
+    const V log = simd::log(f), x = log * share;
+    return log / (x * (x / 12 + V{} + 0.5F) + 1);
+}
+
+namespace detail {
+
+/// y = Σ_i c[i] x^i for n registers side by side.
+template <std::size_t n, std::size_t N>
+HEED_SIMD_INLINE void polynomials(const simd::vec<float> (&x)[n], const double (&c)[N], simd::vec<float> (&y)[n])
+{
+    using namespace simd;
+    unrolled<n>([&](auto i) { y[i] = splat(static_cast<float>(c[N - 1])); });
+    unrolled<N - 1>([&](auto k) {
+        unrolled<n>([&](auto i) { y[i] = simd::fma(y[i], x[i], splat(static_cast<float>(c[N - 2 - k]))); });
+    });
+}
+
+/// power_of and, if `rough`, about_power_of for n registers side by side: their steps depend on each other, and a
+/// processor looks ahead for no more than two or three powers.
+template <bool rough, std::size_t n>
+HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<float> (&x)[n], float p,
+                                simd::vec<float> (&power)[n])
+{
+    using namespace simd;
+    using V = vec<float>;
+    const V round = splat(12582912.0F);
+    mask<float> exponent[n];  // b = 2^exponent m with m in [√½, √2)
+    V f[n], logarithm[n], r[n];
+    unrolled<n>([&](auto i) { exponent[i] = (bits_of(b[i]) - bits_of(splat(0.70710678F))) >> 23; });
+    unrolled<n>([&](auto i) {
+        const V m = bits_as(b[i], bits_of(b[i]) - (exponent[i] << 23));
+        f[i] = rough ? m - 1 : select(exponent[i] == 0, x[i], m - 1);
+    });
+    if constexpr (rough) {
+        polynomials(
+            f, {1.4426404642832156, -0.7206292158599134, 0.4857378424426228, -0.3896752237917966, 0.25028784696100403},
+            logarithm);
+    } else {
+        polynomials(f,
+                    {1.4426950035679822, -0.7213474682495641, 0.4809107534594121, -0.3606932681352622,
+                     0.28790326092449453, -0.2391698814021903, 0.2160782255236259, -0.20586188050697654,
+                     0.12310968466188424},
+                    logarithm);
+    }
+    unrolled<n>([&](auto i) {
+        logarithm[i] = simd::fma(f[i], logarithm[i], __builtin_convertvector(exponent[i], V));
+        const V y = max(splat(-125.0F), logarithm[i] * p);
+        const V shifted = as_written(y + round);
+        exponent[i] = (bits_of(shifted) - bits_of(round)) << 23;
+        r[i] = y - as_written(shifted - round);
+    });
+    if constexpr (rough) {
+        polynomials(r, {0.9999245569508709, 0.6931367338836214, 0.24263947854625845, 0.055838282946220126}, power);
+    } else {
+        polynomials(r,
+                    {1.0, 0.6931472067028321, 0.24022650922288827, 0.05550327226670944, 0.00961805667852609,
+                     0.0013400428177419153, 0.0001546144646969172},
+                    power);
+    }
+    unrolled<n>([&](auto i) {
+        power[i] = bits_as(power[i], bits_of(power[i]) + exponent[i]);
+        if constexpr (!rough) power[i] = select(x[i] == x[i], power[i], x[i]);
+    });
+}
+
+}  // namespace detail
+
+/// b^p for a normal b > 0, where that is at most 1: 2^{p log₂ b}. `x` is b − 1: near b = 1 the logarithm takes it, so
+/// that nothing is lost where p is great. The polynomials, interpolated at the Chebyshev nodes, are 3e-8 off. Below
+/// 2^−125 it stays there. NaN for x NaN.
+HEED_SIMD_INLINE simd::vec<float> power_of(simd::vec<float> b, simd::vec<float> x, float p)
+{
+    const simd::vec<float> bases[1] = {b}, over[1] = {x};
+    simd::vec<float> power[1];
+    detail::powers_of<false>(bases, over, p, power);
+    return power[0];
+}
+/// The same, 2e-4 off where p log₂ b is −2 and 1e-3 where it is −20; b = 1 is not special.
+HEED_SIMD_INLINE simd::vec<float> about_power_of(simd::vec<float> b, float p)
+{
+    const simd::vec<float> bases[1] = {b};
+    simd::vec<float> power[1];
+    detail::powers_of<true>(bases, bases, p, power);
+    return power[0];
+}
+
+template <class T>
+class entmax_of_head;
+
+/// Has the rule a number of each head? `of_head(number)` is then the rule of that head.
+template <class Rule>
+concept learned_rule = requires(const Rule& rule)
+{
+    rule.of_head(1.0);
+};
+
+/// z: top, the greatest score, and u, both 0 for a row without scores.
+struct entmax {
+    static constexpr std::size_t numbers = 2;
+    static constexpr bool online = false, selects = true, sparse = true, divides = false, runs = false;
+    static constexpr centre mean = centre::slopes;
+
+    /// The rule of the head with this a.
+    template <class T>
+    entmax_of_head<T> of_head(T a) const
+    {
+        return entmax_of_head<T>(entmax_delta(a));
+    }
+};
+
+template <class T>
+class entmax_of_head : public entmax {
+public:
+    explicit entmax_of_head(T delta) : delta_(delta), inverse_(T(1) / delta) {}
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    {
+        const V over = (e - z[0] - z[1]) * simd::splat(delta_);
+        const auto none = (over <= -1) | hidden(e);
+        return simd::select(none, V{}, power(simd::select(none, V{}, over)));
+    }
+    /// A row of scores becomes weights: the same, side by side.
+    template <std::size_t n>
+    HEED_SIMD_INLINE void weights(const std::array<row<T, n>, 2>& z, row<T, n>& e) const
+    {
+        using namespace simd;
+        vec<T> over[n], b[n], power[n];
+        unrolled<n>([&](auto i) { over[i] = e.at[i] - z[0].at[i] - z[1].at[i]; });
+        powers<false>(over, inverse_, b, power);
+        unrolled<n>([&](auto i) { e.at[i] = select(hidden(e.at[i]), vec<T>{}, power[i]); });
+    }
+    template <class V>
+    HEED_SIMD_INLINE V slope(V weight) const
+    {
+        const auto none = weight <= 0;
+        if constexpr (std::is_same_v<V, simd::vec<float>>) {
+            const V least = simd::max(simd::splat(std::numeric_limits<float>::min()), weight);
+            return simd::select(none, V{}, power_of(least, weight - 1, 1 - delta_));
+        } else {
+            const V log = simd::log(simd::select(none, V{} + 1, weight));
+            return simd::select(none, V{}, simd::exp(log * simd::splat(1 - delta_)));
+        }
+    }
+    /// How a weight changes with δ, but for the mean: w_j g_j. Near l = 0, where its parts cancel, by its series.
+    template <class V>
+    HEED_SIMD_INLINE V bend(V weight) const
+    {
+        const auto none = weight <= 0;
+        const V log = simd::log(simd::select(none, V{} + 1, weight)), l = -log * simd::splat(delta_);
+        V series = V{} + 1;
+        constexpr int terms = std::numeric_limits<plain_number<T>>::digits > 24 ? 14 : 9;
+        for (int k = terms; k >= 3; --k) series = 1 + l * series * simd::splat(T(1) / T(k));
+        const V near = weight * log * log * series / 2;
+        const V far = (simd::exp(log + l) - weight * (l + 1)) * simd::splat(inverse_ * inverse_);
+        return simd::select(none, V{}, -simd::select(l < 0.5F, near, far));
+    }
+
+    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. A sample of the
+    /// scores says where to begin and whether most have no weight; powers that are 2e-4 off serve until u is nearly
+    /// right.
+#if defined(__GNUC__) && !defined(__clang__)
+    [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
+#endif
+    simd::vec<T>
+    settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
+    {
+        using namespace simd;
+        if (count == 0) return u;
+        const std::size_t apart = std::max(std::size_t{1}, count / sample);
+        const column some{count / apart, scores, stride * apart, top};
+        const bool rough = delta_ > T(1e-3);
+        u = max(u, of_mean(some, static_cast<T>(apart)));
+        if (apart > 1) u = near(rough, some, u, static_cast<T>(apart));
+        scratch here;
+        column all{count, scores, stride, top};
+        if (apart > 1 && rough && 4 * most_above(some, bound(top, u)) <= some.count) {
+            T* const list = here.take<T>(count * simd::lanes<T>);
+            all = {above_bound(all, bound(top, too_small(sums_of<true>(all, u), u)), list), list, simd::lanes<T>, top};
+        }
+        u = near(rough, all, u, T(1));
+        const T enough = tolerance();
+        bool last = false;
+        for (int round = 0; round < 100; ++round) {
+            const vec<T> step = step_of(sums_of<false>(all, u), u, T(1));
+            u += step;
+            if (last) break;
+            last = !any(simd::max(step, -step) > splat(enough) * simd::max(u, vec<T>{} + 1));
+            if (last && !dual_element<T>) break;  // a dual number's last step is what has the derivative
+        }
+        return u;
+    }
+    /// What is not above this has no weight.
+    simd::vec<T> bound(simd::vec<T> top, simd::vec<T> u) const { return top + u - simd::splat(inverse_); }
+    /// u when the greatest score becomes another one.
+    static simd::vec<T> moved(simd::vec<T> u, simd::vec<T> by) { return simd::max(u - by, simd::vec<T>{}); }
+    /// So many scores have a weight, at least.
+    static constexpr std::size_t kept() { return 0; }
+    /// u of one score alone.
+    static constexpr double first = 0;
+
+    /// A step of Newton's method for u: from Σ_j w_j and Σ_j s_j of the weights that this u gives, too large ones.
+    simd::vec<T> better(simd::vec<T> u, simd::vec<T> weights, simd::vec<T> slopes) const
+    {
+        return u + weights * above_one(weights, simd::splat(delta_)) / slopes;
+    }
+    /// What comes back to a from what comes back to δ.
+    T of_number(T d_delta) const { return delta_ * (1 - delta_) * d_delta; }
+    /// What errors of u are small against.
+    static T scale(T u) { return u < T(1) ? T(1) : u; }
+
+private:
+    /// A step of Halley's method for the norm of b, which is nearly straight: from Σ_j b_j^{1/δ−2}, too, which has to
+    /// be finite near b = 0. Never so far that the greatest score loses its weight.
+    HEED_SIMD_INLINE simd::vec<T> best(simd::vec<T> u, simd::vec<T> weights, simd::vec<T> slopes,
+                                       simd::vec<T> bends) const
+    {
+        using namespace simd;
+        const vec<T> above = above_one(weights, splat(delta_));
+        const vec<T> ratio = weights / slopes;
+        const vec<T> bent = above * splat((1 - delta_) / 2) * (ratio * (bends / slopes) - 1);
+        const vec<T> step = above * ratio / (1 - simd::min(vec<T>{} + 0.5F, bent));
+        return simd::min(splat(inverse_ * T(1 - 1e-6)), u + step);
+    }
+
+    template <class V>
+    HEED_SIMD_INLINE V power(V over) const
+    {
+        if constexpr (std::is_same_v<V, simd::vec<float>>) {
+            return power_of(over + 1, over, inverse_);
+        } else {
+            return simd::exp(simd::log1p(over) * simd::splat(inverse_));
+        }
+    }
+
+    /// A step after which u is right. What is left of a step is its cube; where 1/δ < 3, and a score that gets a weight
+    /// changes a derivative at once, its power 1/δ. Where 1/δ < 2 the steps are Newton's.
+    T tolerance() const
+    {
+        using std::pow;
+        const double delta = static_cast<double>(value_of(delta_));
+        const double epsilon = static_cast<double>(value_of(std::numeric_limits<T>::epsilon()));
+        return static_cast<T>(pow(epsilon, std::max(delta > 0.5 ? 0.5 : 1.0 / 3, delta)) / 4);
+    }
+
+    /// A column of scores, `stride` apart, and the greatest of them.
+    struct column {
+        std::size_t count;
+        const T* scores;
+        std::size_t stride;
+        simd::vec<T> top;
+    };
+    /// Scores of a row that a sample has, at least.
+    static constexpr std::size_t sample = 128;
+
+    /// Σ_j b_j^p for p = 1/δ, 1/δ − 1 and, where δ is at most 1/2, 1/δ − 2.
+    struct sums {
+        simd::vec<T> weights{}, slopes{}, bends{};
+    };
+
+    /// u of scores of which each counts `times`, but for an error whose step tolerance() may be.
+    simd::vec<T> near(bool rough, const column& of, simd::vec<T> u, T times) const
+    {
+        using namespace simd;
+        const vec<T> few = splat(inverse_ * T(newton() ? 0.02 : 0.08));
+        for (int round = 0; round < 20; ++round) {
+            const sums now = rough ? sums_of<true>(of, u) : sums_of<false>(of, u);
+            const vec<T> step = step_of(now, u, times);
+            u = max(vec<T>{}, u + step);  // a sample without the greatest scores would have less
+            if (!any(simd::max(step, -step) * now.slopes > few * now.weights)) break;
+        }
+        return u;
+    }
+
+    /// Are the steps Newton's, or Halley's?
+    bool newton() const { return delta_ > T(0.5); }
+    simd::vec<T> step_of(const sums& now, simd::vec<T> u, T times) const
+    {
+        using namespace simd;
+        const vec<T> to = newton() ? better(u, now.weights * times, now.slopes * times)
+                                   : best(u, now.weights * times, now.slopes * times, now.bends * times);
+        return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // so few only in a sample without the greatest
+    }
+    /// A u that is surely not too large: Newton's step for a convex function, less what rough powers may change. 0 is
+    /// one, too.
+    simd::vec<T> too_small(const sums& now, simd::vec<T> u) const
+    {
+        using namespace simd;
+        const vec<T> above = (1 - simd::exp(simd::log(now.weights) * splat(-delta_))) * splat(inverse_);
+        const vec<T> error = (2 * simd::max(above, -above) + 1) * T(1e-3);
+        return select(now.slopes <= 0, vec<T>{}, u + now.weights / now.slopes * (above - error));
+    }
+
+    template <bool rough>
+    sums sums_of(const column& of, simd::vec<T> u) const
+    {
+        return newton() ? sums_of<rough, 1>(of, u) : sums_of<rough, 2>(of, u);
+    }
+    template <bool rough, int order>
+    sums sums_of(const column& of, simd::vec<T> u) const
+    {
+        using namespace simd;
+        sums all;
+        const T power = inverse_ - order;
+        const auto add = [&](auto n, std::size_t j) __attribute__((always_inline))
+        {
+            vec<T> over[n], b[n], least[n];
+            unrolled<n>([&](auto i) { over[i] = load(of.scores + (j + i) * of.stride) - of.top - u; });
+            powers<rough>(over, power, b, least);
+            sums few;
+            unrolled<n>([&](auto i) {
+                const vec<T> s = order == 1 ? least[i] : least[i] * b[i];
+                if constexpr (order == 2) few.bends += least[i];
+                few.slopes += s;
+                few.weights = fma(s, b[i], few.weights);
+            });
+            all.weights += few.weights;
+            all.slopes += few.slopes;
+            all.bends += few.bends;
+        };
+        std::size_t j = 0;
+        constexpr std::integral_constant<std::size_t, at_once> many{};
+        for (; j + many <= of.count; j += many) add(many, j);
+        for (; j < of.count; ++j) add(std::integral_constant<std::size_t, 1>{}, j);
+        return all;
+    }
+
+    /// b, at least 0, and b^p from (b − 1) / δ; the power of 0 is 0.
+    template <bool rough, std::size_t n>
+    HEED_SIMD_INLINE void powers(simd::vec<T> (&over)[n], T p, simd::vec<T> (&b)[n], simd::vec<T> (&power)[n]) const
+    {
+        using namespace simd;
+        unrolled<n>([&](auto i) {
+            over[i] *= splat(delta_);
+            b[i] = simd::max(vec<T>{}, over[i] + 1);  // not -inf, by which one multiplies; but NaN
+        });
+        if constexpr (std::is_same_v<T, float>) {
+            detail::powers_of<rough>(b, over, p, power);
+            unrolled<n>([&](auto i) { power[i] = select(b[i] <= 0, vec<T>{}, power[i]); });
+        } else {
+            unrolled<n>([&](auto i) {
+                const auto none = b[i] <= 0;
+                power[i] = select(none, vec<T>{}, simd::exp(simd::log1p(select(none, vec<T>{}, over[i])) * splat(p)));
+            });
+        }
+    }
+    /// Registers of scores whose powers are computed side by side.
+    static constexpr std::size_t at_once = !std::is_same_v<T, float> ? 1 : simd::register_bytes == 64 ? 4 : 2;
+
+    /// u if all scores were their mean: with the same sum, no norm is less.
+    simd::vec<T> of_mean(const column& of, T times) const
+    {
+        using namespace simd;
+        const vec<T> none = splat(-std::numeric_limits<T>::infinity());
+        vec<T> sum{}, seen{};
+        for (std::size_t j = 0; j < of.count; ++j) {
+            const vec<T> e = load(of.scores + j * of.stride);
+            const auto hidden = e == none;
+            sum += select(hidden, vec<T>{}, e - of.top);
+            seen += select(hidden, vec<T>{}, vec<T>{} + 1);
+        }
+        seen = simd::max(seen, vec<T>{} + 1);
+        return sum / seen + above_one(seen * times, splat(delta_));
+    }
+
+    /// How many scores are above the bound, in the lane with the most.
+    static std::size_t most_above(const column& of, simd::vec<T> bound)
+    {
+        using namespace simd;
+        vec<T> above{};
+        for (std::size_t j = 0; j < of.count; ++j)
+            above += select(load(of.scores + j * of.stride) <= bound, vec<T>{}, vec<T>{} + 1);
+        return static_cast<std::size_t>(value_of(simd::max(above)));
+    }
+
+    /// The scores above the bound of each lane, [slot][lane] with -inf behind them. Returns how many slots there are.
+    static std::size_t above_bound(const column& of, simd::vec<T> bound, T* list)
+    {
+        using namespace simd;
+        T bounds[simd::lanes<T>];
+        store(bounds, bound);
+        std::size_t kept[simd::lanes<T>] = {};
+        for (std::size_t j = 0; j < of.count; ++j) {
+            const T* const at = of.scores + j * of.stride;
+            for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
+                list[kept[i] * simd::lanes<T> + i] = at[i];
+                kept[i] += at[i] <= bounds[i] ? 0 : 1;
+            }
+        }
+        const std::size_t slots = *std::max_element(kept, kept + simd::lanes<T>);
+        for (std::size_t i = 0; i < simd::lanes<T>; ++i)
+            for (std::size_t j = kept[i]; j < slots; ++j)
+                list[j * simd::lanes<T> + i] = -std::numeric_limits<T>::infinity();
+        return slots;
+    }
+
+    T delta_, inverse_;
+};
+
+/// The same, with the a of the heads: ops::attend_tiled_with_op takes them.
+template <class Vector>
+struct entmax_with_shapes : entmax {
+    using alone = entmax;
+    const Vector& of_heads;
+};
+
+}  // namespace heed::kernels::tiles
+
+// ---- heed/ops/tiles.hpp ---------------------------------------------------------------------------------------------
+
+namespace heed::ops {
+
+namespace tiles = kernels::tiles;
+
+/// How the queries of attend_tiled are cut into heads, and what they see.
+struct heads_of {
+    std::size_t heads = 1;        // of the queries
+    std::size_t groups = 1;       // of keys and values: head h reads group h · groups / heads
+    double scale = 1;             // of the scores
+    std::size_t first_query = 0;  // the number of the first query
+    std::size_t first_head = 0;   // and of the first head
+};
+
+namespace detail {
+
+/// Where a thread adds what comes back to a parameter, or null if nobody wants it.
+template <class T>
+using shard_place = heed::detail::callback<T*, std::size_t>;
+template <class T>
+struct no_place {
+    T* operator()(std::size_t) const { return nullptr; }
+};
+
+/// The kernels, for all heads of all sentences: the same for every function and every mask.
+template <class Rule, class Compare>
+struct attend_heads {
+    const Rule& rule;
+
+    /// `factors`: the comparison's, those of each head behind those of the one before; `of_heads`: the rule's number
+    /// of each head (softmax: its sink), or null.
+    template <class T>
+    void forward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
+                 const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
+    {
+        const std::size_t S = queries.shape[1];
+        const bool narrow = Rule::selects && !tiles::keeps_scores<T, tiles::most_registers_of<T>>(keys.shape[1]);
+        tiles::with_registers<T>(narrow ? 1 : S, [&](auto registers) {
+            constexpr std::size_t lanes = tiles::lanes<T, registers>;
+            const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
+            parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                scratch here;
+                heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S,
+                                             keys.shape[1]);
+                for (std::size_t i = begin; i < end; ++i) {
+                    const std::size_t nth = i / blocks, s = i % blocks * lanes;
+                    tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                    const tiles::head<T> next =
+                        head_of(queries, keys, values, factors, real, how, std::min(i + 1, end - 1) / blocks);
+                    of.memo = &memo;
+                    if (i + 1 < end) of.next = &next;
+                    if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
+                    tiles::forward<registers, Compare>(
+                        of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, nth % how.heads),
+                        part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
+                }
+            });
+        });
+    }
+
+    /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
+    /// to the table, to the factors and to the rule's numbers [H], or null.
+    template <class T>
+    void backward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
+                  const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
+                  in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys,
+                  adjoint<T, 3> d_values, const shard_place<T>& table_of_shard, const shard_place<T>& factors_of_shard,
+                  const shard_place<T>& of_heads_of_shard) const
+    {
+        const std::size_t S = queries.shape[1], all_heads = queries.shape[0] * how.heads;
+        const auto go_back = [&](auto registers, const tiles::head<T>& of, std::size_t nth, std::size_t b,
+                                 std::size_t shard, const every_so_many& wants) {
+            constexpr std::size_t lanes = tiles::lanes<T, registers>;
+            const std::size_t s = b * lanes;
+            T *const d_factors = factors_of_shard(shard), *const d_of_heads = of_heads_of_shard(shard);
+            const std::size_t head = nth % how.heads;
+            const tiles::head_gradients<T> to{part(d_queries, how.heads, nth),
+                                              group_part(d_keys, how, nth),
+                                              group_part(d_values, how, nth),
+                                              table_of_shard(shard),
+                                              d_factors == nullptr ? nullptr : d_factors + head * of.factor_count,
+                                              d_of_heads == nullptr ? nullptr : d_of_heads + head};
+            tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, head),
+                                                part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
+                                                part(d_contexts, how.heads, nth), to, wants);
+        };
+        tiles::with_registers<T>(S, [&](auto registers) {
+            constexpr std::size_t lanes = tiles::lanes<T, registers>;
+            const std::size_t blocks = (S + lanes - 1) / lanes, shards = threads();
+            const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
+            if (groups >= 2 * shards || shards == 1 || Rule::runs) {
+                parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
+                    scratch here;
+                    heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])),
+                                                 S, keys.shape[1]);
+                    for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
+                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                        of.memo = &memo;
+                        for (std::size_t b = 0; b < blocks; ++b) go_back(registers, of, nth, b, shard, {1, 0});
+                    }
+                });
+                return;
+            }
+            for (std::size_t nth = 0; nth < all_heads; ++nth) {
+                for (std::size_t round = 0; round < shards; ++round) {
+                    parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                        scratch here;
+                        heed::detail::lane_memo memo(
+                            here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
+                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                        of.memo = &memo;
+                        for (std::size_t shard = begin; shard < end; ++shard) {
+                            for (std::size_t b = (shard + round) % shards; b < blocks; b += shards)
+                                go_back(registers, of, nth, b, shard, {shards, shard});
+                        }
+                    });
+                }
+            }
+        });
+    }
+
+private:
+    /// The rule with the number of this head, if it has one.
+    template <class T>
+    decltype(auto) rule_of_head(const T* of_heads, std::size_t head) const
+    {
+        if constexpr (kernels::tiles::learned_rule<Rule>) {
+            return rule.of_head(of_heads[head]);
+        } else {
+            return static_cast<const Rule&>(rule);
+        }
+    }
+
+    /// The tiles that one of so many threads takes. One type for all ways to share them: the way back is compiled for
+    /// it and for every function of a score.
+    struct every_so_many {
+        std::size_t shards, shard;
+
+        bool operator()(std::size_t tile) const { return tile % shards == shard; }
+    };
+
+    /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
+    template <class View>
+    static auto part(const View& x, std::size_t heads, std::size_t nth)
+    {
+        using element = std::remove_reference_t<decltype(*x.data)>;
+        if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
+        const std::size_t width = x.shape[2] / heads, rows = x.shape[1];
+        return tiles::rows<element>{x.data + nth / heads * rows * x.shape[2] + nth % heads * width, x.shape[2]};
+    }
+    /// The same of the group that a head reads.
+    template <class View>
+    static auto group_part(const View& x, const heads_of& how, std::size_t nth)
+    {
+        const std::size_t group = nth % how.heads * how.groups / how.heads;
+        return part(x, how.groups, nth / how.heads * how.groups + group);
+    }
+    template <class T>
+    static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
+                                  const in<T, 1>& factors, const lengths_view& real, const heads_of& how,
+                                  std::size_t nth)
+    {
+        tiles::head<T> of{part(queries, how.heads, nth),
+                          group_part(keys, how, nth),
+                          group_part(values, how, nth),
+                          keys.shape[2] / how.groups,
+                          values.shape[2] / how.groups,
+                          queries.shape[1],
+                          real[nth / how.heads],
+                          static_cast<T>(how.scale),
+                          nth / how.heads,
+                          how.first_head + nth % how.heads,
+                          how.first_query};
+        if constexpr (Compare::has_factors) {
+            of.factor_count = factors.size() / how.heads;
+            of.factors = factors.data + nth % how.heads * of.factor_count;
+        }
+        return of;
+    }
+};
+
+}  // namespace detail
+
+/// Contexts of many queries, for each head alone:
+///
+///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
+///
+/// or with another comparison of kernels/tiles/pairs.hpp in place of Q Kᵀ; one with factors is for
+/// attend_tiled_with_op. Heads stand side by side in the last axis. No [S,T] is ever stored: see
+/// kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what stands behind them is not read. A query
+/// without a key gets a context and a gradient of 0. Gradients are the same, bit for bit, at the same number of
+/// threads.
+///
+///     with the weights A = W(E), E = scale · Q Kᵀ, and ∂E from ∂A = ∂C Vᵀ by the derivative of W:
+///     ∂V += Aᵀ ∂C,  ∂Q += scale · ∂E K,  ∂K += scale · ∂Eᵀ Q
+template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
+          class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
+struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
+    HEED_NO_UNIQUE_ADDRESS Pair pair{};
+    HEED_NO_UNIQUE_ADDRESS Mask mask{};
+    HEED_NO_UNIQUE_ADDRESS Rule rule{};
+
+    attend_tiled_op() = default;
+    attend_tiled_op(Pair changes, Mask hides, Rule weighs = {}, Compare = {})
+        : pair(std::move(changes)), mask(std::move(hides)), rule(std::move(weighs))
+    {}
+
+    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
+                                  const heads_of& how)
+    {
+        const auto q = queries.shape, k = keys.shape, v = values.shape;
+        if (how.heads == 0 || how.groups == 0 || how.heads % how.groups != 0 || q[2] % how.heads != 0 ||
+            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups) {
+            throw shape_error("attend_tiled: queries " + shape_text(q) + " of " + std::to_string(how.heads) +
+                              " heads, keys " + shape_text(k) + " and values " + shape_text(v) + " of " +
+                              std::to_string(how.groups) +
+                              "; heads must be a multiple of groups, and a head's queries as wide as its keys");
+        }
+        require_shape("attend_tiled", "the keys", k, {q[0], k[1], k[2]}, "one row for each row of queries");
+        require_shape("attend_tiled", "the values", v, {q[0], k[1], v[2]}, "one for each key");
+        real.require("attend_tiled", q[0], k[1]);
+        return {q[0], q[1], how.heads * (v[2] / how.groups)};
+    }
+
+    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, const heads_of& how)
+    {
+        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
+    }
+
+    template <class T>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                 out<T, 3> contexts, T* numbers) const
+    {
+        static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
+        static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
+        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
+        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, {}, nullptr, real,
+                                                                      how, contexts, numbers);
+    }
+
+    template <class T>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
+                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
+    {
+        const detail::no_place<T> nobody;
+        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
+        detail::attend_heads<Rule, Compare>{rule}.template backward<T>(
+            changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers, d_queries, d_keys,
+            d_values, nobody, nobody, nobody);
+    }
+};
+inline constexpr attend_tiled_op<> attend_tiled{};
+
+/// A function of the score with its table; one without a table does not see it.
+template <class Function, class T, std::size_t N>
+auto function_with(const Function& f, const in<T, N>& table)
+{
+    if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
+        return kernels::tiles::unmodified{};
+    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
+        return f;
+    } else {
+        return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
+    }
+}
+
+/// The same with parameters of the policies: the comparison's factors, such as v [H·d] of additive scores, a number for
+/// each head, of_heads [H], and a table that the function of the score looks numbers up in. Policies without them are
+/// given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
+/// (kernels/tiles/entmax_rule.hpp).
+///
+///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
+///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
+template <class Function, class Mask, class Rule, class Compare = kernels::tiles::inner_product>
+struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rule, Compare>> {
+    Function f;
+    attend_tiled_op<kernels::tiles::unmodified, Mask, Rule, Compare> attend;
+
+    attend_tiled_with_op(Function changes, Mask hides, Rule weighs, Compare = {})
+        : f(std::move(changes)), attend(kernels::tiles::unmodified{}, std::move(hides), std::move(weighs))
+    {}
+
+    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& of_heads,
+               const auto& table, const lengths_view& real, const heads_of& how) const
+    {
+        if constexpr (Compare::has_factors) {
+            const std::size_t dimensions = queries.shape[2],
+                              columns = factors.size() / std::max<std::size_t>(1, dimensions);
+            require_shape("attend_tiled", "the factors of the score", factors.shape,
+                          {dimensions * (requires { Compare::of_distances; } ? columns / 2 * 2 + 1 : 1)},
+                          "one for each dimension of the queries, or for each distance and dimension");
+        }
+        require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
+        if (table.size() == 0 && queries.size() > 0)
+            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
+        return attend.shape(queries, keys, values, real, how);
+    }
+    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&, const auto&,
+                      const lengths_view& real, const heads_of& how) const
+    {
+        return attend.saved(queries, keys, values, real, how);
+    }
+
+    template <class T, std::size_t N>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
+                 const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
+    {
+        const auto pair = function_with(f, table);
+        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
+        detail::attend_heads<Rule, Compare>{attend.rule}.template forward<T>(
+            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, numbers);
+    }
+
+    template <class T, std::size_t N>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
+                  const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
+                  const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values,
+                  adjoint<T, 1> d_factors, adjoint<T, 1> d_of_heads, adjoint<T, N> d_table) const
+    {
+        scratch here;
+        constexpr bool learned = kernels::tiles::learned_rule<Rule>;
+        const of_shards<T> to_table(here, d_table), to_factors(here, d_factors),
+            to_heads(here, learned ? d_of_heads : adjoint<T, 1>{});
+        const auto pair = function_with(f, table);
+        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
+        detail::attend_heads<Rule, Compare>{attend.rule}.template backward<T>(
+            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, d_contexts, numbers, d_queries,
+            d_keys, d_values, to_table, to_factors, to_heads);
+        to_table.finish();
+        to_factors.finish();
+        to_heads.finish();
+        if (!learned && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
+    }
+
+private:
+    template <class T>
+    static void to_sinks(in<T, 1> sinks, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
+                         adjoint<T, 1> d_sinks)
+    {
+        const std::size_t S = contexts.shape[1], width = contexts.shape[2] / how.heads;
+        for (std::size_t b = 0; b < contexts.shape[0]; ++b) {
+            for (std::size_t s = 0; s < S; ++s) {
+                for (std::size_t h = 0; h < how.heads; ++h) {
+                    const std::size_t at = ((b * S + s) * how.heads + h) * width;
+                    using std::exp;
+                    const T pulled = kernels::dot(width, contexts.data + at, d_contexts.data + at);
+                    const T* const z = numbers + (b * how.heads + h) * S * Rule::numbers + s;  // [numbers][queries]
+                    d_sinks.data[h] -= exp(sinks.data[h] - z[0]) * z[S] * pulled;
+                }
+            }
+        }
+    }
+
+    /// Where each thread adds what comes back to a parameter, or null if nobody wants it.
+    template <class T>
+    class of_shards {
+    public:
+        template <std::size_t N>
+        of_shards(scratch& here, const adjoint<T, N>& wanted) : size_(wanted ? wanted.size() : 0)
+        {
+            if (!wanted) return;
+            first_ = wanted.data;
+            others_ = here.take<T>((threads() - 1) * size_);
+            std::fill_n(others_, (threads() - 1) * size_, T(0));
+        }
+        T* operator()(std::size_t shard) const
+        {
+            return first_ == nullptr || shard == 0 ? first_ : others_ + (shard - 1) * size_;
+        }
+        /// What other threads than the first have added to copies of their own.
+        void finish() const
+        {
+            for (std::size_t shard = 1; first_ != nullptr && shard < threads(); ++shard)
+                for (std::size_t i = 0; i < size_; ++i) first_[i] += others_[(shard - 1) * size_ + i];
+        }
+
+    private:
+        std::size_t size_;
+        T *first_ = nullptr, *others_ = nullptr;
+    };
+};
+template <class Function, class Mask, class Rule>
+attend_tiled_with_op(Function, Mask, Rule) -> attend_tiled_with_op<Function, Mask, Rule>;
+template <class Function, class Mask, class Rule, class Compare>
+attend_tiled_with_op(Function, Mask, Rule, Compare) -> attend_tiled_with_op<Function, Mask, Rule, Compare>;
+
+}  // namespace heed::ops
+
+// ---- heed/ops/temporal_tiles.hpp ------------------------------------------------------------------------------------
+
+namespace heed::ops {
+
+/// How the scores that a key had modulate those that follow: u = e − βL, L' = log(exp(L − δ) + exp(e)).
+struct modulated_by_past {
+    double strength = 1;  // β
+    double decay = 0;     // δ
+
+    /// e − strength·L, or e without a past.
+    template <class V>
+    V modulated(V e, V L) const
+    {
+        return functions::discount::value(e, L, number<V>(strength));
+    }
+    /// L after a step with score e.
+    template <class V>
+    V grown(V L, V e) const
+    {
+        return functions::logaddexp::value(L, e, number<V>(decay));
+    }
+    /// ∂e, and ∂L of the step before, of ∂L' = by, where L' is `after`.
+    template <class V>
+    V share_of_score(V e, V after, V by) const
+    {
+        return functions::logaddexp::share(e, after, by);
+    }
+    /// What of `by`, the derivative by L after a step, goes to L before it.
+    template <class V>
+    V share_of_past(V L, V after, V by) const
+    {
+        return functions::logaddexp::share(L - number<V>(decay), after, by);
+    }
+    /// ∂L of ∂u.
+    template <class V>
+    V slope_of_past(V L, V d_u) const
+    {
+        return functions::discount::slope_b(L, L, L, d_u, number<V>(strength));
+    }
+
+private:
+    template <class V>
+    static V number(double x)
+    {
+        return simd::splat(static_cast<std::remove_cvref_t<decltype(V{}[0])>>(x));
+    }
+};
+
+/// Contexts of many queries in their order, where each key remembers the scores that it had, and what it remembers
+/// after them:
+///
+///     u_tj = e_tj − β L_tj,  L_{t+1,j} = log(exp(L_tj − δ) + exp(e_tj)),  c_t = Σ_j softmax(u_t)_j v_j
+///
+/// with e = scale · Q Kᵀ, changed by the pair's function; after Sankaran et al. 2016, eq. 6-8. queries [B,S,d], keys
+/// [B,T,d], values [B,T,D], history [B,T], table (any, where the function takes none) -> {contexts [B,S,D], history
+/// [B,T]}. A history counts every score, also of a key that the mask hides from the query; behind `real` it stays as it
+/// is. No [S,T] is ever stored: see kernels/tiles/temporal.hpp. Each sentence is one thread's.
+template <class Function, class Mask>
+struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
+    Function f;
+    Mask mask;
+    modulated_by_past past;
+
+    attend_in_order_op(Function changes, Mask hides, modulated_by_past remembers)
+        : f(std::move(changes)), mask(std::move(hides)), past(remembers)
+    {}
+
+    static auto shape(const auto& queries, const auto& keys, const auto& values, const auto& history, const auto& table,
+                      const lengths_view& real, const heads_of& how)
+    {
+        if (table.size() == 0 && queries.size() > 0)
+            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
+        require_shape("attend_in_order", "the history", history.shape, {keys.shape[0], keys.shape[1]},
+                      "one number for each key");
+        return std::tuple{attend_tiled.shape(queries, keys, values, real, how), history.shape};
+    }
+    static auto results(auto contexts, auto history) { return std::pair{std::move(contexts), std::move(history)}; }
+
+    static std::size_t saved(const auto& queries, const auto&, const auto&, const auto&, const auto&,
+                             const lengths_view&, const heads_of&)
+    {
+        return 2 * queries.shape[0] * queries.shape[1];
+    }
+
+    template <class T, std::size_t N>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 2> history, in<T, N> table,
+                 const lengths_view& real, const heads_of& how, out<T, 3> contexts, out<T, 2> after, T* numbers) const
+    {
+        const auto pair = function_with(f, table);
+        const std::size_t S = queries.shape[1], positions = keys.shape[1];
+        std::copy_n(history.data, history.size(), after.data);
+        tiles::with_registers<T>(positions, [&](auto registers) {
+            parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                for (std::size_t b = begin; b < end; ++b)
+                    tiles::forward_in_order<registers>(head_of(queries, keys, values, real, how, b), pair, mask, past,
+                                                       rows_of(contexts, b), after.data + b * positions,
+                                                       numbers + 2 * b * S);
+            });
+        });
+    }
+
+    template <class T, std::size_t N>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 2> history, in<T, N> table,
+                  const lengths_view& real, const heads_of& how, const std::tuple<in<T, 3>, in<T, 2>>& made,
+                  const std::tuple<in<T, 3>, in<T, 2>>& derivatives, const T* numbers, adjoint<T, 3> d_queries,
+                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values, adjoint<T, 2> d_history, adjoint<T, N> d_table) const
+    {
+        const auto pair = function_with(f, table);
+        const in<T, 3>& contexts = std::get<0>(made);
+        in<T, 3> d_contexts = std::get<0>(derivatives);
+        const T* const d_after = std::get<1>(derivatives).data;
+        const std::size_t S = queries.shape[1], positions = keys.shape[1], size = table.size(), shards = threads();
+        scratch here;
+        if (d_contexts.data == nullptr) {
+            T* const none = here.take<T>(contexts.size());
+            std::fill_n(none, contexts.size(), T(0));
+            d_contexts = {none, contexts.shape};
+        }
+        T* const tables = d_table ? here.take<T>(shards * size) : nullptr;
+        if (d_table) std::fill_n(tables, shards * size, T(0));
+        tiles::with_registers<T>(positions, [&](auto registers) {
+            parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
+                for (std::size_t b = begin; b < end; ++b) {
+                    const tiles::head_gradients<T> to{rows_of(d_queries, b), rows_of(d_keys, b), rows_of(d_values, b),
+                                                      d_table ? tables + shard * size : nullptr};
+                    tiles::backward_in_order<registers>(head_of(queries, keys, values, real, how, b), pair, mask, past,
+                                                        rows_of(contexts, b), numbers + 2 * b * S,
+                                                        rows_of(d_contexts, b), history.data + b * positions,
+                                                        d_after == nullptr ? nullptr : d_after + b * positions,
+                                                        d_history ? d_history.data + b * positions : nullptr, to);
+                }
+            });
+        });
+        for (std::size_t shard = 0; d_table && shard < shards; ++shard)
+            for (std::size_t i = 0; i < size; ++i) d_table.data[i] += tables[shard * size + i];
+        for (std::size_t b = 0; d_history && d_after != nullptr && b < queries.shape[0]; ++b)
+            for (std::size_t j = real[b]; j < positions; ++j)
+                d_history.data[b * positions + j] += d_after[b * positions + j];
+    }
+
+private:
+    template <class View>
+    static auto rows_of(const View& x, std::size_t b)
+    {
+        using element = std::remove_reference_t<decltype(*x.data)>;
+        if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
+        return tiles::rows<element>{x.data + b * x.shape[1] * x.shape[2], x.shape[2]};
+    }
+    template <class T>
+    static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
+                                  const lengths_view& real, const heads_of& how, std::size_t b)
+    {
+        return {rows_of(queries, b),
+                rows_of(keys, b),
+                rows_of(values, b),
+                keys.shape[2],
+                values.shape[2],
+                queries.shape[1],
+                real[b],
+                static_cast<T>(how.scale),
+                b,
+                how.first_head,
+                how.first_query};
+    }
+};
+template <class Function, class Mask>
+attend_in_order_op(Function, Mask, modulated_by_past) -> attend_in_order_op<Function, Mask>;
+
+}  // namespace heed::ops
 
 // ---- heed/attention/tiled.hpp ---------------------------------------------------------------------------------------
 
@@ -20656,7 +19939,7 @@ auto answers_by_tiles(const Score& score, const auto& normalize, const auto& mem
 // ---- heed/attention/in_order.hpp ------------------------------------------------------------------------------------
 
 /// Many queries at once where each key remembers the scores that it had: the temporal normalizers, in the tiles of
-/// kernels/temporal_tiles.hpp.
+/// kernels/tiles/temporal.hpp.
 namespace heed::detail {
 
 /// The first keys of each sentence, as many as a mask of lengths says. The others count in a history, too.
@@ -22684,7 +21967,7 @@ struct attention {
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
     /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of a place, masks
-    /// combined of these (attention/place.hpp), a mask with a row for each query, or one for all of them. S = 0 returns
+    /// combined of these (simd/place.hpp), a mask with a row for each query, or one for all of them. S = 0 returns
     /// [B,0,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
@@ -23267,6 +22550,297 @@ auto view_of(X&& numbers)
 
 }  // namespace heed
 
+// ---- heed/ops/products.hpp ------------------------------------------------------------------------------------------
+
+/// Products: of rows and matrices, of queries and keys, of weights and values.
+namespace heed::ops {
+
+namespace detail {
+
+/// y[j] += Σ_i f_i x[i,j] for x [rows,n]: threads share the columns, so that the order of the sum does not depend on
+/// their number. Rows with f = 0 are not read.
+template <class T>
+void add_weighted_rows(std::size_t rows, std::size_t n, const T* f, const T* x, T* y)
+{
+    parallel_for(
+        n, kernels::detail::rows_a_shard(rows),
+        [=](std::size_t first, std::size_t last, std::size_t) {
+            kernels::add_in_blocks(rows, last - first, y + first, [=](std::size_t begin, std::size_t end, T* to) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    if (f[i] != T(0)) kernels::add_scaled(last - first, to, f[i], x + i * n + first);
+                }
+            });
+        },
+        simd::lanes<T>);
+}
+
+}  // namespace detail
+
+/// y = x W, or x W + b: x [...,K], W [K,N], b [N] -> [...,N]. All leading axes go through one matrix product.
+///
+///     ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y,  ∂b += Σ_rows ∂y         on the tape: ad/products.hpp
+struct linear_op : operation<linear_op> {
+    static constexpr ranks takes{1};
+
+    static auto shape(const auto& x, const auto& W)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        if (x.shape[R - 1] != W.shape[0]) {
+            throw shape_error("linear: x is " + shape_text(x.shape) + " and the matrix is " + shape_text(W.shape) +
+                              ", but it must have as many rows as x has columns, " + std::to_string(x.shape[R - 1]));
+        }
+        auto y = x.shape;
+        y[R - 1] = W.shape[1];
+        return y;
+    }
+    static auto shape(const auto& x, const auto& W, const auto& b)
+    {
+        require_shape("linear", "the bias", b.shape, {W.shape[1]}, "one number for each column of W ", W.shape);
+        return shape(x, W);
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, 2> W, out<T, R> y)
+    {
+        kernels::times_weights(detail::rows_of(x.shape), W.shape[1], W.shape[0], x.data, W.data, false, y.data);
+    }
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, 2> W, in<T, 1> b, out<T, R> y)
+    {
+        const std::size_t rows = detail::rows_of(x.shape), N = W.shape[1];
+        for (std::size_t i = 0; i < rows; ++i) std::copy_n(b.data, N, y.data + i * N);
+        kernels::times_weights(rows, N, W.shape[0], x.data, W.data, true, y.data);
+    }
+};
+inline constexpr linear_op linear{};
+
+/// y = base + x W: x [...,K], W [K,N], base [...,N] -> [...,N].
+///
+///     ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y             on the tape: ad/products.hpp
+struct linear_onto_op : operation<linear_onto_op> {
+    static constexpr ranks takes{1};
+
+    static auto shape(const auto& base, const auto& x, const auto& W)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        auto must = x.shape;
+        must[R - 1] = W.shape[1];
+        require_shape("linear_onto", "the base", base.shape, must, "the shape of x W, with x ", x.shape);
+        require_shape("linear_onto", "W", W.shape, {x.shape[R - 1], W.shape[1]}, "one row for each column of x ",
+                      x.shape);
+        return base.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> base, in<T, R> x, in<T, 2> W, out<T, R> y)
+    {
+        std::copy_n(base.data, y.size(), y.data);
+        kernels::times_weights(detail::rows_of(y.shape), W.shape[1], W.shape[0], x.data, W.data, true, y.data);
+    }
+};
+inline constexpr linear_onto_op linear_onto{};
+
+/// y[b,t] = x[b,t,:] · v: x [B,T,A], v [A] -> [B,T].
+///
+///     ∂x[b,t,:] += ∂y[b,t] v,  ∂v += Σ ∂y[b,t] x[b,t,:]
+///
+/// Where ∂y is 0, as at a masked position, x is not read.
+struct matvec_op : operation<matvec_op> {
+    static shape_of_rank<2> shape(const auto& x, const auto& v)
+    {
+        require_shape("matvec", "v", v.shape, {x.shape[2]}, "as long as the last axis of x ", x.shape);
+        return {x.shape[0], x.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 1> v, out<T, 2> y)
+    {
+        const std::size_t n = v.size();
+        detail::each_row(y.size(), n, [=](std::size_t i) { y.data[i] = kernels::dot(n, x.data + i * n, v.data); });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 1> v, in<T, 2> y, in<T, 2> d_y, adjoint<T, 3> d_x, adjoint<T, 1> d_v)
+    {
+        const std::size_t rows = y.size(), n = v.size();
+        if (d_x) {
+            detail::each_row(rows, n, [=](std::size_t i) {
+                if (d_y.data[i] != T(0)) kernels::add_scaled(n, d_x.data + i * n, d_y.data[i], v.data);
+            });
+        }
+        if (d_v) detail::add_weighted_rows(rows, n, d_y.data, x.data, d_v.data);
+    }
+};
+inline constexpr matvec_op matvec{};
+
+/// y[b,t,:] = keys[b,t,:] + x[b,t] v: keys [B,T,A], x [B,T], v [A] -> [B,T,A].
+///
+///     ∂keys += ∂y,  ∂x[b,t] += ∂y[b,t,:] · v,  ∂v += Σ x[b,t] ∂y[b,t,:]
+struct add_outer_op : operation<add_outer_op> {
+    static shape_of_rank<3> shape(const auto& keys, const auto& x, const auto& v)
+    {
+        require_shape("add_outer", "x", x.shape, {keys.shape[0], keys.shape[1]}, "one for each position of the keys ",
+                      keys.shape);
+        require_shape("add_outer", "v", v.shape, {keys.shape[2]}, "as long as a key of ", keys.shape);
+        return keys.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 3> keys, in<T, 2> x, in<T, 1> v, out<T, 3> y)
+    {
+        const std::size_t n = v.size();
+        detail::each_row(x.size(), n, [=](std::size_t i) {
+            simd::transform(
+                n, y.data + i * n, [f = simd::splat<T>(x.data[i])](auto k, auto u) { return simd::fma(f, u, k); },
+                keys.data + i * n, v.data);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3>, in<T, 2> x, in<T, 1> v, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_keys,
+                         adjoint<T, 2> d_x, adjoint<T, 1> d_v)
+    {
+        const std::size_t rows = x.size(), n = v.size();
+        if (d_keys) {
+            simd::parallel_transform(
+                y.size(), d_keys.data, [](auto sum, auto d) { return sum + d; }, static_cast<const T*>(d_keys.data),
+                d_y.data);
+        }
+        if (d_x) {
+            detail::each_row(rows, n, [=](std::size_t i) { d_x.data[i] += kernels::dot(n, d_y.data + i * n, v.data); });
+        }
+        if (d_v) detail::add_weighted_rows(rows, n, x.data, d_y.data, d_v.data);
+    }
+};
+inline constexpr add_outer_op add_outer{};
+
+/// y[b,t] = q[b,:] · k[b,t,:]: q [B,D], k [B,T,D] -> [B,T].
+///
+///     ∂q[b,:] += Σ_t ∂y[b,t] k[b,t,:],  ∂k[b,t,:] += ∂y[b,t] q[b,:]
+///
+/// Where ∂y is 0, as at a masked position, k is not read.
+struct dot_each_op : operation<dot_each_op> {
+    static shape_of_rank<2> shape(const auto& q, const auto& k)
+    {
+        require_shape("dot_each", "the query", q.shape, {k.shape[0], k.shape[2]}, "one row for each row of the keys ",
+                      k.shape);
+        return {k.shape[0], k.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> q, in<T, 3> k, out<T, 2> y)
+    {
+        const std::size_t D = k.shape[2];
+        detail::each_position(k.shape[0], k.shape[1], D, [=](std::size_t b, std::size_t i) {
+            y.data[i] = kernels::dot(D, q.data + b * D, k.data + i * D);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> q, in<T, 3> k, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
+    {
+        const std::size_t D = k.shape[2], positions = k.shape[1];
+        detail::each_row(k.shape[0], 2 * D * positions, [=](std::size_t b) {
+            const auto rows = [=](std::size_t first, std::size_t last, T* of_query) {
+                for (std::size_t i = b * positions + first; i < b * positions + last; ++i) {
+                    const T d = d_y.data[i];
+                    if (d == T(0)) continue;
+                    if (of_query != nullptr) kernels::add_scaled(D, of_query, d, k.data + i * D);
+                    if (d_k) kernels::add_scaled(D, d_k.data + i * D, d, q.data + b * D);
+                }
+            };
+            if (!d_q) return rows(0, positions, nullptr);
+            kernels::add_in_blocks(positions, D, d_q.data + b * D, rows);
+        });
+    }
+};
+inline constexpr dot_each_op dot_each{};
+
+/// c[b,:] = Σ_t α[b,t] h[b,t,:]: α [B,T], h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
+///
+///     ∂α[b,t] += ∂c[b,:] · h[b,t,:],  ∂h[b,t,:] += α[b,t] ∂c[b,:]
+struct weighted_sum_op : operation<weighted_sum_op> {
+    static shape_of_rank<2> shape(const auto& weights, const auto& values)
+    {
+        require_shape("weighted_sum", "the weights", weights.shape, {values.shape[0], values.shape[1]},
+                      "one for each position of the values ", values.shape);
+        return {values.shape[0], values.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> weights, in<T, 3> values, out<T, 2> context)
+    {
+        const std::size_t positions = values.shape[1], D = values.shape[2];
+        detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
+            kernels::detail::selected_sum_row(positions, D, weights.data + b * positions,
+                                              values.data + b * positions * D, context.data + b * D);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 2> d_weights,
+                         adjoint<T, 3> d_values)
+    {
+        const std::size_t D = values.shape[2];
+        detail::each_position(values.shape[0], values.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
+            const T* const d = d_c.data + b * D;
+            if (d_weights) d_weights.data[i] += kernels::dot(D, d, values.data + i * D);
+            if (d_values && weights.data[i] != T(0)) {
+                kernels::add_scaled(D, d_values.data + i * D, weights.data[i], d);
+            }
+        });
+    }
+};
+inline constexpr weighted_sum_op weighted_sum{};
+
+/// c[b,d] = Σ_t α[b,t,d] h[b,t,d]: α, h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
+///
+///     ∂α[b,t,d] += ∂c[b,d] h[b,t,d],  ∂h[b,t,d] += ∂c[b,d] α[b,t,d]
+struct elementwise_sum_op : operation<elementwise_sum_op> {
+    static shape_of_rank<2> shape(const auto& weights, const auto& values)
+    {
+        require_shape("elementwise_sum", "the weights", weights.shape, values.shape,
+                      "one for each dimension of each value");
+        return {values.shape[0], values.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> weights, in<T, 3> values, out<T, 2> context)
+    {
+        const std::size_t positions = values.shape[1], D = values.shape[2];
+        detail::each_row(values.shape[0], positions * D, [=](std::size_t b) {
+            T* const c = context.data + b * D;
+            std::fill_n(c, D, T(0));
+            kernels::add_in_blocks(positions, D, c, [=](std::size_t first, std::size_t last, T* to) {
+                for (std::size_t t = b * positions + first; t < b * positions + last; ++t) {
+                    simd::transform(
+                        D, to, [](auto sum, auto w, auto h) { return simd::select(w == T(0), sum, sum + w * h); },
+                        static_cast<const T*>(to), weights.data + t * D, values.data + t * D);
+                }
+            });
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> weights, in<T, 3> values, in<T, 2>, in<T, 2> d_c, adjoint<T, 3> d_weights,
+                         adjoint<T, 3> d_values)
+    {
+        const std::size_t D = values.shape[2];
+        detail::each_position(values.shape[0], values.shape[1], 2 * D, [=](std::size_t b, std::size_t i) {
+            const auto add_product = [=](T* to, const T* x) {
+                simd::transform(
+                    D, to, [](auto sum, auto u, auto v) { return sum + u * v; }, static_cast<const T*>(to),
+                    d_c.data + b * D, x);
+            };
+            if (d_weights) add_product(d_weights.data + i * D, values.data + i * D);
+            if (d_values) add_product(d_values.data + i * D, weights.data + i * D);
+        });
+    }
+};
+inline constexpr elementwise_sum_op elementwise_sum{};
+
+}  // namespace heed::ops
+
 // ---- heed/attention/projection.hpp ----------------------------------------------------------------------------------
 
 namespace heed::detail {
@@ -23700,7 +23274,7 @@ struct scaled_dot {
 
 }  // namespace heed::score
 
-// ---- heed/latent_heads.hpp ------------------------------------------------------------------------------------------
+// ---- heed/heads/latent_heads.hpp ------------------------------------------------------------------------------------
 
 namespace heed {
 
@@ -24205,7 +23779,7 @@ latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, M
 
 }  // namespace heed
 
-// ---- heed/per_head/unchanged.hpp ------------------------------------------------------------------------------------
+// ---- heed/heads/unchanged.hpp ---------------------------------------------------------------------------------------
 
 namespace heed::per_head {
 
@@ -24455,7 +24029,7 @@ using heed::detail::taped_among;
 
 }  // namespace heed::score::over
 
-// ---- heed/multi_head.hpp --------------------------------------------------------------------------------------------
+// ---- heed/heads/multi_head.hpp --------------------------------------------------------------------------------------
 
 namespace heed {
 
@@ -24851,7 +24425,7 @@ multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined, Biases)
 
 }  // namespace heed
 
-// ---- heed/multi_hop.hpp ---------------------------------------------------------------------------------------------
+// ---- heed/heads/multi_hop.hpp ---------------------------------------------------------------------------------------
 
 namespace heed {
 
@@ -25180,7 +24754,7 @@ inline constexpr steps_between_op steps_between{};
 
 }  // namespace heed::ops
 
-// ---- heed/talking_heads.hpp -----------------------------------------------------------------------------------------
+// ---- heed/heads/talking_heads.hpp -----------------------------------------------------------------------------------
 
 /// Heads that exchange scores and weights.
 namespace heed {
@@ -25222,7 +24796,7 @@ template <class Scores, class Normalize, class Keys, class Values, class Mixing>
 talking_source(Scores, Normalize, Keys, Values, Mixing, Mixing)
     -> talking_source<Scores, Normalize, Keys, Values, Mixing>;
 
-/// A block of queries: the input of a program by rows, see attention/rows.hpp.
+/// A block of queries: the input of a program by rows, see ops/by_rows.hpp.
 template <class Source, class Queries, class Mask>
 struct talking_input {
     using element = element_of<decltype(Source::of_scores)>;
@@ -25706,6 +25280,432 @@ template <class Base, class Matrix, class Matrix2>
 talking_heads(Base, Matrix, Matrix2) -> talking_heads<Base, joint_tensor<Matrix, Matrix2>>;
 
 }  // namespace heed
+
+// ---- heed/kernels/distance.hpp --------------------------------------------------------------------------------------
+
+/// Differences of two rows of memory.
+namespace heed::kernels {
+
+/// Σ_i (a_i - b_i)², summed from the differences: |a|² + |b|² - 2ab would lose all precision where a is near b.
+template <class T>
+T squared_distance(std::size_t n, const T* a, const T* b)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    simd::vec<T> s0{}, s1{};
+    std::size_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        const simd::vec<T> d0 = simd::load(a + i) - simd::load(b + i);
+        const simd::vec<T> d1 = simd::load(a + i + L) - simd::load(b + i + L);
+        s0 = simd::fma(d0, d0, s0);
+        s1 = simd::fma(d1, d1, s1);
+    }
+    for (; i + L <= n; i += L) {
+        const simd::vec<T> d = simd::load(a + i) - simd::load(b + i);
+        s0 = simd::fma(d, d, s0);
+    }
+    if (i < n) {
+        const simd::vec<T> d = simd::load(a + i, n - i) - simd::load(b + i, n - i);
+        s1 = simd::fma(d, d, s1);
+    }
+    return simd::sum(s0 + s1);
+}
+
+/// y += factor · (a - b).
+template <class T>
+void add_scaled_difference(std::size_t n, T* y, T factor, const T* a, const T* b)
+{
+    const simd::vec<T> f = simd::splat<T>(factor);
+    simd::transform(
+        n, y, [f](auto sum, auto u, auto v) { return simd::fma(f, u - v, sum); }, static_cast<const T*>(y), a, b);
+}
+
+}  // namespace heed::kernels
+
+// ---- heed/ops/similarity.hpp ----------------------------------------------------------------------------------------
+
+/// The similarity of two vectors: by direction and by distance.
+namespace heed::ops {
+
+/// y = x / |x| along the last axis: x [...,N] -> [...,N].
+///
+///     ∂x += (∂y − y (y·∂y)) / |x|
+///
+/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. Neither overflows nor
+/// underflows where x itself is an ordinary number.
+struct unit_op : operation<unit_op> {
+    static constexpr ranks takes{1};
+
+    static auto shape(const auto& x) { return x.shape; }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, out<T, R> y)
+    {
+        const std::size_t n = x.shape[R - 1], size = x.size();
+        for (std::size_t r = 0; r < size; r += n) {
+            const auto by = inverse(n, x.data + r);
+            simd::transform(
+                n, y.data + r, [by](auto v) { return v * by.first * by.second; }, x.data + r);
+        }
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        const std::size_t n = x.shape[R - 1], size = x.size();
+        for (std::size_t r = 0; r < size; r += n) {
+            const auto by = inverse(n, x.data + r);
+            if (by.second == T(0)) continue;
+            const T along = kernels::dot(n, y.data + r, d_y.data + r);
+            const auto across = [by, along](auto sum, auto u, auto d) {
+                return sum + (d - u * along) * by.first * by.second;
+            };
+            simd::transform(n, d_x.data + r, across, static_cast<const T*>(d_x.data + r), y.data + r, d_y.data + r);
+        }
+    }
+
+private:
+    /// 1/|x| as a product of two factors, of which each is an ordinary number; zeros for a vector without direction.
+    template <class T>
+    struct inverse_length {
+        T first, second;
+    };
+    template <class T>
+    static inverse_length<T> inverse(std::size_t n, const T* x)
+    {
+        using std::abs, std::sqrt;
+        using limits = std::numeric_limits<T>;
+        const T squared = kernels::dot(n, x, x);
+        if (squared >= limits::min() / limits::epsilon() && squared <= limits::max()) return {T(1), 1 / sqrt(squared)};
+        T most = 0, sum = 0;
+        for (std::size_t i = 0; i < n; ++i) most = std::max<T>(most, abs(x[i]));
+        if (most < limits::min()) return {T(0), T(0)};
+        for (std::size_t i = 0; i < n; ++i) sum += x[i] / most * (x[i] / most);
+        return {1 / most, 1 / sqrt(sum)};
+    }
+};
+inline constexpr unit_op unit{};
+
+/// A[b,s,t] = 1 / (1 + r), r = |x[b,s,:] − y[b,t,:]|, the Euclidean distance: x [B,S,D], y [B,T,D] -> [B,S,T], in
+/// (0, 1]. With the lengths of both: 0 beyond them, even if x or y is NaN there. Yin et al. 2016, section 4.
+///
+///     ∂x[b,s,:] −= Σ_t A² (x − y)/r ∂A,  ∂y[b,t,:] += Σ_s A² (x − y)/r ∂A
+///
+/// Where x and y are the same vector the distance has a kink; the gradient there is 0.
+struct match_matrix_op : operation<match_matrix_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& y)
+    {
+        require_shape("match_matrix", "the second argument", y.shape, {x.shape[0], y.shape[1], x.shape[2]},
+                      "as many rows and as wide as the first, ", x.shape);
+        return {x.shape[0], x.shape[1], y.shape[1]};
+    }
+    static shape_of_rank<3> shape(const auto& x, const auto& y, const lengths_view& real_x, const lengths_view& real_y)
+    {
+        const auto A = shape(x, y);
+        real_x.require("match_matrix, first argument", A[0], A[1]);
+        real_y.require("match_matrix, second argument", A[0], A[2]);
+        return A;
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 3> y, out<T, 3> A)
+    {
+        forward(x, y, {}, {}, A);
+    }
+    /// Without lengths everything is real.
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, out<T, 3> A)
+    {
+        const std::size_t D = x.shape[2];
+        if (real_x.data() != nullptr) std::fill_n(A.data, A.size(), T(0));
+        each_pair(A.shape, D, real_x, real_y, [=](std::size_t s, std::size_t t, std::size_t i) {
+            A.data[i] = 1 / (1 + distance(D, x.data + s * D, y.data + t * D));
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3> y, in<T, 3> A, in<T, 3> d_A, adjoint<T, 3> d_x, adjoint<T, 3> d_y)
+    {
+        backward(x, y, {}, {}, A, d_A, d_x, d_y);
+    }
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 3> y, const lengths_view& real_x, const lengths_view& real_y, in<T, 3> A,
+                         in<T, 3> d_A, adjoint<T, 3> d_x, adjoint<T, 3> d_y)
+    {
+        const std::size_t D = x.shape[2];
+        each_pair(A.shape, D, real_x, real_y, [=](std::size_t s, std::size_t t, std::size_t i) {
+            if (d_A.data[i] == T(0)) return;
+            const T *const u = x.data + s * D, *const v = y.data + t * D;
+            const T r = distance(D, u, v);
+            if (r == T(0)) return;
+            const T slope = -A.data[i] * A.data[i] * d_A.data[i] / r;
+            if (slope == T(0)) return;
+            if (d_x) kernels::add_scaled_difference(D, d_x.data + s * D, slope, u, v);
+            if (d_y) kernels::add_scaled_difference(D, d_y.data + t * D, slope, v, u);
+        });
+    }
+
+private:
+    /// f(vector of x, vector of y, place in A) for each pair within the lengths, vectors counted over the whole batch.
+    template <class F>
+    static void each_pair(const shape_of_rank<3>& A, std::size_t D, const lengths_view& real_x,
+                          const lengths_view& real_y, F&& f)
+    {
+        const auto real_in = [](const lengths_view& real, std::size_t b, std::size_t positions) {
+            return real.data() == nullptr ? positions : real[b];
+        };
+        const std::size_t S = A[1], N = A[2];
+        detail::each_row(
+            A[0], S * N * D,
+            [&](std::size_t b) {
+                const std::size_t last_s = b * S + real_in(real_x, b, S), last_t = b * N + real_in(real_y, b, N);
+                for (std::size_t s = b * S; s < last_s; ++s) {
+                    for (std::size_t t = b * N; t < last_t; ++t) f(s, t, s * N + t - b * N);
+                }
+            },
+            std::size_t{1} << 16);
+    }
+
+    template <class T>
+    static T distance(std::size_t D, const T* x, const T* y)
+    {
+        using std::sqrt;
+        return sqrt(kernels::squared_distance(D, x, y));
+    }
+};
+inline constexpr match_matrix_op match_matrix{};
+
+/// y[b,t] = 1 / (1 + r), r = |q[b,:] − k[b,t,:]|: q [B,D], k [B,T,D] -> [B,T]. match_matrix for one query per row.
+///
+///     ∂q[b,:] −= Σ_t y² (q − k)/r ∂y,  ∂k[b,t,:] += y² (q − k)/r ∂y
+struct match_each_op : operation<match_each_op> {
+    static shape_of_rank<2> shape(const auto& q, const auto& k)
+    {
+        require_shape("match_each", "the query", q.shape, {k.shape[0], k.shape[2]}, "one row for each row of the keys ",
+                      k.shape);
+        return {k.shape[0], k.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> q, in<T, 3> k, out<T, 2> e)
+    {
+        match_matrix_op::forward(one_step(q), k, one_step(e));
+    }
+
+    template <class T>
+    static void backward(in<T, 2> q, in<T, 3> k, in<T, 2> e, in<T, 2> d_e, adjoint<T, 2> d_q, adjoint<T, 3> d_k)
+    {
+        match_matrix_op::backward(one_step(q), k, one_step(e), one_step(d_e), adjoint<T, 3>{one_step<T>(d_q)}, d_k);
+    }
+
+private:
+    /// [B,N] as [B,1,N].
+    template <class T>
+    static tensor_view<T, 3> one_step(tensor_view<T, 2> x)
+    {
+        return {x.data, {x.shape[0], 1, x.shape[1]}};
+    }
+};
+inline constexpr match_each_op match_each{};
+
+}  // namespace heed::ops
+
+// ---- heed/pairs/abcnn.hpp -------------------------------------------------------------------------------------------
+
+/// Attention between the two sentences of a pair, inside a convolutional network that reads both.
+///
+///     A_ij = 1 / (1 + |x_i - y_j|)                                    the match matrix
+///     ABCNN-1   F_0a = W_0 Aᵀ, F_1a = W_1 A                           a second channel before the convolution
+///     ABCNN-2   a_0j = Σ_k A_jk, a_1j = Σ_k A_kj, of the convolutions' columns
+///               F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]               weighted pooling after the convolution
+///     ABCNN-3   both                                                  Yin et al. 2016, section 4
+///
+///     abcnn::block one{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::average_pooling{}};      // ABCNN-1
+///     abcnn::block two{abcnn::words_alone{}, W, b, w, abcnn::attention_pooling{}};             // ABCNN-2
+///     abcnn::block three{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::attention_pooling{}};  // ABCNN-3
+///     abcnn::block none{abcnn::words_alone{}, W, b, w, abcnn::average_pooling{}};              // BCNN: no attention
+///
+/// Feature maps are stored by rows, [B,S,D], one row per word, where the paper has columns. A pooling window has w
+/// columns, j to j + w - 1 (the paper's "j : j + w"): the wide convolution turns S columns into S + w - 1, pooling
+/// turns these into S again, and blocks can be stacked.
+///
+/// The paper pads all sentences to one length, and padding takes part. Here it does not: a sentence has the same result
+/// in a batch as alone. A sentence without words has no columns, and all its results are 0. See docs/decisions.md.
+namespace heed::abcnn {
+
+/// A batch of sentence pairs.
+template <class First, class Second = First>
+struct sentences {
+    First first;          // [B,S,D]
+    lengths first_real;   // of each sentence
+    Second second;        // [B,T,D]
+    lengths second_real;  // of each sentence
+};
+template <class First, class Second>
+sentences(First, lengths, Second, lengths) -> sentences<First, Second>;
+
+/// How similar each word of the first sentence is to each word of the second: A [B,S,T], 0 beyond the lengths.
+auto match_matrix(const auto& pair)
+{
+    return ops::match_matrix(pair.first, pair.second, pair.first_real, pair.second_real);
+}
+
+/// Before the convolution: the words alone.
+struct words_alone {
+    auto operator()(auto pair) const { return pair; }
+
+    static auto parameters(auto&, auto&&) { return abcnn::words_alone{}; }
+};
+
+/// Before the convolution: each word with a second channel of the same width, its attention to the other sentence.
+///
+///     F_0a = W_0 Aᵀ,  F_1a = W_1 A             ABCNN-1
+///
+/// Row j of W_0 belongs to the j-th word of the second sentence, row j of W_1 to that of the first: [N,D] serves
+/// sentences of up to N words. In the paper both are learned; with equal values the two sentences are treated alike.
+template <class Matrix>
+struct feature_maps {
+    Matrix W_0;  // [N,D]
+    Matrix W_1;  // [N,D]
+
+    template <class First, class Second>
+    auto operator()(const sentences<First, Second>& pair) const  // [B,S,D], [B,T,D] -> [B,S,2D], [B,T,2D]
+    {
+        const auto A = match_matrix(pair);  // [B,S,T]
+        const auto [B, S, T] = shape_of(A);
+        return abcnn::sentences{ops::concat(pair.first, ops::linear(A, rows("W_0", W_0, T))), pair.first_real,
+                                ops::concat(pair.second, ops::linear(ops::transpose(A), rows("W_1", W_1, S))),
+                                pair.second_real};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return abcnn::feature_maps{visit("W_0", self.W_0), visit("W_1", self.W_1)};
+    }
+
+private:
+    static auto rows(const char* name, const auto& W, std::size_t words)
+    {
+        if (words > shape_of(W)[0]) {
+            throw shape_error("abcnn::feature_maps: " + std::string(name) + " is " + shape_text(shape_of(W)) +
+                              ": it has a row for each of " + std::to_string(shape_of(W)[0]) +
+                              " words, but the other sentences have up to " + std::to_string(words));
+        }
+        return ops::rows_between(W, std::size_t{0}, words);
+    }
+};
+template <class Matrix>
+feature_maps(Matrix, Matrix) -> feature_maps<Matrix>;
+
+/// After the convolution: the mean of w columns.
+struct average_pooling {
+    template <class First, class Second>
+    auto operator()(const sentences<First, Second>& columns, std::size_t width) const
+    {
+        const auto mean = [width](const auto& x) {
+            const auto shape = shape_of(x);
+            const auto equal = constant_like(x, shape_of_rank<2>{shape[0], shape[1]}, 1.0 / static_cast<double>(width));
+            return ops::pool_windows(x, equal, width);
+        };
+        return std::pair{mean(columns.first), mean(columns.second)};
+    }
+
+    static auto parameters(auto&, auto&&) { return abcnn::average_pooling{}; }
+};
+
+/// After the convolution: the sum of w columns, each weighted by its similarity to the other sentence's columns.
+///
+///     a_0j = Σ_k A_jk,  a_1j = Σ_k A_kj,  F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]     ABCNN-2
+struct attention_pooling {
+    template <class First, class Second>
+    auto operator()(const sentences<First, Second>& columns, std::size_t width) const
+    {
+        const auto A = match_matrix(columns);
+        return std::pair{ops::pool_windows(columns.first, ops::sum_last(A), width),
+                         ops::pool_windows(columns.second, ops::sum_last(ops::transpose(A)), width)};
+    }
+
+    static auto parameters(auto&, auto&&) { return abcnn::attention_pooling{}; }
+};
+
+/// One block: attention before the convolution or none, wide convolution with tanh, pooling with or without attention.
+///
+///     c_i = [x_{i-w+1}; …; x_i], zeros outside the sentence;  F^c_i = tanh(c_i W + b)
+///
+/// Both sentences share W and b. Padding beyond the lengths is cleared: it changes no result and no gradient.
+template <class Before, class Matrix, class Vector, class Pooling>
+struct block {
+    Before before;
+    Matrix W;           // [w·D,N], or [w·2D,N] after feature_maps: for each of w words, its channels
+    Vector b;           // [N]
+    std::size_t width;  // w
+    Pooling pooling;
+
+    template <class First, class Second>
+    auto operator()(const sentences<First, Second>& pair) const  // [B,S,D], [B,T,D] -> [B,S,N], [B,T,N]
+    {
+        const auto columns = convolved(pair);
+        auto [first, second] = pooling(columns, width);
+        return abcnn::sentences{ops::clear_padding(first, pair.first_real), pair.first_real,
+                                ops::clear_padding(second, pair.second_real), pair.second_real};
+    }
+
+    /// The columns after the convolution, [B,S+w-1,N] and [B,T+w-1,N]. ABCNN-2 and 3 use their match_matrix, ABCNN-1
+    /// and 3 that of the pair itself.
+    template <class First, class Second>
+    auto convolved(const sentences<First, Second>& pair) const
+    {
+        ops::detail::require_width("abcnn::block", width);
+        const auto maps = before(abcnn::sentences{ops::clear_padding(pair.first, pair.first_real), pair.first_real,
+                                                  ops::clear_padding(pair.second, pair.second_real), pair.second_real});
+        const auto first_real = count_columns(pair.first_real), second_real = count_columns(pair.second_real);
+        return abcnn::sentences{convolution(maps.first, first_real), first_real, convolution(maps.second, second_real),
+                                second_real};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return abcnn::block{visit("before", self.before), visit("W", self.W), visit("b", self.b), self.width,
+                            visit("pooling", self.pooling)};
+    }
+
+private:
+    /// Wide: a sentence of n words has n + w - 1 columns.
+    lengths count_columns(const lengths& real) const
+    {
+        std::vector<std::size_t> columns(real.batch());
+        for (std::size_t b_ = 0; b_ < columns.size(); ++b_) columns[b_] = real[b_] == 0 ? 0 : real[b_] + width - 1;
+        return lengths(std::move(columns));
+    }
+
+    auto convolution(const tensor auto& x, const lengths& columns) const
+    {
+        const auto windows = ops::unfold(x, width);
+        require_shape("abcnn::block", "W", shape_of(W), {shape_of(windows)[2], shape_of(W)[1]}, "as many rows as ",
+                      width, " words have channels");
+        return ops::clear_padding(ops::tanh(ops::linear(windows, W, b)), columns);
+    }
+};
+template <class Before, class Matrix, class Vector, class Pooling>
+block(Before, Matrix, Vector, std::size_t, Pooling) -> block<Before, Matrix, Vector, Pooling>;
+
+/// One vector per sentence: the mean of its columns ("all-ap" in the paper).
+template <class First, class Second>
+auto average(const sentences<First, Second>& pair)  // [B,S,N], [B,T,N] -> [B,N] twice
+{
+    const auto mean = [](const auto& x, const lengths& real) {
+        using T = element_of<decltype(x)>;
+        const auto [B, S, N] = shape_of(x);
+        real.require("abcnn::average", B, S);
+        auto share = filled<T, 2>({B, S}, T(0));
+        for (std::size_t b = 0; b < B; ++b) {
+            for (std::size_t s = 0; s < real[b]; ++s) share(b, s) = T(1) / static_cast<T>(real[b]);
+        }
+        return ops::weighted_sum(share, x);
+    };
+    return std::pair{mean(pair.first, pair.first_real), mean(pair.second, pair.second_real)};
+}
+
+}  // namespace heed::abcnn
 
 // ---- heed/version.hpp -----------------------------------------------------------------------------------------------
 
@@ -26404,6 +26404,225 @@ template <class Matrix>
 relative(Matrix) -> relative<Matrix>;
 
 }  // namespace heed::combine
+
+// ---- heed/ops/differences.hpp ---------------------------------------------------------------------------------------
+
+/// Differences of pairs of heads.
+namespace heed::ops {
+
+/// λ = exp(q1 · k1) − exp(q2 · k2) + first: four vectors [d] -> [1].
+///
+///     ∂q1 += exp(q1 · k1) ∂λ k1, ∂k1 likewise;  ∂q2 −= exp(q2 · k2) ∂λ k2, ∂k2 likewise
+struct difference_factor_op : operation<difference_factor_op> {
+    static shape_of_rank<1> shape(const auto& q1, const auto& k1, const auto& q2, const auto& k2, double)
+    {
+        const char* const must = "as long as the first vector";
+        require_shape("difference_factor", "k1", k1.shape, q1.shape, must);
+        require_shape("difference_factor", "q2", q2.shape, q1.shape, must);
+        require_shape("difference_factor", "k2", k2.shape, q1.shape, must);
+        return {1};
+    }
+
+    template <class T>
+    static void forward(in<T, 1> q1, in<T, 1> k1, in<T, 1> q2, in<T, 1> k2, double first, out<T, 1> y)
+    {
+        const std::size_t d = q1.shape[0];
+        using std::exp;
+        y.data[0] =
+            exp(kernels::dot(d, q1.data, k1.data)) - exp(kernels::dot(d, q2.data, k2.data)) + static_cast<T>(first);
+    }
+
+    template <class T>
+    static void backward(in<T, 1> q1, in<T, 1> k1, in<T, 1> q2, in<T, 1> k2, double, in<T, 1>, in<T, 1> d_y,
+                         adjoint<T, 1> d_q1, adjoint<T, 1> d_k1, adjoint<T, 1> d_q2, adjoint<T, 1> d_k2)
+    {
+        const std::size_t d = q1.shape[0];
+        using std::exp;
+        const T one = d_y.data[0] * exp(kernels::dot(d, q1.data, k1.data)),
+                two = -d_y.data[0] * exp(kernels::dot(d, q2.data, k2.data));
+        if (d_q1) kernels::add_scaled(d, d_q1.data, one, k1.data);
+        if (d_k1) kernels::add_scaled(d, d_k1.data, one, q1.data);
+        if (d_q2) kernels::add_scaled(d, d_q2.data, two, k2.data);
+        if (d_k2) kernels::add_scaled(d, d_k2.data, two, q2.data);
+    }
+};
+inline constexpr difference_factor_op difference_factor{};
+
+/// y_h = x_{2h} − λ x_{2h+1}, parts of `width` numbers in pairs: x [...,2·n·width], λ [1] -> [...,n·width].
+///
+///     ∂x_{2h} += ∂y_h,  ∂x_{2h+1} −= λ ∂y_h,  ∂λ −= Σ x_{2h+1} · ∂y_h
+struct differences_op : operation<differences_op> {
+    static constexpr ranks takes{1};
+
+    static auto shape(const auto& x, const auto& factor, std::size_t width)
+    {
+        require_shape("differences", "the factor", factor.shape, shape_of_rank<1>{1}, "one number");
+        auto y = x.shape;
+        if (width == 0 || y.back() % (2 * width) != 0) {
+            throw shape_error("differences: pairs of parts of " + std::to_string(width) + " numbers in " +
+                              shape_text(y) + "; the last axis must be a multiple of twice that");
+        }
+        y.back() /= 2;
+        return y;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, 1> factor, std::size_t width, out<T, R> y)
+    {
+        for (std::size_t i = 0, n = y.size(); i < n; ++i) {
+            const std::size_t from = i / width * 2 * width + i % width;
+            y.data[i] = x.data[from] - factor.data[0] * x.data[from + width];
+        }
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, 1> factor, std::size_t width, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x,
+                         adjoint<T, 1> d_factor)
+    {
+        for (std::size_t at = 0, n = y.size(); at < n; at += width) {
+            const T* const d = d_y.data + at;
+            const std::size_t one = 2 * at, two = one + width;
+            if (d_x) kernels::add(width, d_x.data + one, d);
+            if (d_x) kernels::add_scaled(width, d_x.data + two, -factor.data[0], d);
+            if (d_factor) d_factor.data[0] -= kernels::dot(width, x.data + two, d);
+        }
+    }
+};
+inline constexpr differences_op differences{};
+
+}  // namespace heed::ops
+
+// ---- heed/heads/differential.hpp ------------------------------------------------------------------------------------
+
+namespace heed::per_head {
+
+/// Heads in pairs that read the same values: the second of each is subtracted from the first, and each difference is
+/// normalised alone (differential attention).
+///
+///     head_h = (softmax(Q1 K1ᵀ / √d) − λ softmax(Q2 K2ᵀ / √d)) V
+///     λ = exp(λ_q1 · λ_k1) − exp(λ_q2 · λ_k2) + λ_init
+///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O         Ye et al. 2024, section 2.1, eq. 1-3
+///
+///     const per_head::differential subtract{q1, k1, q2, k2, gain, 0.8};
+///     multi_head attend{std::vector(2 * n, head), W_Q, W_K, W_V, W_O, subtract};
+///
+/// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V, so that both are contexts of ordinary heads, in any of
+/// their kernels: W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of
+/// width V, and W_O has n·V rows. The norm is the root mean square of each head, with a gain [V] for all of them;
+/// without its mean, with ε = 1e-5 and before 1 − λ_init, as in the authors' program (their GroupNorm). λ is the same
+/// for all heads. The paper's V is 2d. There the gain is 1 at first, and the vectors of λ are drawn from N(0, 0.1²).
+///
+/// `step` returns the weights of all 2n heads; `weights(of_heads)` are their differences.
+template <class Vector>
+struct differential {
+    Vector lambda_q1, lambda_k1, lambda_q2, lambda_k2;  // [d]
+    Vector gain;                                        // [V]
+    double lambda_init = 0.8;
+    double epsilon = 1e-5;
+
+    static constexpr std::size_t heads_a_value = 2;
+
+    auto operator()(const tensor auto& contexts, const auto&) const  // [...,2n·V] -> [...,n·V]
+    {
+        const auto heads = ops::differences(contexts, lambda(), shape_of(gain)[0]);
+        return ops::scale(ops::rms_norm(heads, gain, epsilon), 1 - lambda_init);
+    }
+
+    auto lambda() const  // [1]
+    {
+        return ops::difference_factor(lambda_q1, lambda_k1, lambda_q2, lambda_k2, lambda_init);
+    }
+
+    /// The weights with which each pair of heads reads its values: of [B,2n,T], the differences [B,n,T].
+    auto weights(const tensor auto& of_heads) const
+    {
+        const auto [B, n, T] = shape_of(of_heads);
+        const auto rows = ops::differences(ops::reshaped(of_heads, shape_of_rank<2>{B, n * T}), lambda(), T);
+        return ops::reshaped(rows, shape_of_rank<3>{B, n / 2, T});
+    }
+
+    /// The paper's λ_init of layer l, counted from 1.
+    static double init_of_layer(std::size_t l) { return 0.8 - 0.6 * std::exp(-0.3 * (static_cast<double>(l) - 1)); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto q1 = visit("lambda_q1", self.lambda_q1);
+        auto k1 = visit("lambda_k1", self.lambda_k1);
+        auto q2 = visit("lambda_q2", self.lambda_q2);
+        auto k2 = visit("lambda_k2", self.lambda_k2);
+        auto gain = visit("gain", self.gain);
+        return per_head::differential<decltype(gain)>{std::move(q1),   std::move(k1),    std::move(q2), std::move(k2),
+                                                      std::move(gain), self.lambda_init, self.epsilon};
+    }
+};
+
+template <class Vector, class Vector2, class Vector3, class Vector4, class Vector5>
+differential(Vector, Vector2, Vector3, Vector4, Vector5, double = 0.8, double = 1e-5)
+    -> differential<joint_tensor<Vector, Vector2, Vector3, Vector4, Vector5>>;
+
+}  // namespace heed::per_head
+
+// ---- heed/attention/bias.hpp ----------------------------------------------------------------------------------------
+
+namespace heed {
+
+/// A policy without the bias that it may have: x W. It has no parameter.
+struct no_bias {
+    static auto parameters(auto&, auto&&) { return no_bias{}; }
+};
+
+namespace detail {
+
+/// x W + b, or x W with no_bias: x [...,K], W [K,N], b [N] -> [...,N].
+template <class Bias>
+auto linear_with(const tensor auto& x, const auto& W, const Bias& b)
+{
+    if constexpr (std::is_same_v<Bias, no_bias>) {
+        return ops::linear(x, W);
+    } else {
+        return ops::linear(x, W, b);
+    }
+}
+
+}  // namespace detail
+
+}  // namespace heed
+
+// ---- heed/heads/gated.hpp -------------------------------------------------------------------------------------------
+
+namespace heed::per_head {
+
+/// A gate for each head, computed from the query, that scales the head's context before W_O.
+///
+///     Y' = Y ⊙ σ(X W),  O = Y' W_O            Qiu et al. 2025 ("Gated Attention for Large Language Models")
+///
+/// With W [Q,n·V] there is a gate for each dimension of each head (elementwise), with W [Q,n] one for each head
+/// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper;
+/// with one, `gated{W, b}`, the gate is σ(X W + b).
+///
+///     multi_head attend{heads, W_Q, W_K, W_V, W_O, per_head::gated{W}};
+template <class Matrix, class Bias = no_bias>
+struct gated {
+    Matrix W;                         // [Q,n·V] or [Q,n]
+    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [n·V] or [n], if there is one
+
+    static constexpr std::size_t heads_a_value = 1;
+
+    auto operator()(const tensor auto& contexts, const auto& query) const
+    {
+        const auto gates = ops::sigmoid(heed::detail::linear_with(detail::state_of(query), W, b));
+        return ops::multiply_parts(contexts, gates);
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W), visit("b", self.b)}; }
+};
+
+template <class Matrix>
+gated(Matrix) -> gated<Matrix>;
+template <class Matrix, class Bias>
+gated(Matrix, Bias) -> gated<Matrix, Bias>;
+
+}  // namespace heed::per_head
 
 // ---- heed/core/random.hpp -------------------------------------------------------------------------------------------
 
@@ -28236,7 +28455,7 @@ struct fading_temporal {
         }
     }
 
-    /// All queries at once over softmax: see kernels/temporal_tiles.hpp.
+    /// All queries at once over softmax: see kernels/tiles/temporal.hpp.
     auto by_tiles() const
     {
         if constexpr (std::is_same_v<Inner, softmax>) {
@@ -28445,7 +28664,7 @@ struct temporal {
         return make(ops::logaddexp(memory.history, scores));
     }
 
-    /// All queries at once: see kernels/temporal_tiles.hpp.
+    /// All queries at once: see kernels/tiles/temporal.hpp.
     ops::modulated_by_past by_tiles() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::temporal{}; }
@@ -30336,225 +30555,6 @@ auto symmetry(const std::vector<There>& there, const std::vector<Back>& back, co
 
 }  // namespace heed::penalty
 
-// ---- heed/ops/differences.hpp ---------------------------------------------------------------------------------------
-
-/// Differences of pairs of heads.
-namespace heed::ops {
-
-/// λ = exp(q1 · k1) − exp(q2 · k2) + first: four vectors [d] -> [1].
-///
-///     ∂q1 += exp(q1 · k1) ∂λ k1, ∂k1 likewise;  ∂q2 −= exp(q2 · k2) ∂λ k2, ∂k2 likewise
-struct difference_factor_op : operation<difference_factor_op> {
-    static shape_of_rank<1> shape(const auto& q1, const auto& k1, const auto& q2, const auto& k2, double)
-    {
-        const char* const must = "as long as the first vector";
-        require_shape("difference_factor", "k1", k1.shape, q1.shape, must);
-        require_shape("difference_factor", "q2", q2.shape, q1.shape, must);
-        require_shape("difference_factor", "k2", k2.shape, q1.shape, must);
-        return {1};
-    }
-
-    template <class T>
-    static void forward(in<T, 1> q1, in<T, 1> k1, in<T, 1> q2, in<T, 1> k2, double first, out<T, 1> y)
-    {
-        const std::size_t d = q1.shape[0];
-        using std::exp;
-        y.data[0] =
-            exp(kernels::dot(d, q1.data, k1.data)) - exp(kernels::dot(d, q2.data, k2.data)) + static_cast<T>(first);
-    }
-
-    template <class T>
-    static void backward(in<T, 1> q1, in<T, 1> k1, in<T, 1> q2, in<T, 1> k2, double, in<T, 1>, in<T, 1> d_y,
-                         adjoint<T, 1> d_q1, adjoint<T, 1> d_k1, adjoint<T, 1> d_q2, adjoint<T, 1> d_k2)
-    {
-        const std::size_t d = q1.shape[0];
-        using std::exp;
-        const T one = d_y.data[0] * exp(kernels::dot(d, q1.data, k1.data)),
-                two = -d_y.data[0] * exp(kernels::dot(d, q2.data, k2.data));
-        if (d_q1) kernels::add_scaled(d, d_q1.data, one, k1.data);
-        if (d_k1) kernels::add_scaled(d, d_k1.data, one, q1.data);
-        if (d_q2) kernels::add_scaled(d, d_q2.data, two, k2.data);
-        if (d_k2) kernels::add_scaled(d, d_k2.data, two, q2.data);
-    }
-};
-inline constexpr difference_factor_op difference_factor{};
-
-/// y_h = x_{2h} − λ x_{2h+1}, parts of `width` numbers in pairs: x [...,2·n·width], λ [1] -> [...,n·width].
-///
-///     ∂x_{2h} += ∂y_h,  ∂x_{2h+1} −= λ ∂y_h,  ∂λ −= Σ x_{2h+1} · ∂y_h
-struct differences_op : operation<differences_op> {
-    static constexpr ranks takes{1};
-
-    static auto shape(const auto& x, const auto& factor, std::size_t width)
-    {
-        require_shape("differences", "the factor", factor.shape, shape_of_rank<1>{1}, "one number");
-        auto y = x.shape;
-        if (width == 0 || y.back() % (2 * width) != 0) {
-            throw shape_error("differences: pairs of parts of " + std::to_string(width) + " numbers in " +
-                              shape_text(y) + "; the last axis must be a multiple of twice that");
-        }
-        y.back() /= 2;
-        return y;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, in<T, 1> factor, std::size_t width, out<T, R> y)
-    {
-        for (std::size_t i = 0, n = y.size(); i < n; ++i) {
-            const std::size_t from = i / width * 2 * width + i % width;
-            y.data[i] = x.data[from] - factor.data[0] * x.data[from + width];
-        }
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, 1> factor, std::size_t width, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x,
-                         adjoint<T, 1> d_factor)
-    {
-        for (std::size_t at = 0, n = y.size(); at < n; at += width) {
-            const T* const d = d_y.data + at;
-            const std::size_t one = 2 * at, two = one + width;
-            if (d_x) kernels::add(width, d_x.data + one, d);
-            if (d_x) kernels::add_scaled(width, d_x.data + two, -factor.data[0], d);
-            if (d_factor) d_factor.data[0] -= kernels::dot(width, x.data + two, d);
-        }
-    }
-};
-inline constexpr differences_op differences{};
-
-}  // namespace heed::ops
-
-// ---- heed/per_head/differential.hpp ---------------------------------------------------------------------------------
-
-namespace heed::per_head {
-
-/// Heads in pairs that read the same values: the second of each is subtracted from the first, and each difference is
-/// normalised alone (differential attention).
-///
-///     head_h = (softmax(Q1 K1ᵀ / √d) − λ softmax(Q2 K2ᵀ / √d)) V
-///     λ = exp(λ_q1 · λ_k1) − exp(λ_q2 · λ_k2) + λ_init
-///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O         Ye et al. 2024, section 2.1, eq. 1-3
-///
-///     const per_head::differential subtract{q1, k1, q2, k2, gain, 0.8};
-///     multi_head attend{std::vector(2 * n, head), W_Q, W_K, W_V, W_O, subtract};
-///
-/// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V, so that both are contexts of ordinary heads, in any of
-/// their kernels: W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of
-/// width V, and W_O has n·V rows. The norm is the root mean square of each head, with a gain [V] for all of them;
-/// without its mean, with ε = 1e-5 and before 1 − λ_init, as in the authors' program (their GroupNorm). λ is the same
-/// for all heads. The paper's V is 2d. There the gain is 1 at first, and the vectors of λ are drawn from N(0, 0.1²).
-///
-/// `step` returns the weights of all 2n heads; `weights(of_heads)` are their differences.
-template <class Vector>
-struct differential {
-    Vector lambda_q1, lambda_k1, lambda_q2, lambda_k2;  // [d]
-    Vector gain;                                        // [V]
-    double lambda_init = 0.8;
-    double epsilon = 1e-5;
-
-    static constexpr std::size_t heads_a_value = 2;
-
-    auto operator()(const tensor auto& contexts, const auto&) const  // [...,2n·V] -> [...,n·V]
-    {
-        const auto heads = ops::differences(contexts, lambda(), shape_of(gain)[0]);
-        return ops::scale(ops::rms_norm(heads, gain, epsilon), 1 - lambda_init);
-    }
-
-    auto lambda() const  // [1]
-    {
-        return ops::difference_factor(lambda_q1, lambda_k1, lambda_q2, lambda_k2, lambda_init);
-    }
-
-    /// The weights with which each pair of heads reads its values: of [B,2n,T], the differences [B,n,T].
-    auto weights(const tensor auto& of_heads) const
-    {
-        const auto [B, n, T] = shape_of(of_heads);
-        const auto rows = ops::differences(ops::reshaped(of_heads, shape_of_rank<2>{B, n * T}), lambda(), T);
-        return ops::reshaped(rows, shape_of_rank<3>{B, n / 2, T});
-    }
-
-    /// The paper's λ_init of layer l, counted from 1.
-    static double init_of_layer(std::size_t l) { return 0.8 - 0.6 * std::exp(-0.3 * (static_cast<double>(l) - 1)); }
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto q1 = visit("lambda_q1", self.lambda_q1);
-        auto k1 = visit("lambda_k1", self.lambda_k1);
-        auto q2 = visit("lambda_q2", self.lambda_q2);
-        auto k2 = visit("lambda_k2", self.lambda_k2);
-        auto gain = visit("gain", self.gain);
-        return per_head::differential<decltype(gain)>{std::move(q1),   std::move(k1),    std::move(q2), std::move(k2),
-                                                      std::move(gain), self.lambda_init, self.epsilon};
-    }
-};
-
-template <class Vector, class Vector2, class Vector3, class Vector4, class Vector5>
-differential(Vector, Vector2, Vector3, Vector4, Vector5, double = 0.8, double = 1e-5)
-    -> differential<joint_tensor<Vector, Vector2, Vector3, Vector4, Vector5>>;
-
-}  // namespace heed::per_head
-
-// ---- heed/attention/bias.hpp ----------------------------------------------------------------------------------------
-
-namespace heed {
-
-/// A policy without the bias that it may have: x W. It has no parameter.
-struct no_bias {
-    static auto parameters(auto&, auto&&) { return no_bias{}; }
-};
-
-namespace detail {
-
-/// x W + b, or x W with no_bias: x [...,K], W [K,N], b [N] -> [...,N].
-template <class Bias>
-auto linear_with(const tensor auto& x, const auto& W, const Bias& b)
-{
-    if constexpr (std::is_same_v<Bias, no_bias>) {
-        return ops::linear(x, W);
-    } else {
-        return ops::linear(x, W, b);
-    }
-}
-
-}  // namespace detail
-
-}  // namespace heed
-
-// ---- heed/per_head/gated.hpp ----------------------------------------------------------------------------------------
-
-namespace heed::per_head {
-
-/// A gate for each head, computed from the query, that scales the head's context before W_O.
-///
-///     Y' = Y ⊙ σ(X W),  O = Y' W_O            Qiu et al. 2025 ("Gated Attention for Large Language Models")
-///
-/// With W [Q,n·V] there is a gate for each dimension of each head (elementwise), with W [Q,n] one for each head
-/// (headwise). X is the query as the multi_head gets it, before W_Q. No bias, as in the paper;
-/// with one, `gated{W, b}`, the gate is σ(X W + b).
-///
-///     multi_head attend{heads, W_Q, W_K, W_V, W_O, per_head::gated{W}};
-template <class Matrix, class Bias = no_bias>
-struct gated {
-    Matrix W;                         // [Q,n·V] or [Q,n]
-    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [n·V] or [n], if there is one
-
-    static constexpr std::size_t heads_a_value = 1;
-
-    auto operator()(const tensor auto& contexts, const auto& query) const
-    {
-        const auto gates = ops::sigmoid(heed::detail::linear_with(detail::state_of(query), W, b));
-        return ops::multiply_parts(contexts, gates);
-    }
-
-    static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W), visit("b", self.b)}; }
-};
-
-template <class Matrix>
-gated(Matrix) -> gated<Matrix>;
-template <class Matrix, class Bias>
-gated(Matrix, Bias) -> gated<Matrix, Bias>;
-
-}  // namespace heed::per_head
-
 // ---- heed/score/additive_kernel.hpp ---------------------------------------------------------------------------------
 
 /// The kernels of additive scores, e_j = vᵀ tanh(q + k_j): of a step under softmax and under temporal modulation, and
@@ -32006,7 +32006,7 @@ void modify_backward(const auto& f, const place& p, std::size_t count, const T* 
 
 /// y[i,t] = f(x[i,t], place of i and t)            ∂x += f'(x) ∂y, by dual numbers
 ///
-/// `f` takes lanes of scores and their place: see core/lanes.hpp.
+/// `f` takes lanes of scores and their place: see simd/lanes.hpp.
 template <class Function>
 struct modify_op : operation<modify_op<Function>> {
     Function f;
@@ -32039,7 +32039,7 @@ struct modify_op : operation<modify_op<Function>> {
 
 /// y[i,t] = f(x[i,t], place of i and t, table)     ∂x as above, ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂y
 ///
-/// The table has any rank: see core/tables.hpp.
+/// The table has any rank: see simd/tables.hpp.
 template <class Function>
 struct modify_with_table_op : operation<modify_with_table_op<Function>> {
     Function f;
@@ -32192,8 +32192,8 @@ namespace heed::score {
 ///                        [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 16); }};
 ///
 /// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
-/// (core/lanes.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
-/// however often f looks numbers up in it (core/tables.hpp). Queries count from 0, keys too. The base compares queries
+/// (simd/lanes.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
+/// however often f looks numbers up in it (simd/tables.hpp). Queries count from 0, keys too. The base compares queries
 /// with keys as it does alone; where tiles know the base, with softmax and a weighted sum, many queries are answered
 /// tile by tile, and f runs within the tile. Weights per position only.
 template <class Base, class Function, class Table = no_table>
@@ -32241,7 +32241,7 @@ modified(Base, Table, Function) -> modified<Base, Function, Table>;
 
 }  // namespace heed::score
 
-// ---- heed/kernels/tile_distances.hpp --------------------------------------------------------------------------------
+// ---- heed/kernels/tiles/distances.hpp -------------------------------------------------------------------------------
 
 /// Inner products of queries with keys and with how far away these are, in tiles.
 ///
@@ -36010,7 +36010,7 @@ auto variables_beside(taped_family, const auto& visit)
     return detail::as_variables<T>{*at.on};
 }
 
-/// A program by rows on the tape of its input, see attention/rows.hpp.
+/// A program by rows on the tape of its input, see ops/by_rows.hpp.
 template <class Program, class In>
 auto by_rows(taped_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {
@@ -39050,842 +39050,6 @@ auto zero_sink()
 
 }  // namespace heed::papers::xiao2024
 
-// ---- heed/nn/dropout.hpp --------------------------------------------------------------------------------------------
-
-namespace heed::nn {
-
-/// Which sentences of a larger batch these are, whose others another process works on.
-struct part_of_batch {
-    std::vector<std::uint32_t> sentences;  ///< [B] places in the larger batch
-    std::size_t of = 0;                    ///< its number of sentences
-};
-
-/// Dropout with one rate and a new stream for each use. The default drops nothing, as inference needs.
-///
-/// With a `part`, sentences lose what they would lose in the larger batch, so that a batch that is divided trains as
-/// one; the part must outlive the object.
-struct dropout {
-    double rate = 0;
-    random_source* random = nullptr;
-    const part_of_batch* part = nullptr;
-
-    /// x [B,...]
-    template <tensor X>
-    X operator()(const X& x) const
-    {
-        return drop(x, 0);
-    }
-
-    /// x [T,B,...]
-    template <tensor X>
-    X time_major(const X& x) const
-    {
-        return drop(x, 1);
-    }
-
-private:
-    template <tensor X>
-    X drop(const X& x, std::size_t axis) const
-    {
-        if constexpr (plain_tensor<X>) {
-            return x;
-        } else {
-            if (rate <= 0 || random == nullptr) return x;
-            const std::uint64_t stream = random->next_stream();
-            if (part == nullptr) return ops::dropout(x, rate, stream);
-            return ops::dropout(
-                x, rate, stream,
-                ops::sentences_of_batch{part->sentences.data(), part->sentences.size(), part->of, axis});
-        }
-    }
-};
-
-}  // namespace heed::nn
-
-// ---- heed/nn/lstm.hpp -----------------------------------------------------------------------------------------------
-
-namespace heed::nn {
-
-/// Long short-term memory.
-///
-///     i = σ(W_i x + U_i h + b_i),  f = σ(W_f x + U_f h + b_f),  o = σ(W_o x + U_o h + b_o)
-///     g = tanh(W_g x + U_g h + b_g)
-///     c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
-///
-/// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000; no connections from the cell to the
-/// gates. The gates stand in the order i|f|o|g; PyTorch's is i|f|g|o. The input's share does not depend on the previous
-/// step: `project` computes it for all steps in one product. The state is an ops::lstm_state; h is its `hidden`.
-template <class Matrix, class Vector>
-struct lstm {
-    Matrix W;  // [X,4H], for i|f|o|g
-    Vector b;  // [4H]
-    Matrix U;  // [H,4H]
-
-    auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,4H]
-
-    /// projected [B,4H] and the state of [B,H] each -> the next state. A sentence that has ended keeps its state.
-    auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {}) const
-    {
-        return ops::lstm(projected, state.hidden, state.cell, U, ends);
-    }
-
-    /// The state whose output is h [B,H]: its cell is 0.
-    template <tensor Hidden>
-    auto begin(Hidden h) const
-    {
-        auto nothing = constant_like(h, shape_of(h), 0.0);
-        return ops::lstm_state{std::move(h), std::move(nothing)};
-    }
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return nn::lstm{visit("W", self.W), visit("b", self.b), visit("U", self.U)};
-    }
-};
-
-template <class Matrix, class Vector, class Matrix2>
-lstm(Matrix, Vector, Matrix2) -> lstm<joint_tensor<Matrix, Matrix2>, Vector>;
-
-/// A new unit from inputs of size `input` to states of size `hidden`.
-///
-/// `recurrent` draws U_i, U_f, U_o and U_g one by one, each [H,H], as for nn::make_gru; without it they are drawn by
-/// glorot as one matrix [H,4H]. `forget` is the first bias of the forget gate: at 1 the cell keeps most of what it
-/// holds when training begins (Jozefowicz et al. 2015).
-template <class T>
-auto make_lstm(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr,
-               double forget = 1)
-{
-    auto W = glorot<T>(random, input, 4 * hidden);
-    auto b = zeros<T>(4 * hidden);
-    std::fill_n(b.data() + hidden, hidden, static_cast<T>(forget));
-    if (recurrent == nullptr) return lstm{std::move(W), std::move(b), glorot<T>(random, hidden, 4 * hidden)};
-    const auto U_i = recurrent(random, hidden, hidden), U_f = recurrent(random, hidden, hidden);
-    const auto U_o = recurrent(random, hidden, hidden), U_g = recurrent(random, hidden, hidden);
-    return lstm{std::move(W), std::move(b), ops::concat(ops::concat(U_i, U_f), ops::concat(U_o, U_g))};
-}
-
-}  // namespace heed::nn
-
-// ---- heed/nn/cells.hpp ----------------------------------------------------------------------------------------------
-
-/// Recurrent cells, as encoders and decoders take them. A cell has
-///
-///     project(x)                       its share of the input, for all steps at once: [...,X] -> [...,G]
-///     step(projected, state, ends)     the next state
-///     begin(h)                         a state whose output is h [B,H]
-///     b                                [G], the biases of all gates; of stacked cells the lowest layer has it
-///
-/// A state is a tensor, or has `hidden` and `map(f)`, as ops::lstm_state has. nn/stacked.hpp makes one cell of several.
-namespace heed::nn {
-
-/// What a cell shows of its state: [B,H].
-template <class State>
-const auto& output_of(const State& state)
-{
-    if constexpr (tensor<State>) {
-        return state;
-    } else {
-        return state.hidden;
-    }
-}
-
-/// The state with f applied to each of its tensors, together with those of `others`.
-template <class State, class F>
-auto map_state(const State& state, const F& f, const auto&... others)
-{
-    if constexpr (tensor<State>) {
-        return f(state, others...);
-    } else {
-        return state.map(f, others...);
-    }
-}
-
-/// A cell's share of the input, for all steps at once: [...,X] -> [...,G].
-auto project_of(const auto& cell, const tensor auto& x)
-{
-    constexpr bool has = requires { cell.project(x); };
-    static_assert(has, "heed: this recurrent cell has no `project` that heed can call: its share of the input for all "
-                       "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
-    if constexpr (has) {
-        return cell.project(x);
-    } else {
-        return x;
-    }
-}
-
-/// A state of a cell whose output is h [B,H].
-auto begin_of(const auto& cell, const tensor auto& h)
-{
-    constexpr bool has = requires { cell.begin(h); };
-    static_assert(has,
-                  "heed: this recurrent cell has no `begin` that heed can call: the state whose output is h, `auto "
-                  "begin(const heed::tensor auto& h) const`; where the state is the output, it returns h");
-    if constexpr (has) {
-        return cell.begin(h);
-    } else {
-        return h;
-    }
-}
-
-/// The next state of a cell. `more`: where sentences end, if some do, and dropout between layers.
-template <class Cell, class State, class... More>
-auto next_of(const Cell& cell, const tensor auto& projected, const State& state, const More&... more)
-{
-    constexpr bool has = requires { cell.step(projected, state, more...); };
-    static_assert(has, "heed: this recurrent cell has no `step` that heed can call: the next state, `auto step(const "
-                       "heed::tensor auto& projected, const auto& state, const heed::ops::sentence_ends& ends = {}) "
-                       "const`; a sentence that has ended keeps its state");
-    if constexpr (has) {
-        return cell.step(projected, state, more...);
-    } else {
-        return state;
-    }
-}
-
-/// One step of a cell, with dropout between its layers if it has several.
-auto step_of(const auto& cell, const tensor auto& projected, const auto& state, const dropout& drop)
-{
-    if constexpr (requires { cell.layers; }) {
-        return nn::next_of(cell, projected, state, ops::sentence_ends{}, drop);
-    } else {
-        return nn::next_of(cell, projected, state);
-    }
-}
-
-/// The biases [G] of a cell, of stacked cells those of the lowest.
-const auto& biases_of(const auto& cell)
-{
-    if constexpr (requires { cell.layers; }) {
-        return nn::biases_of(cell.layers.front());
-    } else {
-        static_assert(
-            requires { cell.b; }, "heed: this recurrent cell has no `b`, the biases [G] of all its gates; of stacked "
-                                  "cells the lowest has it");
-        return cell.b;
-    }
-}
-
-/// Makers of cells, for encoders and decoders that are made new. `recurrent`: as for make_gru.
-struct new_gru {
-    template <class T>
-    auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const
-    {
-        return make_gru<T>(random, input, hidden, recurrent);
-    }
-};
-/// Makes LSTMs.
-struct new_lstm {
-    template <class T>
-    auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const
-    {
-        return make_lstm<T>(random, input, hidden, recurrent);
-    }
-};
-
-}  // namespace heed::nn
-
-// ---- heed/ops/patches.hpp -------------------------------------------------------------------------------------------
-
-/// Pictures, stored as [B,H·W,C]: line by line, with C channels per pixel.
-namespace heed {
-
-/// How many lines and columns a picture, or a grid of feature maps, has.
-struct grid {
-    std::size_t height = 0, width = 0;
-
-    std::size_t size() const { return height * width; }
-    friend bool operator==(const grid&, const grid&) = default;
-
-    /// The grid of every `stride`-th line and column, from the first on.
-    grid every(std::size_t stride) const { return {(height + stride - 1) / stride, (width + stride - 1) / stride}; }
-};
-
-namespace ops {
-
-/// The neighbourhood of every s-th pixel: x [B,H·W,C] -> [B,H'·W',k·k·C], with H' = ⌈H/s⌉ and W' = ⌈W/s⌉.
-///
-///     y[b,(i,j)] = [x[b,(s i + u, s j + v)]], u, v = -(k-1)/2 … (k-1)/2, zeros beyond the edges;  k is odd
-///     ∂x of each pixel += its part of each ∂y
-///
-/// One product with W [k·k·C,N] then is a convolution with stride s.
-struct patches_op : move_operation<patches_op, grid, std::size_t, std::size_t> {
-    static constexpr ranks takes{3, 3};
-
-    static shape_of_rank<3> shape(const auto& x, const grid& picture, std::size_t k, std::size_t stride)
-    {
-        if (k % 2 == 0 || stride == 0) {
-            throw shape_error("patches: " + std::to_string(k) + " pixels wide, every " + std::to_string(stride) +
-                              "; the width must be odd, and the stride at least 1");
-        }
-        require_shape("patches", "the pictures", x.shape, {x.shape[0], picture.size(), x.shape[2]}, "pictures of ",
-                      shape_of_rank<2>{picture.height, picture.width});
-        return {x.shape[0], picture.every(stride).size(), k * k * x.shape[2]};
-    }
-
-    static void each_move(const auto& x, const grid& picture, std::size_t k, std::size_t stride, auto move)
-    {
-        const std::size_t C = x[2], reach = k / 2;
-        const grid to = picture.every(stride);
-        const std::size_t patch = k * k * C;
-        move.each(x[0], to.size() * patch, [&](std::size_t b) {
-            move.nothing(b * to.size() * patch, to.size() * patch);
-            for (std::size_t place = 0; place < to.size(); ++place) {
-                const std::size_t row = place / to.width * stride, column = place % to.width * stride;
-                const std::size_t first = column < reach ? reach - column : 0;  // of the patch's columns
-                const std::size_t last = std::min(k, picture.width + reach - column);
-                for (std::size_t u = 0; u < k; ++u) {
-                    if (row + u < reach || row + u - reach >= picture.height) continue;
-                    const std::size_t from = (row + u - reach) * picture.width + column + first - reach;
-                    move((b * picture.size() + from) * C, (b * to.size() + place) * patch + (u * k + first) * C,
-                         (last - first) * C);
-                }
-            }
-        });
-    }
-};
-inline constexpr patches_op patches{};
-
-}  // namespace ops
-
-}  // namespace heed
-
-// ---- heed/nn/convolution.hpp ----------------------------------------------------------------------------------------
-
-namespace heed::nn {
-
-/// A convolution of pictures, [B,H·W,C] -> [B,H'·W',N].
-///
-///     y(i,j) = Σ_{u,v,c} x(s i + u, s j + v, c) W[(u,v,c),:] + b      zeros beyond the edges; see ops::patches
-template <class Matrix, class Vector>
-struct convolution {
-    Matrix W;                // [k·k·C,N]
-    Vector b;                // [N]
-    std::size_t width = 3;   // k, odd
-    std::size_t stride = 1;  // s
-
-    auto operator()(const tensor auto& pictures, const grid& size) const
-    {
-        return ops::linear(ops::patches(pictures, size, width, stride), W, b);
-    }
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return nn::convolution{visit("W", self.W), visit("b", self.b), self.width, self.stride};
-    }
-};
-template <class Matrix, class Vector>
-convolution(Matrix, Vector, std::size_t = 3, std::size_t = 1) -> convolution<Matrix, Vector>;
-
-/// A new one for rectified units: W is normal with variance 2 / (k·k·C) (He et al. 2015, §2.2).
-template <class T>
-auto make_convolution(random_source& random, std::size_t channels, std::size_t maps, std::size_t width = 3,
-                      std::size_t stride = 1)
-{
-    const std::size_t inputs = width * width * channels;
-    return convolution{gaussian<T>(random, inputs, maps, std::sqrt(2.0 / static_cast<double>(inputs))), zeros<T>(maps),
-                       width, stride};
-}
-
-}  // namespace heed::nn
-
-// ---- heed/seq2seq/batch.hpp -----------------------------------------------------------------------------------------
-
-/// Batches: sentences of different lengths, padded so that a model can work on many at once.
-namespace heed::seq2seq {
-
-/// A sentence as the numbers of its words, without begin and end.
-using id_sentence = std::vector<std::uint32_t>;
-
-/// The words that begin and end every target sentence, and the one that fills the padding (it is never attended to).
-struct special_ids {
-    std::uint32_t padding = 0, begin = 2, end = 3;
-};
-
-/// Source sentences side by side: [T,B], with the number of real words in each.
-struct source_batch {
-    word_ids words;
-    lengths real;
-};
-
-/// Source sentences with their translations.
-template <class T>
-struct training_batch {
-    source_batch source;
-    word_ids previous;               // [S,B] the target word before each step: <s> y_1 … y_n
-    ops::expected_words<T> targets;  // [S,B] the word expected there: y_1 … y_n </s>, weight 1, padding 0
-    std::size_t target_words = 0;    // the number of weights that are 1
-
-    /// The number of steps of each target sentence, up to the last expected word; the end word counts.
-    lengths target_lengths() const
-    {
-        const std::size_t S = targets.words.steps, B = targets.words.batch;
-        std::vector<std::size_t> steps(B, 0);
-        for (std::size_t i = 0; i < std::min(S * B, targets.weights.size()); ++i) {
-            if (targets.weights[i] != T(0)) steps[i % B] = i / B + 1;
-        }
-        return lengths(std::move(steps));
-    }
-};
-
-/// A source batch. The end word is appended to every sentence, so that there is a position to attend to when no word is
-/// left.
-inline source_batch make_source(std::span<const id_sentence* const> sentences, const special_ids& special = {})
-{
-    std::size_t longest = 0;
-    for (const id_sentence* sentence : sentences) longest = std::max(longest, sentence->size() + 1);
-    source_batch batch{word_ids(longest, sentences.size(), special.padding), {}};
-    std::vector<std::size_t> real(sentences.size());
-    for (std::size_t b = 0; b < sentences.size(); ++b) {
-        const id_sentence& words = *sentences[b];
-        for (std::size_t t = 0; t < words.size(); ++t) batch.words(t, b) = words[t];
-        batch.words(words.size(), b) = special.end;
-        real[b] = words.size() + 1;
-    }
-    batch.real = lengths(std::move(real));
-    return batch;
-}
-
-/// A training batch: the sources as make_source makes them; before each target word the one before it, first the begin
-/// word, and behind the last one the end word is expected. targets[b] is the translation of sources[b].
-template <class T>
-training_batch<T> make_training_batch(std::span<const id_sentence* const> sources,
-                                      std::span<const id_sentence* const> targets, const special_ids& special = {})
-{
-    require_shape<1>("make_training_batch", "the list of targets", {targets.size()}, {sources.size()},
-                     "one translation for each source");
-    std::size_t longest = 0;
-    for (const id_sentence* sentence : targets) longest = std::max(longest, sentence->size() + 1);
-    const std::size_t B = targets.size();
-    training_batch<T> batch{make_source(sources, special),
-                            word_ids(longest, B, special.padding),
-                            {word_ids(longest, B, special.padding), std::vector<T>(longest * B, T(0))},
-                            0};
-    for (std::size_t b = 0; b < B; ++b) {
-        const id_sentence& words = *targets[b];
-        for (std::size_t s = 0; s <= words.size(); ++s) {
-            batch.previous(s, b) = s == 0 ? special.begin : words[s - 1];
-            batch.targets.words(s, b) = s == words.size() ? special.end : words[s];
-            batch.targets.weights[s * B + b] = T(1);
-        }
-        batch.target_words += words.size() + 1;
-    }
-    return batch;
-}
-
-/// The largest batch: a number of sentence pairs or, if `tokens` is not 0, a number of positions: pairs times the words
-/// of the longest sentence among them on either side, its end word included, so padding counts. A longer pair becomes a
-/// batch of its own.
-struct batch_limits {
-    std::size_t pairs = 64, tokens = 0;
-};
-
-/// The order of an epoch of `pairs` sentence pairs: in random order, but with pairs of similar length together to
-/// reduce padding. source_words(i) and target_words(i) are the words of the sentences of pair i. Depends only on these
-/// and the stream. Each element lists the pairs of one batch. Throws heed::error if both limits are 0.
-template <class SourceWords, class TargetWords>
-std::vector<std::vector<std::size_t>> shuffled_batches_of(std::size_t pairs, const SourceWords& source_words,
-                                                          const TargetWords& target_words, const batch_limits& limits,
-                                                          std::uint64_t stream)
-{
-    if (limits.pairs == 0 && limits.tokens == 0) throw error("a batch of 0 sentence pairs; allow at least one");
-    const auto positions = [&](std::size_t i) { return std::max(source_words(i), target_words(i)) + 1; };
-    std::vector<std::size_t> order(pairs);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto shuffle = [stream](auto& items, std::uint64_t round) {
-        for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i, mix(stream + round), i)]);
-    };
-    shuffle(order, 0);
-    std::size_t usual = limits.pairs;
-    if (limits.tokens != 0) {
-        std::size_t all = 1;
-        for (const std::size_t i : order) all += positions(i);
-        usual = std::max<std::size_t>(
-            1, static_cast<std::size_t>(static_cast<double>(limits.tokens) / static_cast<double>(all) *
-                                        static_cast<double>(order.size())));
-    }
-    const std::size_t pool = 64 * std::min(usual, order.size());
-    std::vector<std::vector<std::size_t>> batches;
-    for (std::size_t first = 0; first < order.size(); first += pool) {
-        const std::size_t last = std::min(order.size(), first + pool);
-        std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(first),
-                         order.begin() + static_cast<std::ptrdiff_t>(last), [&](std::size_t a, std::size_t b) {
-                             return std::pair(target_words(a), source_words(a)) <
-                                    std::pair(target_words(b), source_words(b));
-                         });
-        for (std::size_t i = first; i < last;) {
-            std::size_t end = i, longest = 0;
-            for (; end < last; ++end) {
-                longest = std::max(longest, positions(order[end]));
-                const std::size_t together = end - i + 1;
-                if (limits.tokens == 0 ? together > limits.pairs : together > 1 && together * longest > limits.tokens)
-                    break;
-            }
-            batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(i),
-                                 order.begin() + static_cast<std::ptrdiff_t>(end));
-            i = end;
-        }
-    }
-    shuffle(batches, 1);
-    return batches;
-}
-
-/// The same for sentences in memory. Throws heed::error if there are not as many targets as sources.
-inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
-                                                              const std::vector<id_sentence>& targets,
-                                                              const batch_limits& limits, std::uint64_t stream)
-{
-    if (limits.pairs == 0 && limits.tokens == 0) throw error("a batch of 0 sentence pairs; allow at least one");
-    if (sources.size() != targets.size())
-        throw error("sentence pairs: " + std::to_string(sources.size()) + " sources, but " +
-                    std::to_string(targets.size()) + " targets");
-    return shuffled_batches_of(
-        targets.size(), [&](std::size_t i) { return sources[i].size(); },
-        [&](std::size_t i) { return targets[i].size(); }, limits, stream);
-}
-
-inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
-                                                              const std::vector<id_sentence>& targets,
-                                                              std::size_t batch_size, std::uint64_t stream)
-{
-    return shuffled_batches(sources, targets, batch_limits{batch_size, 0}, stream);
-}
-
-}  // namespace heed::seq2seq
-
-// ---- heed/seq2seq/require_rows.hpp ----------------------------------------------------------------------------------
-
-namespace heed::seq2seq::detail {
-
-/// Throws unless there is one row per sentence, as at the start of a search. `where` begins the message.
-inline void require_rows(std::string_view where, std::size_t sentences, std::size_t rows)
-{
-    if (sentences == rows) return;
-    throw error(std::string(where) + ": " + counted(sentences, "sentence") + ", but the model is at work on " +
-                counted(rows, "row") +
-                "; give the lengths of the batch that it was made for, and make it anew for each search");
-}
-
-/// Throws unless there is this row. `where` begins the message.
-inline void require_row(std::string_view where, std::size_t row, std::size_t rows)
-{
-    if (row < rows) return;
-    throw error(std::string(where) + ": row " + std::to_string(row) + " of " + std::to_string(rows) +
-                "; rows count from 0");
-}
-
-}  // namespace heed::seq2seq::detail
-
-// ---- heed/seq2seq/rows_of_memory.hpp --------------------------------------------------------------------------------
-
-/// The memory that the rows of a search attend to: that of the sentence each row translates.
-namespace heed::seq2seq::detail {
-
-/// The rows of a memory, for any kind of attention. heed's memories have a member `rows`, and so has a user's own; that
-/// of `fixed_context` has a summary of each sentence.
-template <class Memory>
-    requires requires(const Memory& memory) { memory.summary; }
-auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows)
-{
-    return Memory{ops::rows_of(from.summary, rows)};
-}
-template <class Memory>
-    requires requires(const Memory& memory, std::span<const std::size_t> rows) { memory.rows(rows); }
-auto rows_of_memory(const Memory& from, std::span<const std::size_t> rows) { return from.rows(rows); }
-
-template <class Memories>
-auto rows_of_memory(const several_memories<Memories>& from, std::span<const std::size_t> rows)
-{
-    auto all = heed::detail::each_of(
-        from.of, [&](auto i) { return detail::rows_of_memory(heed::detail::nth(from.of, i), rows); });
-    return several_memories{std::move(all)};
-}
-
-/// The memory for the rows of a search: copies of their sentences' memories, or the originals, shared, if the attention
-/// accepts that.
-template <class Attention, class Memory>
-struct memory_for_rows {
-    using type = Memory;
-    static type make(const Memory& from, const std::vector<std::size_t>& rows)
-    {
-        return detail::rows_of_memory(from, std::span<const std::size_t>(rows));
-    }
-};
-template <class Score, class Normalize, class Combine, class Values, class Keys>
-struct memory_for_rows<attention<Score, Normalize, Combine>, memory<Values, Keys, no_mask>> {
-    using type = shared_memory<Values, Keys>;
-    static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
-    {
-        return type(from, rows);
-    }
-};
-/// An attention in each layer of a decoder.
-template <class Score, class Normalize, class Combine, class Values, class Keys>
-struct memory_for_rows<std::vector<attention<Score, Normalize, Combine>>,
-                       several_memories<std::vector<memory<Values, Keys, no_mask>>>> {
-    using type = several_memories<std::vector<shared_memory<Values, Keys>>>;
-    static type make(const several_memories<std::vector<memory<Values, Keys, no_mask>>>& from,
-                     const std::vector<std::size_t>& rows)
-    {
-        type shared;
-        for (const auto& each : from.of) shared.of.emplace_back(each, rows);
-        return shared;
-    }
-};
-
-}  // namespace heed::seq2seq::detail
-
-// ---- heed/seq2seq/captioner.hpp -------------------------------------------------------------------------------------
-
-/// Words about a picture: a convolutional encoder whose annotations are regions, and a decoder that attends to them.
-namespace heed::seq2seq {
-
-/// Convolutions with rectified units; an annotation is a region of the picture.
-///
-///     F_0 = the pixels,  F_k = max(0, convolution_k(F_{k-1})),  a_(i,j) = F_K(i,j) + R_i + C_j
-///
-/// In the manner of Xu et al. 2015, §3.1.1, who take the feature maps of a network trained on ImageNet. Ours is trained
-/// with the decoder, and adds embeddings of the region's row and column: the order of what is read depends on them.
-template <class Matrix, class Vector>
-struct picture_encoder {
-    grid size;  // of the pictures
-    std::vector<nn::convolution<Matrix, Vector>> layers;
-    Matrix rows;     // [H',D] R
-    Matrix columns;  // [W',D] C
-
-    /// The grid of regions.
-    grid regions() const
-    {
-        grid result = size;
-        for (const auto& layer : layers) result = result.every(layer.stride);
-        return result;
-    }
-
-    auto encode(const tensor auto& pictures) const  // [B,H·W,1] -> [B,T,D], T = H'·W'
-    {
-        auto x = ops::relu(layers.at(0)(pictures, size));
-        grid of_x = size.every(layers[0].stride);
-        for (std::size_t k = 1; k < layers.size(); ++k) {
-            x = ops::relu(layers[k](x, of_x));
-            of_x = of_x.every(layers[k].stride);
-        }
-        const std::size_t B = shape_of(x)[0];
-        word_ids row_of(of_x.size(), B), column_of(of_x.size(), B);
-        for (std::size_t t = 0; t < of_x.size(); ++t) {
-            for (std::size_t b = 0; b < B; ++b) {
-                row_of(t, b) = static_cast<std::uint32_t>(t / of_x.width);
-                column_of(t, b) = static_cast<std::uint32_t>(t % of_x.width);
-            }
-        }
-        const auto places = ops::add(ops::lookup(rows, row_of), ops::lookup(columns, column_of));  // [T,B,D]
-        return ops::add(x, ops::swap_axes(places));
-    }
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto layers = visit("layers", self.layers);
-        auto rows = visit("rows", self.rows);
-        auto columns = visit("columns", self.columns);
-        using matrix = decltype(rows);
-        using vector = std::remove_cvref_t<decltype(layers[0].b)>;
-        return picture_encoder<matrix, vector>{self.size, std::move(layers), std::move(rows), std::move(columns)};
-    }
-};
-
-/// The decoder of "Show, Attend and Tell".
-///
-///     c_0 = tanh(W_c ā + b_c),  h_0 = tanh(W_h ā + b_h)           ā the mean of all annotations
-///     ẑ_t = attention(h_{t-1}, a)
-///     h_t, c_t = LSTM([E y_{t-1}; ẑ_t], h_{t-1}, c_{t-1})
-///     p(y_t) = softmax(L_o (E y_{t-1} + L_h h_t + L_z ẑ_t) + b)    Xu et al. 2015, §3.1.2, eq. 1 to 3 and 7
-///
-/// Any attention fits: papers::xu2015::soft, gated and hard, and yours. Deviations: one layer for each of c_0 and h_0,
-/// where the paper does not say how many, and the bias b.
-template <class Attention, class Matrix, class Vector, class Cell>
-struct captioner {
-    Attention attention;
-    Matrix embedding;  // [V,E]
-    Cell cell;         // nn::lstm from E y
-    Matrix C;          // [D,4H] from the context to the cell
-    Matrix W_h;        // [D,H]
-    Vector b_h;        // [H]
-    Matrix W_c;        // [D,H]
-    Vector b_c;        // [H]
-    Matrix L_h;        // [H,E]
-    Matrix L_z;        // [D,E]
-    Matrix L_o;        // [E,V]
-    Vector b;          // [V]
-
-    /// The cell's state before the first word. annotations [B,T,D], all of them real.
-    auto begin(const tensor auto& annotations) const
-    {
-        const auto [B, T, D] = shape_of(annotations);
-        const auto equal =
-            constant_like(annotations, shape_of_rank<2>{B, T}, 1.0 / static_cast<double>(std::max<std::size_t>(T, 1)));
-        const auto mean = ops::weighted_sum(equal, annotations);  // [B,D]
-        return ops::lstm_state{ops::tanh(ops::linear(mean, W_h, b_h)), ops::tanh(ops::linear(mean, W_c, b_c))};
-    }
-
-    /// What reading along with given words tells.
-    template <class Costs, class Weights, class State>
-    struct followed {
-        Costs costs;                   // [S,B] −log p of each word; 0 in the padding
-        std::vector<Weights> weights;  // [B,T] at each step
-        State state;                   // of the attention, after the last step
-    };
-
-    /// −log p of the words of a batch, with the true previous word at every step, and where the attention was: for
-    /// penalties (penalty/doubly_stochastic.hpp) and hard attention (normalize/hard.hpp). The batch's source is not
-    /// read. A row that has ended still attends: for hard attention, batch rows of one length.
-    template <class T>
-    auto follow(const tensor auto& annotations, const training_batch<T>& words) const
-    {
-        const auto memory = attention.on(annotations);
-        const auto y = ops::lookup(embedding, words.previous);  // [S,B,E]
-        const auto inputs = nn::project_of(cell, y);            // [S,B,4H]
-        auto s = begin(annotations);
-        auto state = attention.start(memory);
-        std::vector<std::remove_cvref_t<decltype(s.hidden)>> states, contexts;
-        using weights_type = std::remove_cvref_t<decltype(attention.step(memory, s.hidden, state).weights)>;
-        std::vector<weights_type> weights;
-        for (std::size_t i = 0; i < words.previous.steps; ++i) {
-            auto seen = attention.step(memory, s.hidden, state);
-            s = nn::next_of(cell, ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
-            state = std::move(seen.state);
-            states.push_back(s.hidden);
-            contexts.push_back(std::move(seen.context));
-            weights.push_back(std::move(seen.weights));
-        }
-        auto costs = ops::cross_entropy_each(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
-        return followed<decltype(costs), weights_type, decltype(state)>{std::move(costs), std::move(weights),
-                                                                        std::move(state)};
-    }
-
-    /// L_o (E y + L_h h + L_z ẑ) + b: [S,B,E], [S,B,H], [S,B,D] -> [S,B,V].
-    auto logits(const tensor auto& y, const tensor auto& states, const tensor auto& contexts) const
-    {
-        return ops::linear(ops::linear_onto(ops::linear_onto(y, states, L_h), contexts, L_z), L_o, b);
-    }
-
-    /// The same parameters with another normalizer: a model that learns with soft and with hard attention.
-    template <class Normalize>
-    auto with(Normalize normalize) const
-    {
-        heed::attention other{attention.score, std::move(normalize), attention.combine};
-        return captioner<decltype(other), Matrix, Vector, Cell>{
-            std::move(other), embedding, cell, C, W_h, b_h, W_c, b_c, L_h, L_z, L_o, b};
-    }
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return seq2seq::captioner{visit("attention", self.attention),
-                                  visit("embedding", self.embedding),
-                                  visit("cell", self.cell),
-                                  visit("C", self.C),
-                                  visit("W_h", self.W_h),
-                                  visit("b_h", self.b_h),
-                                  visit("W_c", self.W_c),
-                                  visit("b_c", self.b_c),
-                                  visit("L_h", self.L_h),
-                                  visit("L_z", self.L_z),
-                                  visit("L_o", self.L_o),
-                                  visit("b", self.b)};
-    }
-};
-template <class Attention, class Matrix, class Vector, class Cell>
-captioner(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Vector, Matrix, Matrix, Matrix, Vector)
-    -> captioner<Attention, Matrix, Vector, Cell>;
-
-/// An encoder of pictures and a captioner that are trained together.
-template <class Encoder, class Decoder>
-struct picture_reader {
-    Encoder encoder;
-    Decoder decoder;
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return seq2seq::picture_reader{visit("encoder", self.encoder), visit("decoder", self.decoder)};
-    }
-};
-template <class Encoder, class Decoder>
-picture_reader(Encoder, Decoder) -> picture_reader<Encoder, Decoder>;
-
-/// A captioner at work on a batch of pictures, for the searches: an own_model, to be wrapped in decoding_by. It refers
-/// to the captioner, which must outlive it.
-///
-///     seq2seq::captioning<float, decltype(decoder)> steps(decoder, encoder.encode(pictures));
-///     seq2seq::decoding_by<float, decltype(steps)> at_work(steps, B);
-///     auto found = seq2seq::beam<float>(at_work, steps.real());
-template <class T, class Captioner>
-class captioning {
-public:
-    captioning(const Captioner& model, const array<T, 3>& annotations)
-        : model_(&model),
-          memory_(model.attention.on(annotations)),
-          state_(model.begin(annotations)),
-          attention_state_(model.attention.start(memory_)),
-          rows_(shape_of(annotations)[0]),
-          regions_(shape_of(annotations)[1])
-    {}
-    captioning(const Captioner&&, const array<T, 3>&) = delete;
-
-    std::size_t vocabulary() const { return shape_of(model_->b)[0]; }  // words of the output
-
-    void step(std::span<const std::uint32_t> previous, std::span<T> scores)
-    {
-        require_shape<1>("captioning::step", "the list of previous words", {previous.size()}, {rows_},
-                         "one for each row");
-        require_shape<1>("captioning::step", "the room for scores", {scores.size()}, {rows_ * vocabulary()},
-                         "one for each word of the output and row");
-        word_ids words(1, rows_);
-        std::copy(previous.begin(), previous.end(), words.ids.begin());
-        const auto y = ops::lookup(model_->embedding, words);  // [1,R,E]
-        auto seen = model_->attention.step(memory_, state_.hidden, attention_state_);
-        state_ = nn::next_of(
-            model_->cell,
-            ops::linear_onto(ops::block(nn::project_of(model_->cell, y), std::size_t{0}), seen.context, model_->C),
-            state_);
-        attention_state_ = std::move(seen.state);
-        weights_ = std::move(seen.weights);
-        const auto z = model_->logits(y, ops::stack(std::vector{state_.hidden}), ops::stack(std::vector{seen.context}));
-        std::copy_n(view_of(z).data, scores.size(), scores.begin());
-    }
-
-    /// Row i continues rows[i].
-    void select(std::span<const std::size_t> rows)
-    {
-        const auto gather = [rows](const auto& x) { return ops::rows_of(x, rows); };
-        memory_ = detail::rows_of_memory(memory_, rows);
-        state_ = nn::map_state(state_, gather);
-        attention_state_ = attention_state_.map(gather);
-        rows_ = rows.size();
-    }
-
-    void weights(std::size_t row, std::vector<T>& to) const
-    {
-        detail::require_row("captioning::weights", row, shape_of(weights_)[0]);
-        const T* const from = view_of(weights_).data + row * regions_;
-        to.assign(from, from + regions_);
-    }
-
-    /// As many real positions for each picture, as the searches ask for them.
-    lengths real() const { return lengths::full(rows_, regions_); }
-
-private:
-    using memory_type = decltype(std::declval<const Captioner&>().attention.on(std::declval<const array<T, 3>&>()));
-    using cell_state = decltype(std::declval<const Captioner&>().begin(std::declval<const array<T, 3>&>()));
-    using attention_state_type =
-        decltype(std::declval<const Captioner&>().attention.start(std::declval<const memory_type&>()));
-
-    const Captioner* model_;
-    memory_type memory_;
-    cell_state state_;
-    attention_state_type attention_state_;
-    array<T, 2> weights_;
-    std::size_t rows_, regions_;
-};
-
-}  // namespace heed::seq2seq
-
 // ---- heed/papers/xu2015.hpp -----------------------------------------------------------------------------------------
 
 /// Xu et al. 2015, "Show, Attend and Tell". Its annotations are locations of an image; here they may be anything.
@@ -39934,48 +39098,6 @@ auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& sourc
                        double lambda = 1)
 {
     return ops::scale(penalty::doubly_stochastic(weights, source, target), lambda);
-}
-
-/// The sizes of a whole system. The paper has 196 regions of 512 maps; ours is small enough to train on one core.
-struct sizes {
-    grid picture{32, 96};
-    std::size_t vocabulary = 0;
-    std::vector<std::size_t> maps{16, 32, 48, 64};  // of each convolution; the first two halve the picture
-    std::size_t embedding = 32, hidden = 128, alignment = 64;
-};
-
-/// A whole system that puts a picture into words: convolutions, and a decoder that attends to regions. `normalize`:
-/// normalize::softmax{} for soft attention, normalize::hard{seed} for hard attention.
-///
-///     auto model = papers::xu2015::reader<float>(seed, sizes, normalize::softmax{});
-///     auto told = model.decoder.follow(model.encoder.encode(pictures), words);
-template <class T, class Normalize>
-auto reader(std::uint64_t seed, const sizes& n, Normalize normalize)
-{
-    if (n.maps.empty()) throw error("xu2015::reader: there is no convolution; give the maps of at least one");
-    random_source random{seed, 0};
-    using matrix = array<T, 2>;
-    using vector = array<T, 1>;
-    seq2seq::picture_encoder<matrix, vector> encoder{n.picture, {}, {}, {}};
-    for (std::size_t k = 0; k < n.maps.size(); ++k) {
-        encoder.layers.push_back(
-            nn::make_convolution<T>(random, k == 0 ? 1 : n.maps[k - 1], n.maps[k], 3, k < 2 ? 2 : 1));
-    }
-    const std::size_t D = n.maps.back(), H = n.hidden, E = n.embedding, V = n.vocabulary, A = n.alignment;
-    const grid regions = encoder.regions();
-    encoder.rows = nn::gaussian<T>(random, regions.height, D, 0.1);
-    encoder.columns = nn::gaussian<T>(random, regions.width, D, 0.1);
-    auto W = nn::glorot<T>(random, H, A), U = nn::glorot<T>(random, D, A);
-    attention attend{score::additive{std::move(W), std::move(U), nn::small_vector<T>(random, A)}, std::move(normalize),
-                     combine::weighted_sum{}};
-    auto embedding = nn::gaussian<T>(random, V, E, 0.1);
-    auto cell = nn::make_lstm<T>(random, E, H);
-    auto C = nn::glorot<T>(random, D, 4 * H), W_h = nn::glorot<T>(random, D, H), W_c = nn::glorot<T>(random, D, H),
-         L_h = nn::glorot<T>(random, H, E), L_z = nn::glorot<T>(random, D, E), L_o = nn::glorot<T>(random, E, V);
-    seq2seq::captioner decoder{std::move(attend), std::move(embedding), std::move(cell), std::move(C),
-                               std::move(W_h),    nn::zeros<T>(H),      std::move(W_c),  nn::zeros<T>(H),
-                               std::move(L_h),    std::move(L_z),       std::move(L_o),  nn::zeros<T>(V)};
-    return seq2seq::picture_reader{std::move(encoder), std::move(decoder)};
 }
 
 }  // namespace heed::papers::xu2015
@@ -40030,6 +39152,58 @@ auto differential(std::size_t n, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O,
 }
 
 }  // namespace heed::papers::ye2024
+
+// ---- heed/nn/dropout.hpp --------------------------------------------------------------------------------------------
+
+namespace heed::nn {
+
+/// Which sentences of a larger batch these are, whose others another process works on.
+struct part_of_batch {
+    std::vector<std::uint32_t> sentences;  ///< [B] places in the larger batch
+    std::size_t of = 0;                    ///< its number of sentences
+};
+
+/// Dropout with one rate and a new stream for each use. The default drops nothing, as inference needs.
+///
+/// With a `part`, sentences lose what they would lose in the larger batch, so that a batch that is divided trains as
+/// one; the part must outlive the object.
+struct dropout {
+    double rate = 0;
+    random_source* random = nullptr;
+    const part_of_batch* part = nullptr;
+
+    /// x [B,...]
+    template <tensor X>
+    X operator()(const X& x) const
+    {
+        return drop(x, 0);
+    }
+
+    /// x [T,B,...]
+    template <tensor X>
+    X time_major(const X& x) const
+    {
+        return drop(x, 1);
+    }
+
+private:
+    template <tensor X>
+    X drop(const X& x, std::size_t axis) const
+    {
+        if constexpr (plain_tensor<X>) {
+            return x;
+        } else {
+            if (rate <= 0 || random == nullptr) return x;
+            const std::uint64_t stream = random->next_stream();
+            if (part == nullptr) return ops::dropout(x, rate, stream);
+            return ops::dropout(
+                x, rate, stream,
+                ops::sentences_of_batch{part->sentences.data(), part->sentences.size(), part->of, axis});
+        }
+    }
+};
+
+}  // namespace heed::nn
 
 // ---- heed/pairs/batch.hpp -------------------------------------------------------------------------------------------
 
@@ -40289,438 +39463,186 @@ auto matcher(std::uint64_t seed, const sizes& n, const MakeBlock& make_block)
 
 }  // namespace heed::papers::yin2016
 
-// ---- heed/kernels/update.hpp ----------------------------------------------------------------------------------------
-
-/// Updates of parameters by their gradients: what all optimisers share.
-namespace heed::kernels {
-
-/// What an optimiser remembers of each number: up to two numbers. Null where it remembers less.
-template <class T>
-struct moments_of {
-    T* first = nullptr;
-    T* second = nullptr;
-
-    moments_of from(std::size_t i) const
-    {
-        return {first == nullptr ? nullptr : first + i, second == nullptr ? nullptr : second + i};
-    }
-};
-
-/// update(n, gradient, moments, parameters) on n parameters, shared by threads.
-template <class T, class Update>
-void update_all(std::size_t n, const Update& update, const T* gradient, moments_of<T> moments, T* parameters)
-{
-    parallel_for(
-        n, std::size_t{1} << 14,
-        [&](std::size_t begin, std::size_t end, std::size_t) {
-            update(end - begin, gradient + begin, moments.from(begin), parameters + begin);
-        },
-        simd::lanes<T>);
-}
-
-/// The place of the gradient of the i-th touched row: row i of a small table, or its own row in a full one.
-enum class gradient_rows { packed, in_place };
-
-/// The same for some rows of a table [N,width]: row rows[i] for i < count, all different. The others are not touched.
-template <class T, class Index, class Update>
-void update_rows(std::size_t count, const Index* rows, std::size_t width, const Update& update, const T* gradient,
-                 gradient_rows layout, moments_of<T> moments, T* parameters)
-{
-    const std::size_t grain = width == 0 ? count : ((std::size_t{1} << 14) + width - 1) / width;
-    parallel_for(count, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t i = begin; i < end; ++i) {
-            const std::size_t at = static_cast<std::size_t>(rows[i]) * width;
-            update(width, gradient + (layout == gradient_rows::packed ? i * width : at), moments.from(at),
-                   parameters + at);
-        }
-    });
-}
-
-/// Σ_i x_i², squared and summed in double.
-template <class T>
-double squared_norm(std::size_t n, const T* x)
-{
-    using namespace simd;
-    constexpr std::size_t most = 16, least = std::size_t{1} << 15;
-    double parts[most] = {};
-    parallel_for(
-        n, n / most + 1 > least ? n / most + 1 : least,
-        [&](std::size_t begin, std::size_t end, std::size_t shard) {
-            vec<double> sums[2] = {};
-            std::size_t i = begin;
-            for (; i + 2 * lanes<double> <= end; i += 2 * lanes<double>) {
-                for (std::size_t part = 0; part < 2; ++part) {
-                    typedef T source __attribute__((vector_size(lanes<double> * sizeof(T))));
-                    source narrow;
-                    std::memcpy(&narrow, x + i + part * lanes<double>, sizeof narrow);
-                    const vec<double> wide = __builtin_convertvector(narrow, vec<double>);
-                    sums[part] = simd::fma(wide, wide, sums[part]);
-                }
-            }
-            double total = sum(sums[0] + sums[1]);
-            for (; i < end; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-            parts[shard] = total;
-        },
-        simd::lanes<T>);
-    double total = 0;
-    for (const double part : parts) total += part;
-    return total;
-}
-
-}  // namespace heed::kernels
-
-// ---- heed/kernels/adam.hpp ------------------------------------------------------------------------------------------
-
-/// Adam, each parameter touched once.
-///
-///     m = β1 m + (1 - β1) g,    v = β2 v + (1 - β2) g²,    m̂ = m / (1 - β1^t),    v̂ = v / (1 - β2^t)
-///     θ = θ - rate · m̂ / (√v̂ + ε)                          Kingma & Ba 2015, algorithm 1 ·
-///
-/// With decoupled weight decay λ the parameters shrink first: θ ← (1 - rate · λ) θ, Loshchilov & Hutter 2019, algorithm
-/// 2 (AdamW), with the rate inside as in PyTorch.
-///
-/// g is the given gradient times `scale`, so that clipping by norm needs no pass of its own.
-namespace heed::kernels {
-
-namespace detail {
-
-template <class T>
-struct adam_update;
-
-}  // namespace detail
-
-struct adam_settings {
-    double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-
-    static constexpr const char* name = "adam";
-    static constexpr std::size_t moments = 2;
-
-    /// The update of step t, counted from 1, with gradients times `scale`.
-    template <class T>
-    detail::adam_update<T> update(std::size_t t, T scale) const
-    {
-        return {*this, t, scale};
-    }
-};
-
-namespace detail {
-
-/// The update's factors that depend on the step alone, in double.
-template <class T>
-struct adam_update {
-    T beta1, fresh1, beta2, fresh2, rate, unbias2, epsilon, scale, kept;
-
-    adam_update(const adam_settings& settings, std::size_t t, T gradient_scale, double decay = 0)
-        : beta1(static_cast<T>(settings.beta1)),
-          fresh1(static_cast<T>(1 - settings.beta1)),
-          beta2(static_cast<T>(settings.beta2)),
-          fresh2(static_cast<T>(1 - settings.beta2)),
-          rate(static_cast<T>(settings.rate / (1 - std::pow(settings.beta1, static_cast<double>(t))))),
-          unbias2(static_cast<T>(1 / std::sqrt(1 - std::pow(settings.beta2, static_cast<double>(t))))),
-          epsilon(static_cast<T>(settings.epsilon)),
-          scale(gradient_scale),
-          kept(static_cast<T>(1 - settings.rate * decay))
-    {}
-
-    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
-    {
-        using namespace simd;
-        T *const m = moments.first, *const v = moments.second;
-        const auto at = [&](std::size_t i, auto get, auto put) {
-            const vec<T> g = get(gradient + i) * splat(scale);
-            const vec<T> first = fma(splat(fresh1), g, splat(beta1) * get(m + i));
-            const vec<T> second = fma(splat(fresh2) * g, g, splat(beta2) * get(v + i));
-            put(m + i, first);
-            put(v + i, second);
-            const vec<T> size = fma(simd::sqrt(second), splat(unbias2), splat(epsilon));
-            put(parameters + i, splat(kept) * get(parameters + i) - splat(rate) * first / size);
-        };
-        std::size_t i = 0;
-        for (; i + lanes<T> <= n; i += lanes<T>) {
-            at(
-                i, [](const T* x) { return load(x); }, [](T* y, vec<T> x) { store(y, x); });
-        }
-        if (i < n) {
-            const std::size_t count = n - i;
-            at(
-                i, [count](const T* x) { return load(x, count); }, [count](T* y, vec<T> x) { store(y, x, count); });
-        }
-    }
-};
-
-}  // namespace detail
-
-/// One step of Adam on n parameters. t counts the steps from 1; m and v start as zeros.
-template <class T>
-void adam(std::size_t n, const adam_settings& settings, std::size_t t, T scale, const T* gradient, T* m, T* v,
-          T* parameters)
-{
-    update_all(n, detail::adam_update<T>(settings, t, scale), gradient, {m, v}, parameters);
-}
-
-/// One step of Adam on some rows of a table [N,width] of embeddings: row rows[i] for i < count, all different.
-///
-/// Lazy: the other rows are not touched. Plain Adam would keep moving them by their old moments and let these decay;
-/// here both wait until the row is seen again, and the bias correction counts all steps.
-template <class T, class Index>
-void adam_rows(std::size_t count, const Index* rows, std::size_t width, const adam_settings& settings, std::size_t t,
-               T scale, const T* gradient, gradient_rows layout, T* m, T* v, T* parameters)
-{
-    update_rows(count, rows, width, detail::adam_update<T>(settings, t, scale), gradient, layout, {m, v}, parameters);
-}
-
-}  // namespace heed::kernels
-
-// ---- heed/train/gradient_norm.hpp -----------------------------------------------------------------------------------
-
-/// The norm of a gradient, and clipping by it: for optimisers, heed's and your own.
-///
-///     ‖g‖ = √Σ_i g_i² over all parameters,    g ← g · min(1, c / ‖g‖)        Pascanu et al. 2013
-namespace heed::train {
-
-namespace detail {
-
-/// f(variable) for each parameter of a lifted model; once if two names stand for the same variable.
-template <class F>
-struct each_variable {
-    F f;
-    std::unordered_set<const void*> seen{};
-
-    void operator()(const std::string&, const auto& x)
-    {
-        if (seen.insert(&x.slot()).second) f(x);
-    }
-};
-template <class F>
-each_variable(F) -> each_variable<F>;
-
-}  // namespace detail
-
-/// ‖g‖ over all parameters together, after `on.backward(loss)`; `lifted` is the model as it was lifted for this
-/// recording. A table that was only looked up counts by its touched rows. Throws heed::error before backward.
-template <class T, parameterised L>
-double gradient_norm(const L& lifted, ad::tape<T>& on)
-{
-    on.require_gradients("train::gradient_norm");
-    double squares = 0;
-    for_each_parameter(lifted, detail::each_variable{[&](const auto& x) {
-                           const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
-                           squares += rows.rows != nullptr
-                                          ? kernels::squared_norm(rows.ids.size() * rows.width, rows.rows)
-                                          : kernels::squared_norm(x.size(), on.gradient(x).data);
-                       }});
-    return std::sqrt(squares);
-}
-
-/// The factor that clips a gradient of this norm: min(1, greatest / norm), and 1 if the norm is not finite.
-/// Throws heed::error unless `greatest` is at least 0; infinity never clips.
-inline double clip_factor(double norm, double greatest)
-{
-    if (!(greatest >= 0)) {
-        throw error("a gradient cannot be clipped to a norm of " + std::to_string(greatest) +
-                    "; give 0 or more, or infinity for no clipping");
-    }
-    return std::isfinite(norm) && norm > greatest ? greatest / norm : 1;
-}
-
-/// Clips the gradient on the tape: if its norm is greater than `greatest`, it is scaled down to that norm. Returns the
-/// norm before clipping.
-///
-/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient. Throws
-/// heed::error before backward. train::adam clips by itself, in the pass that updates the parameters.
-template <class T, parameterised L>
-double clip_gradient(const L& lifted, ad::tape<T>& on, double greatest)
-{
-    const double norm = train::gradient_norm(lifted, on), factor = clip_factor(norm, greatest);
-    if (factor != 1) {
-        for_each_parameter(
-            lifted, detail::each_variable{[&](const auto& x) { ad::scale_gradient(x, static_cast<T>(factor)); }});
-    }
-    return norm;
-}
-
-}  // namespace heed::train
-
-// ---- heed/nn/gradient_norm.hpp --------------------------------------------------------------------------------------
+// ---- heed/nn/lstm.hpp -----------------------------------------------------------------------------------------------
 
 namespace heed::nn {
-using train::clip_factor;
-using train::clip_gradient;
-using train::gradient_norm;
+
+/// Long short-term memory.
+///
+///     i = σ(W_i x + U_i h + b_i),  f = σ(W_f x + U_f h + b_f),  o = σ(W_o x + U_o h + b_o)
+///     g = tanh(W_g x + U_g h + b_g)
+///     c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
+///
+/// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000; no connections from the cell to the
+/// gates. The gates stand in the order i|f|o|g; PyTorch's is i|f|g|o. The input's share does not depend on the previous
+/// step: `project` computes it for all steps in one product. The state is an ops::lstm_state; h is its `hidden`.
+template <class Matrix, class Vector>
+struct lstm {
+    Matrix W;  // [X,4H], for i|f|o|g
+    Vector b;  // [4H]
+    Matrix U;  // [H,4H]
+
+    auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,4H]
+
+    /// projected [B,4H] and the state of [B,H] each -> the next state. A sentence that has ended keeps its state.
+    auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {}) const
+    {
+        return ops::lstm(projected, state.hidden, state.cell, U, ends);
+    }
+
+    /// The state whose output is h [B,H]: its cell is 0.
+    template <tensor Hidden>
+    auto begin(Hidden h) const
+    {
+        auto nothing = constant_like(h, shape_of(h), 0.0);
+        return ops::lstm_state{std::move(h), std::move(nothing)};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::lstm{visit("W", self.W), visit("b", self.b), visit("U", self.U)};
+    }
+};
+
+template <class Matrix, class Vector, class Matrix2>
+lstm(Matrix, Vector, Matrix2) -> lstm<joint_tensor<Matrix, Matrix2>, Vector>;
+
+/// A new unit from inputs of size `input` to states of size `hidden`.
+///
+/// `recurrent` draws U_i, U_f, U_o and U_g one by one, each [H,H], as for nn::make_gru; without it they are drawn by
+/// glorot as one matrix [H,4H]. `forget` is the first bias of the forget gate: at 1 the cell keeps most of what it
+/// holds when training begins (Jozefowicz et al. 2015).
+template <class T>
+auto make_lstm(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr,
+               double forget = 1)
+{
+    auto W = glorot<T>(random, input, 4 * hidden);
+    auto b = zeros<T>(4 * hidden);
+    std::fill_n(b.data() + hidden, hidden, static_cast<T>(forget));
+    if (recurrent == nullptr) return lstm{std::move(W), std::move(b), glorot<T>(random, hidden, 4 * hidden)};
+    const auto U_i = recurrent(random, hidden, hidden), U_f = recurrent(random, hidden, hidden);
+    const auto U_o = recurrent(random, hidden, hidden), U_g = recurrent(random, hidden, hidden);
+    return lstm{std::move(W), std::move(b), ops::concat(ops::concat(U_i, U_f), ops::concat(U_o, U_g))};
+}
+
 }  // namespace heed::nn
 
-// ---- heed/train/optimiser.hpp ---------------------------------------------------------------------------------------
+// ---- heed/nn/cells.hpp ----------------------------------------------------------------------------------------------
 
-namespace heed::train {
-
-/// An optimiser: a rule for each number, with clipping by the gradient's norm.
+/// Recurrent cells, as encoders and decoders take them. A cell has
 ///
-///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see train::clip_gradient
-///     m, v, θ ← Rule(g, m, v, θ)
+///     project(x)                       its share of the input, for all steps at once: [...,X] -> [...,G]
+///     step(projected, state, ends)     the next state
+///     begin(h)                         a state whose output is h [B,H]
+///     b                                [G], the biases of all gates; of stacked cells the lowest layer has it
 ///
-/// `Rule` has a `name`, says by `moments` how many numbers it remembers of each parameter (0, 1 or 2), and returns the
-/// update of step t by `update(t, scale)`: see kernels/sgd.hpp. A rule that treats parameters differently returns that
-/// of one parameter by `update_of(name, rank, t, scale)`: see train/adamw.hpp.
-///
-/// Deviation from every paper: a table that is only looked up is updated lazily. Rows that the batch does not touch
-/// wait: neither they nor their moments change.
-template <class T, class Rule>
-class optimiser {
-public:
-    struct moments {
-        std::string name;
-        std::vector<T> first, second;
-    };
+/// A state is a tensor, or has `hidden` and `map(f)`, as ops::lstm_state has. nn/stacked.hpp makes one cell of several.
+namespace heed::nn {
 
-    Rule settings;
-
-    explicit optimiser(const Rule& with = {}) : settings(with) {}
-
-    /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording.
-    /// Returns the norm of the gradient before clipping; if that is not finite, nothing is changed.
-    ///
-    /// Throws heed::error, and changes nothing, before tape.backward, and after a step with the same recording.
-    template <parameterised M, parameterised L>
-    double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
-    {
-        check_recording(on);
-        collect(model, lifted, on);
-        const double norm = gradient_norm(lifted, on);
-        const T scale = static_cast<T>(clip_factor(norm, clip));
-        if (!std::isfinite(norm)) return norm;
-        stepped_ = on.recording();
-        ++steps_;
-        for (std::size_t i = 0; i < uses_.size(); ++i) {
-            const use& u = uses_[i];
-            moments& m = moments_[i];
-            const auto update = update_of(m.name, u.rank, scale);
-            const kernels::moments_of<T> remembered{Rule::moments > 0 ? m.first.data() : nullptr,
-                                                    Rule::moments > 1 ? m.second.data() : nullptr};
-            if (u.rows.rows != nullptr) {
-                kernels::update_rows(u.rows.ids.size(), u.rows.ids.data(), u.rows.width, update, u.rows.rows,
-                                     kernels::gradient_rows::packed, remembered, u.values);
-            } else {
-                kernels::update_all(u.size, update, u.gradient, remembered, u.values);
-            }
-        }
-        return norm;
+/// What a cell shows of its state: [B,H].
+template <class State>
+const auto& output_of(const State& state)
+{
+    if constexpr (tensor<State>) {
+        return state;
+    } else {
+        return state.hidden;
     }
+}
 
-    std::size_t steps() const { return steps_; }  // taken so far
-
-    /// The moments that a checkpoint must keep, in the order of the model's parameters; empty before the first step.
-    const std::vector<moments>& state() const { return moments_; }
-
-    /// Continues from a checkpoint.
-    void restore(std::size_t steps, std::vector<moments> state)
-    {
-        steps_ = steps;
-        moments_ = std::move(state);
-        stepped_ = {};
+/// The state with f applied to each of its tensors, together with those of `others`.
+template <class State, class F>
+auto map_state(const State& state, const F& f, const auto&... others)
+{
+    if constexpr (tensor<State>) {
+        return f(state, others...);
+    } else {
+        return state.map(f, others...);
     }
+}
 
-private:
-    struct use {
-        T* values = nullptr;
-        std::size_t size = 0, rank = 0;
-        const T* gradient = nullptr;
-        ad::sparse_gradient<T> rows;
-    };
-
-    /// Finds the gradient of each parameter.
-    struct gradient_look {
-        ad::tape<T>& on;
-        std::vector<use>& uses;
-        std::size_t parameter = 0;
-
-        void operator()(const std::string& name, const auto& x)
-        {
-            if (parameter == uses.size() || uses[parameter].size != x.size()) {
-                throw error(std::string(Rule::name) + ": the lifted parameter " + name + " with " +
-                            std::to_string(x.size()) +
-                            " numbers is none of the model's; give the model that was lifted for this recording");
-            }
-            use& u = uses[parameter++];
-            u.rank = rank_of<decltype(x)>;
-            u.rows = ad::gradient_rows(x);
-            if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
-        }
-    };
-
-    /// Without new gradients a step would train nothing, or train with the same ones twice.
-    void check_recording(const ad::tape<T>& on) const
-    {
-        on.require_gradients(Rule::name);
-        if (on.recording() == stepped_) {
-            throw error(std::string(Rule::name) +
-                        ": a second step with the gradients of one recording; call tape.clear(), lift the model again "
-                        "and call tape.backward(loss) before each step");
-        }
+/// A cell's share of the input, for all steps at once: [...,X] -> [...,G].
+auto project_of(const auto& cell, const tensor auto& x)
+{
+    constexpr bool has = requires { cell.project(x); };
+    static_assert(has, "heed: this recurrent cell has no `project` that heed can call: its share of the input for all "
+                       "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
+    if constexpr (has) {
+        return cell.project(x);
+    } else {
+        return x;
     }
+}
 
-    auto update_of(const std::string& name, std::size_t rank, T scale) const
-    {
-        if constexpr (requires { settings.template update_of<T>(name, rank, steps_, scale); }) {
-            return settings.template update_of<T>(name, rank, steps_, scale);
-        } else {
-            return settings.template update<T>(steps_, scale);
-        }
+/// A state of a cell whose output is h [B,H].
+auto begin_of(const auto& cell, const tensor auto& h)
+{
+    constexpr bool has = requires { cell.begin(h); };
+    static_assert(has,
+                  "heed: this recurrent cell has no `begin` that heed can call: the state whose output is h, `auto "
+                  "begin(const heed::tensor auto& h) const`; where the state is the output, it returns h");
+    if constexpr (has) {
+        return cell.begin(h);
+    } else {
+        return h;
     }
+}
 
-    template <class M, class L>
-    void collect(M& model, const L& lifted, ad::tape<T>& on)
-    {
-        collect(numbers_of<T>(model));
-        gradient_look look{on, uses_};
-        for_each_parameter(lifted, look);
+/// The next state of a cell. `more`: where sentences end, if some do, and dropout between layers.
+template <class Cell, class State, class... More>
+auto next_of(const Cell& cell, const tensor auto& projected, const State& state, const More&... more)
+{
+    constexpr bool has = requires { cell.step(projected, state, more...); };
+    static_assert(has, "heed: this recurrent cell has no `step` that heed can call: the next state, `auto step(const "
+                       "heed::tensor auto& projected, const auto& state, const heed::ops::sentence_ends& ends = {}) "
+                       "const`; a sentence that has ended keeps its state");
+    if constexpr (has) {
+        return cell.step(projected, state, more...);
+    } else {
+        return state;
     }
+}
 
-    void collect(const std::vector<named_numbers<T>>& parameters)
-    {
-        uses_.clear();
-        for (const auto& [name, values] : parameters) {
-            const std::size_t known = uses_.size();
-            uses_.push_back({values.data, values.size(), 0, nullptr, {}});
-            if (known == moments_.size()) {
-                moments_.push_back({name, std::vector<T>(Rule::moments > 0 ? values.size() : 0),
-                                    std::vector<T>(Rule::moments > 1 ? values.size() : 0)});
-            }
-            const moments& m = moments_[known];
-            const bool fits = (Rule::moments == 0 || m.first.size() == values.size()) &&
-                              (Rule::moments < 2 || m.second.size() == values.size());
-            if (m.name != name || !fits) {
-                throw error(std::string(Rule::name) + ": parameter " + name + " with " + std::to_string(values.size()) +
-                            " numbers does not fit the optimiser's state, which has " + m.name + " with " +
-                            std::to_string(m.first.size()) + " there; one optimiser serves one model");
-            }
-        }
+/// One step of a cell, with dropout between its layers if it has several.
+auto step_of(const auto& cell, const tensor auto& projected, const auto& state, const dropout& drop)
+{
+    if constexpr (requires { cell.layers; }) {
+        return nn::next_of(cell, projected, state, ops::sentence_ends{}, drop);
+    } else {
+        return nn::next_of(cell, projected, state);
     }
+}
 
-    std::vector<moments> moments_;
-    std::vector<use> uses_;
-    std::size_t steps_ = 0;
-    ad::recording_id stepped_;  // the recording of the last step
+/// The biases [G] of a cell, of stacked cells those of the lowest.
+const auto& biases_of(const auto& cell)
+{
+    if constexpr (requires { cell.layers; }) {
+        return nn::biases_of(cell.layers.front());
+    } else {
+        static_assert(
+            requires { cell.b; }, "heed: this recurrent cell has no `b`, the biases [G] of all its gates; of stacked "
+                                  "cells the lowest has it");
+        return cell.b;
+    }
+}
+
+/// Makers of cells, for encoders and decoders that are made new. `recurrent`: as for make_gru.
+struct new_gru {
+    template <class T>
+    auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const
+    {
+        return make_gru<T>(random, input, hidden, recurrent);
+    }
+};
+/// Makes LSTMs.
+struct new_lstm {
+    template <class T>
+    auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const
+    {
+        return make_lstm<T>(random, input, hidden, recurrent);
+    }
 };
 
-}  // namespace heed::train
-
-// ---- heed/train/adam.hpp --------------------------------------------------------------------------------------------
-
-namespace heed::train {
-
-/// Adam (Kingma and Ba 2015).
-///
-///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
-///     θ ← θ − rate · m̂ / (√v̂ + ε)
-template <class T>
-using adam = optimiser<T, kernels::adam_settings>;
-
-}  // namespace heed::train
-
-// ---- heed/nn/adam.hpp -----------------------------------------------------------------------------------------------
-
-namespace heed::nn {
-using train::adam;
 }  // namespace heed::nn
 
 // ---- heed/nn/contextualization.hpp ----------------------------------------------------------------------------------
@@ -40826,6 +39748,110 @@ auto make_contextualization(random_source& random, std::size_t source, std::size
     };
     auto of_source = gate(source), of_target = gate(target);
     return contextualization{std::move(W), zeros<T>(hidden), std::move(of_source), std::move(of_target)};
+}
+
+}  // namespace heed::nn
+
+// ---- heed/ops/patches.hpp -------------------------------------------------------------------------------------------
+
+/// Pictures, stored as [B,H·W,C]: line by line, with C channels per pixel.
+namespace heed {
+
+/// How many lines and columns a picture, or a grid of feature maps, has.
+struct grid {
+    std::size_t height = 0, width = 0;
+
+    std::size_t size() const { return height * width; }
+    friend bool operator==(const grid&, const grid&) = default;
+
+    /// The grid of every `stride`-th line and column, from the first on.
+    grid every(std::size_t stride) const { return {(height + stride - 1) / stride, (width + stride - 1) / stride}; }
+};
+
+namespace ops {
+
+/// The neighbourhood of every s-th pixel: x [B,H·W,C] -> [B,H'·W',k·k·C], with H' = ⌈H/s⌉ and W' = ⌈W/s⌉.
+///
+///     y[b,(i,j)] = [x[b,(s i + u, s j + v)]], u, v = -(k-1)/2 … (k-1)/2, zeros beyond the edges;  k is odd
+///     ∂x of each pixel += its part of each ∂y
+///
+/// One product with W [k·k·C,N] then is a convolution with stride s.
+struct patches_op : move_operation<patches_op, grid, std::size_t, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
+    static shape_of_rank<3> shape(const auto& x, const grid& picture, std::size_t k, std::size_t stride)
+    {
+        if (k % 2 == 0 || stride == 0) {
+            throw shape_error("patches: " + std::to_string(k) + " pixels wide, every " + std::to_string(stride) +
+                              "; the width must be odd, and the stride at least 1");
+        }
+        require_shape("patches", "the pictures", x.shape, {x.shape[0], picture.size(), x.shape[2]}, "pictures of ",
+                      shape_of_rank<2>{picture.height, picture.width});
+        return {x.shape[0], picture.every(stride).size(), k * k * x.shape[2]};
+    }
+
+    static void each_move(const auto& x, const grid& picture, std::size_t k, std::size_t stride, auto move)
+    {
+        const std::size_t C = x[2], reach = k / 2;
+        const grid to = picture.every(stride);
+        const std::size_t patch = k * k * C;
+        move.each(x[0], to.size() * patch, [&](std::size_t b) {
+            move.nothing(b * to.size() * patch, to.size() * patch);
+            for (std::size_t place = 0; place < to.size(); ++place) {
+                const std::size_t row = place / to.width * stride, column = place % to.width * stride;
+                const std::size_t first = column < reach ? reach - column : 0;  // of the patch's columns
+                const std::size_t last = std::min(k, picture.width + reach - column);
+                for (std::size_t u = 0; u < k; ++u) {
+                    if (row + u < reach || row + u - reach >= picture.height) continue;
+                    const std::size_t from = (row + u - reach) * picture.width + column + first - reach;
+                    move((b * picture.size() + from) * C, (b * to.size() + place) * patch + (u * k + first) * C,
+                         (last - first) * C);
+                }
+            }
+        });
+    }
+};
+inline constexpr patches_op patches{};
+
+}  // namespace ops
+
+}  // namespace heed
+
+// ---- heed/nn/convolution.hpp ----------------------------------------------------------------------------------------
+
+namespace heed::nn {
+
+/// A convolution of pictures, [B,H·W,C] -> [B,H'·W',N].
+///
+///     y(i,j) = Σ_{u,v,c} x(s i + u, s j + v, c) W[(u,v,c),:] + b      zeros beyond the edges; see ops::patches
+template <class Matrix, class Vector>
+struct convolution {
+    Matrix W;                // [k·k·C,N]
+    Vector b;                // [N]
+    std::size_t width = 3;   // k, odd
+    std::size_t stride = 1;  // s
+
+    auto operator()(const tensor auto& pictures, const grid& size) const
+    {
+        return ops::linear(ops::patches(pictures, size, width, stride), W, b);
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::convolution{visit("W", self.W), visit("b", self.b), self.width, self.stride};
+    }
+};
+template <class Matrix, class Vector>
+convolution(Matrix, Vector, std::size_t = 3, std::size_t = 1) -> convolution<Matrix, Vector>;
+
+/// A new one for rectified units: W is normal with variance 2 / (k·k·C) (He et al. 2015, §2.2).
+template <class T>
+auto make_convolution(random_source& random, std::size_t channels, std::size_t maps, std::size_t width = 3,
+                      std::size_t stride = 1)
+{
+    const std::size_t inputs = width * width * channels;
+    return convolution{gaussian<T>(random, inputs, maps, std::sqrt(2.0 / static_cast<double>(inputs))), zeros<T>(maps),
+                       width, stride};
 }
 
 }  // namespace heed::nn
@@ -40987,7 +40013,7 @@ gated_convolution(Matrix, Vector) -> gated_convolution<Matrix, Vector>;
 namespace heed::nn {
 
 /// Gated recurrent unit whose reset gate acts after the product, as in cuDNN and PyTorch's nn.GRU, whose weights it can
-/// take (io/torch.hpp).
+/// take (seq2seq/torch.hpp).
 ///
 ///     z  = σ(W_z x + U_z h + b_z),  r = σ(W_r x + U_r h + b_r)
 ///     h̃  = tanh(W_h x + b_h + r ⊙ (U_h h + c_h))
@@ -41652,6 +40678,86 @@ private:
 
 }  // namespace heed::train
 
+// ---- heed/kernels/update.hpp ----------------------------------------------------------------------------------------
+
+/// Updates of parameters by their gradients: what all optimisers share.
+namespace heed::kernels {
+
+/// What an optimiser remembers of each number: up to two numbers. Null where it remembers less.
+template <class T>
+struct moments_of {
+    T* first = nullptr;
+    T* second = nullptr;
+
+    moments_of from(std::size_t i) const
+    {
+        return {first == nullptr ? nullptr : first + i, second == nullptr ? nullptr : second + i};
+    }
+};
+
+/// update(n, gradient, moments, parameters) on n parameters, shared by threads.
+template <class T, class Update>
+void update_all(std::size_t n, const Update& update, const T* gradient, moments_of<T> moments, T* parameters)
+{
+    parallel_for(
+        n, std::size_t{1} << 14,
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+            update(end - begin, gradient + begin, moments.from(begin), parameters + begin);
+        },
+        simd::lanes<T>);
+}
+
+/// The place of the gradient of the i-th touched row: row i of a small table, or its own row in a full one.
+enum class gradient_rows { packed, in_place };
+
+/// The same for some rows of a table [N,width]: row rows[i] for i < count, all different. The others are not touched.
+template <class T, class Index, class Update>
+void update_rows(std::size_t count, const Index* rows, std::size_t width, const Update& update, const T* gradient,
+                 gradient_rows layout, moments_of<T> moments, T* parameters)
+{
+    const std::size_t grain = width == 0 ? count : ((std::size_t{1} << 14) + width - 1) / width;
+    parallel_for(count, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t at = static_cast<std::size_t>(rows[i]) * width;
+            update(width, gradient + (layout == gradient_rows::packed ? i * width : at), moments.from(at),
+                   parameters + at);
+        }
+    });
+}
+
+/// Σ_i x_i², squared and summed in double.
+template <class T>
+double squared_norm(std::size_t n, const T* x)
+{
+    using namespace simd;
+    constexpr std::size_t most = 16, least = std::size_t{1} << 15;
+    double parts[most] = {};
+    parallel_for(
+        n, n / most + 1 > least ? n / most + 1 : least,
+        [&](std::size_t begin, std::size_t end, std::size_t shard) {
+            vec<double> sums[2] = {};
+            std::size_t i = begin;
+            for (; i + 2 * lanes<double> <= end; i += 2 * lanes<double>) {
+                for (std::size_t part = 0; part < 2; ++part) {
+                    typedef T source __attribute__((vector_size(lanes<double> * sizeof(T))));
+                    source narrow;
+                    std::memcpy(&narrow, x + i + part * lanes<double>, sizeof narrow);
+                    const vec<double> wide = __builtin_convertvector(narrow, vec<double>);
+                    sums[part] = simd::fma(wide, wide, sums[part]);
+                }
+            }
+            double total = sum(sums[0] + sums[1]);
+            for (; i < end; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+            parts[shard] = total;
+        },
+        simd::lanes<T>);
+    double total = 0;
+    for (const double part : parts) total += part;
+    return total;
+}
+
+}  // namespace heed::kernels
+
 // ---- heed/kernels/adadelta.hpp --------------------------------------------------------------------------------------
 
 /// AdaDelta: steps in the units of the parameters, without a learning rate.
@@ -41700,6 +40806,333 @@ struct adadelta_settings {
 
 }  // namespace heed::kernels
 
+// ---- heed/kernels/adam.hpp ------------------------------------------------------------------------------------------
+
+/// Adam, each parameter touched once.
+///
+///     m = β1 m + (1 - β1) g,    v = β2 v + (1 - β2) g²,    m̂ = m / (1 - β1^t),    v̂ = v / (1 - β2^t)
+///     θ = θ - rate · m̂ / (√v̂ + ε)                          Kingma & Ba 2015, algorithm 1 ·
+///
+/// With decoupled weight decay λ the parameters shrink first: θ ← (1 - rate · λ) θ, Loshchilov & Hutter 2019, algorithm
+/// 2 (AdamW), with the rate inside as in PyTorch.
+///
+/// g is the given gradient times `scale`, so that clipping by norm needs no pass of its own.
+namespace heed::kernels {
+
+namespace detail {
+
+template <class T>
+struct adam_update;
+
+}  // namespace detail
+
+struct adam_settings {
+    double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+
+    static constexpr const char* name = "adam";
+    static constexpr std::size_t moments = 2;
+
+    /// The update of step t, counted from 1, with gradients times `scale`.
+    template <class T>
+    detail::adam_update<T> update(std::size_t t, T scale) const
+    {
+        return {*this, t, scale};
+    }
+};
+
+namespace detail {
+
+/// The update's factors that depend on the step alone, in double.
+template <class T>
+struct adam_update {
+    T beta1, fresh1, beta2, fresh2, rate, unbias2, epsilon, scale, kept;
+
+    adam_update(const adam_settings& settings, std::size_t t, T gradient_scale, double decay = 0)
+        : beta1(static_cast<T>(settings.beta1)),
+          fresh1(static_cast<T>(1 - settings.beta1)),
+          beta2(static_cast<T>(settings.beta2)),
+          fresh2(static_cast<T>(1 - settings.beta2)),
+          rate(static_cast<T>(settings.rate / (1 - std::pow(settings.beta1, static_cast<double>(t))))),
+          unbias2(static_cast<T>(1 / std::sqrt(1 - std::pow(settings.beta2, static_cast<double>(t))))),
+          epsilon(static_cast<T>(settings.epsilon)),
+          scale(gradient_scale),
+          kept(static_cast<T>(1 - settings.rate * decay))
+    {}
+
+    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
+    {
+        using namespace simd;
+        T *const m = moments.first, *const v = moments.second;
+        const auto at = [&](std::size_t i, auto get, auto put) {
+            const vec<T> g = get(gradient + i) * splat(scale);
+            const vec<T> first = fma(splat(fresh1), g, splat(beta1) * get(m + i));
+            const vec<T> second = fma(splat(fresh2) * g, g, splat(beta2) * get(v + i));
+            put(m + i, first);
+            put(v + i, second);
+            const vec<T> size = fma(simd::sqrt(second), splat(unbias2), splat(epsilon));
+            put(parameters + i, splat(kept) * get(parameters + i) - splat(rate) * first / size);
+        };
+        std::size_t i = 0;
+        for (; i + lanes<T> <= n; i += lanes<T>) {
+            at(
+                i, [](const T* x) { return load(x); }, [](T* y, vec<T> x) { store(y, x); });
+        }
+        if (i < n) {
+            const std::size_t count = n - i;
+            at(
+                i, [count](const T* x) { return load(x, count); }, [count](T* y, vec<T> x) { store(y, x, count); });
+        }
+    }
+};
+
+}  // namespace detail
+
+/// One step of Adam on n parameters. t counts the steps from 1; m and v start as zeros.
+template <class T>
+void adam(std::size_t n, const adam_settings& settings, std::size_t t, T scale, const T* gradient, T* m, T* v,
+          T* parameters)
+{
+    update_all(n, detail::adam_update<T>(settings, t, scale), gradient, {m, v}, parameters);
+}
+
+/// One step of Adam on some rows of a table [N,width] of embeddings: row rows[i] for i < count, all different.
+///
+/// Lazy: the other rows are not touched. Plain Adam would keep moving them by their old moments and let these decay;
+/// here both wait until the row is seen again, and the bias correction counts all steps.
+template <class T, class Index>
+void adam_rows(std::size_t count, const Index* rows, std::size_t width, const adam_settings& settings, std::size_t t,
+               T scale, const T* gradient, gradient_rows layout, T* m, T* v, T* parameters)
+{
+    update_rows(count, rows, width, detail::adam_update<T>(settings, t, scale), gradient, layout, {m, v}, parameters);
+}
+
+}  // namespace heed::kernels
+
+// ---- heed/train/gradient_norm.hpp -----------------------------------------------------------------------------------
+
+/// The norm of a gradient, and clipping by it: for optimisers, heed's and your own.
+///
+///     ‖g‖ = √Σ_i g_i² over all parameters,    g ← g · min(1, c / ‖g‖)        Pascanu et al. 2013
+namespace heed::train {
+
+namespace detail {
+
+/// f(variable) for each parameter of a lifted model; once if two names stand for the same variable.
+template <class F>
+struct each_variable {
+    F f;
+    std::unordered_set<const void*> seen{};
+
+    void operator()(const std::string&, const auto& x)
+    {
+        if (seen.insert(&x.slot()).second) f(x);
+    }
+};
+template <class F>
+each_variable(F) -> each_variable<F>;
+
+}  // namespace detail
+
+/// ‖g‖ over all parameters together, after `on.backward(loss)`; `lifted` is the model as it was lifted for this
+/// recording. A table that was only looked up counts by its touched rows. Throws heed::error before backward.
+template <class T, parameterised L>
+double gradient_norm(const L& lifted, ad::tape<T>& on)
+{
+    on.require_gradients("train::gradient_norm");
+    double squares = 0;
+    for_each_parameter(lifted, detail::each_variable{[&](const auto& x) {
+                           const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
+                           squares += rows.rows != nullptr
+                                          ? kernels::squared_norm(rows.ids.size() * rows.width, rows.rows)
+                                          : kernels::squared_norm(x.size(), on.gradient(x).data);
+                       }});
+    return std::sqrt(squares);
+}
+
+/// The factor that clips a gradient of this norm: min(1, greatest / norm), and 1 if the norm is not finite.
+/// Throws heed::error unless `greatest` is at least 0; infinity never clips.
+inline double clip_factor(double norm, double greatest)
+{
+    if (!(greatest >= 0)) {
+        throw error("a gradient cannot be clipped to a norm of " + std::to_string(greatest) +
+                    "; give 0 or more, or infinity for no clipping");
+    }
+    return std::isfinite(norm) && norm > greatest ? greatest / norm : 1;
+}
+
+/// Clips the gradient on the tape: if its norm is greater than `greatest`, it is scaled down to that norm. Returns the
+/// norm before clipping.
+///
+/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient. Throws
+/// heed::error before backward. train::adam clips by itself, in the pass that updates the parameters.
+template <class T, parameterised L>
+double clip_gradient(const L& lifted, ad::tape<T>& on, double greatest)
+{
+    const double norm = train::gradient_norm(lifted, on), factor = clip_factor(norm, greatest);
+    if (factor != 1) {
+        for_each_parameter(
+            lifted, detail::each_variable{[&](const auto& x) { ad::scale_gradient(x, static_cast<T>(factor)); }});
+    }
+    return norm;
+}
+
+}  // namespace heed::train
+
+// ---- heed/train/optimiser.hpp ---------------------------------------------------------------------------------------
+
+namespace heed::train {
+
+/// An optimiser: a rule for each number, with clipping by the gradient's norm.
+///
+///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see train::clip_gradient
+///     m, v, θ ← Rule(g, m, v, θ)
+///
+/// `Rule` has a `name`, says by `moments` how many numbers it remembers of each parameter (0, 1 or 2), and returns the
+/// update of step t by `update(t, scale)`: see kernels/sgd.hpp. A rule that treats parameters differently returns that
+/// of one parameter by `update_of(name, rank, t, scale)`: see train/adamw.hpp.
+///
+/// Deviation from every paper: a table that is only looked up is updated lazily. Rows that the batch does not touch
+/// wait: neither they nor their moments change.
+template <class T, class Rule>
+class optimiser {
+public:
+    struct moments {
+        std::string name;
+        std::vector<T> first, second;
+    };
+
+    Rule settings;
+
+    explicit optimiser(const Rule& with = {}) : settings(with) {}
+
+    /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording.
+    /// Returns the norm of the gradient before clipping; if that is not finite, nothing is changed.
+    ///
+    /// Throws heed::error, and changes nothing, before tape.backward, and after a step with the same recording.
+    template <parameterised M, parameterised L>
+    double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
+    {
+        check_recording(on);
+        collect(model, lifted, on);
+        const double norm = gradient_norm(lifted, on);
+        const T scale = static_cast<T>(clip_factor(norm, clip));
+        if (!std::isfinite(norm)) return norm;
+        stepped_ = on.recording();
+        ++steps_;
+        for (std::size_t i = 0; i < uses_.size(); ++i) {
+            const use& u = uses_[i];
+            moments& m = moments_[i];
+            const auto update = update_of(m.name, u.rank, scale);
+            const kernels::moments_of<T> remembered{Rule::moments > 0 ? m.first.data() : nullptr,
+                                                    Rule::moments > 1 ? m.second.data() : nullptr};
+            if (u.rows.rows != nullptr) {
+                kernels::update_rows(u.rows.ids.size(), u.rows.ids.data(), u.rows.width, update, u.rows.rows,
+                                     kernels::gradient_rows::packed, remembered, u.values);
+            } else {
+                kernels::update_all(u.size, update, u.gradient, remembered, u.values);
+            }
+        }
+        return norm;
+    }
+
+    std::size_t steps() const { return steps_; }  // taken so far
+
+    /// The moments that a checkpoint must keep, in the order of the model's parameters; empty before the first step.
+    const std::vector<moments>& state() const { return moments_; }
+
+    /// Continues from a checkpoint.
+    void restore(std::size_t steps, std::vector<moments> state)
+    {
+        steps_ = steps;
+        moments_ = std::move(state);
+        stepped_ = {};
+    }
+
+private:
+    struct use {
+        T* values = nullptr;
+        std::size_t size = 0, rank = 0;
+        const T* gradient = nullptr;
+        ad::sparse_gradient<T> rows;
+    };
+
+    /// Finds the gradient of each parameter.
+    struct gradient_look {
+        ad::tape<T>& on;
+        std::vector<use>& uses;
+        std::size_t parameter = 0;
+
+        void operator()(const std::string& name, const auto& x)
+        {
+            if (parameter == uses.size() || uses[parameter].size != x.size()) {
+                throw error(std::string(Rule::name) + ": the lifted parameter " + name + " with " +
+                            std::to_string(x.size()) +
+                            " numbers is none of the model's; give the model that was lifted for this recording");
+            }
+            use& u = uses[parameter++];
+            u.rank = rank_of<decltype(x)>;
+            u.rows = ad::gradient_rows(x);
+            if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
+        }
+    };
+
+    /// Without new gradients a step would train nothing, or train with the same ones twice.
+    void check_recording(const ad::tape<T>& on) const
+    {
+        on.require_gradients(Rule::name);
+        if (on.recording() == stepped_) {
+            throw error(std::string(Rule::name) +
+                        ": a second step with the gradients of one recording; call tape.clear(), lift the model again "
+                        "and call tape.backward(loss) before each step");
+        }
+    }
+
+    auto update_of(const std::string& name, std::size_t rank, T scale) const
+    {
+        if constexpr (requires { settings.template update_of<T>(name, rank, steps_, scale); }) {
+            return settings.template update_of<T>(name, rank, steps_, scale);
+        } else {
+            return settings.template update<T>(steps_, scale);
+        }
+    }
+
+    template <class M, class L>
+    void collect(M& model, const L& lifted, ad::tape<T>& on)
+    {
+        collect(numbers_of<T>(model));
+        gradient_look look{on, uses_};
+        for_each_parameter(lifted, look);
+    }
+
+    void collect(const std::vector<named_numbers<T>>& parameters)
+    {
+        uses_.clear();
+        for (const auto& [name, values] : parameters) {
+            const std::size_t known = uses_.size();
+            uses_.push_back({values.data, values.size(), 0, nullptr, {}});
+            if (known == moments_.size()) {
+                moments_.push_back({name, std::vector<T>(Rule::moments > 0 ? values.size() : 0),
+                                    std::vector<T>(Rule::moments > 1 ? values.size() : 0)});
+            }
+            const moments& m = moments_[known];
+            const bool fits = (Rule::moments == 0 || m.first.size() == values.size()) &&
+                              (Rule::moments < 2 || m.second.size() == values.size());
+            if (m.name != name || !fits) {
+                throw error(std::string(Rule::name) + ": parameter " + name + " with " + std::to_string(values.size()) +
+                            " numbers does not fit the optimiser's state, which has " + m.name + " with " +
+                            std::to_string(m.first.size()) + " there; one optimiser serves one model");
+            }
+        }
+    }
+
+    std::vector<moments> moments_;
+    std::vector<use> uses_;
+    std::size_t steps_ = 0;
+    ad::recording_id stepped_;  // the recording of the last step
+};
+
+}  // namespace heed::train
+
 // ---- heed/train/adadelta.hpp ----------------------------------------------------------------------------------------
 
 namespace heed::train {
@@ -41709,6 +41142,19 @@ namespace heed::train {
 ///     G ← ρ G + (1 − ρ) g²,  Δ ← √(D + ε) / √(G + ε) · g,  D ← ρ D + (1 − ρ) Δ²,  θ ← θ − Δ
 template <class T>
 using adadelta = optimiser<T, kernels::adadelta_settings>;
+
+}  // namespace heed::train
+
+// ---- heed/train/adam.hpp --------------------------------------------------------------------------------------------
+
+namespace heed::train {
+
+/// Adam (Kingma and Ba 2015).
+///
+///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
+///     θ ← θ − rate · m̂ / (√v̂ + ε)
+template <class T>
+using adam = optimiser<T, kernels::adam_settings>;
 
 }  // namespace heed::train
 

@@ -7,4 +7,4 @@
 #define CBLAS_H
 #endif
 
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>

@@ -3,7 +3,7 @@
 // A control: with HEED_BLAS_CBLAS, heed can be included before and after <cblas.h>.
 // expect-ok
 #define HEED_BLAS_CBLAS
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>
 
 #include <cblas.h>
 

@@ -4,4 +4,4 @@
 #define HEED_BLAS_CBLAS
 #include <xtensor-blas/xblas.hpp>
 
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>

@@ -2,4 +2,4 @@
 //
 // expect: xtensor-blas would use its own slow loops; define HAVE_CBLAS=1
 #define XTENSOR_USE_FLENS_BLAS
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>

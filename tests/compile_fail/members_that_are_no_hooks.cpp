@@ -5,7 +5,7 @@
 // policy lists its hooks.
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/check_policy.hpp>
-#include <heed/score/hooks.hpp>
+#include <heed/attention/score_hooks.hpp>
 
 struct score {
     static constexpr heed::weight_kind weights = heed::weight_kind::per_position;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: heed: the reset gate of PyTorch's nn.GRU acts after the product: load it into an nn::gru_reset_after
 #include <heed/heed.hpp>
-#include <heed/io/torch.hpp>
+#include <heed/seq2seq/torch.hpp>
 
 using namespace heed;
 

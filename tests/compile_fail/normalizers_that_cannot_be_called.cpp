@@ -10,7 +10,7 @@
 // expect: `random` must be a constant: `static constexpr bool random
 #include <heed/attention/check_policy.hpp>
 #include <heed/attention/moment.hpp>
-#include <heed/normalize/hooks.hpp>
+#include <heed/attention/normalize_hooks.hpp>
 
 // Each would be ignored: it is not const, or takes too much or too little.
 struct normalize {

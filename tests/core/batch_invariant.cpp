@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <heed/core/batch_invariant.hpp>
-#include <heed/core/blas.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
+#include <heed/gemm/blas.hpp>
 
 using heed::blas::op;
 

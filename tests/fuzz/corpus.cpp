@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
+#include <heed/core/utf8.hpp>
 #include <heed/metrics/tokenize_13a.hpp>
 #include <heed/text/corpus.hpp>
-#include <heed/text/utf8.hpp>
 
 namespace fuzz::corpus {
 

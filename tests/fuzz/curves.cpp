@@ -3,7 +3,7 @@
 
 #include <examples/translate/log_columns.hpp>
 
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/view/chart.hpp>
 
 namespace fuzz::curves {

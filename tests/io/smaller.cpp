@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include <heed/gemm/int8_panels.hpp>
 #include <heed/io/safetensors.hpp>
-#include <heed/kernels/int8_panels.hpp>
 #include <support/temporary_directory.hpp>
 
 using namespace heed;

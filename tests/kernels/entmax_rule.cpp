@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <doctest/doctest.h>
 
-#include <heed/kernels/entmax_rule.hpp>
+#include <heed/kernels/tiles/entmax_rule.hpp>
 
 #include <algorithm>
 #include <array>

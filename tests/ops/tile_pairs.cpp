@@ -3,7 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/family.hpp>
-#include <heed/kernels/tile_distances.hpp>
+#include <heed/kernels/tiles/distances.hpp>
 #include <heed/ops/tiles.hpp>
 #include <support/gradients.hpp>
 

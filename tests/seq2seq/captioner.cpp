@@ -8,6 +8,7 @@
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/own_model.hpp>
+#include <heed/seq2seq/systems/xu2015.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/nn/adam.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/train/adam.hpp>
 #include <support/approx.hpp>
@@ -145,10 +144,4 @@ TEST_CASE("one optimiser serves one model")
         "adam: parameter E with 6 numbers does not fit the optimiser's state, which has E with 4 there; one "
         "optimiser serves one model",
         error);
-}
-
-TEST_CASE("the names of version 0.1 still work: in heed::nn, from heed/nn")
-{
-    CHECK(std::is_same_v<nn::adam<float>, train::adam<float>>);
-    CHECK(nn::clip_factor(4, 1) == train::clip_factor(4, 1));
 }

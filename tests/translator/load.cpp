@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/seq2seq/load.hpp>
+#include <heed/translator/load.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 
 #include "http.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/seq2seq/load.hpp>
+#include <heed/translator/load.hpp>
 #include <heed/translator/model_file.hpp>
 
 #include "service.hpp"

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/text/corpus.hpp>
-#include <heed/text/utf8.hpp>
 
 namespace translation {
 

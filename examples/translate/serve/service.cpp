@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include <heed/core/errors.hpp>
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 
 #include "metrics.hpp"
 #include "same_site.hpp"

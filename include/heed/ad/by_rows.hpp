@@ -11,10 +11,10 @@
 
 #include <heed/ad/kept_results.hpp>
 #include <heed/ad/operation.hpp>
-#include <heed/attention/rows.hpp>
 #include <heed/core/callback.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
+#include <heed/ops/by_rows.hpp>
 
 /// A program by rows, as one entry of the tape.
 ///
@@ -337,7 +337,7 @@ auto variables_beside(taped_family, const auto& visit)
     return detail::as_variables<T>{*at.on};
 }
 
-/// A program by rows on the tape of its input, see attention/rows.hpp.
+/// A program by rows on the tape of its input, see ops/by_rows.hpp.
 template <class Program, class In>
 auto by_rows(taped_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {

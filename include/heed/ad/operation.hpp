@@ -361,6 +361,3 @@ struct recording<On> {
 };
 
 }  // namespace heed::detail
-
-// A step of attention on the tape.
-#include <heed/ad/by_rows.hpp>

@@ -625,6 +625,3 @@ struct heed::tensor_traits<heed::ad::var<T, N>> {
     using family = ad::taped_family;
     static constexpr std::size_t rank = N;
 };
-
-// What an operation does with a variable.
-#include <heed/ad/operation.hpp>

@@ -10,9 +10,9 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/moment.hpp>
-#include <heed/attention/rows.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/score/hooks.hpp>
+#include <heed/ops/by_rows.hpp>
 
 /// Many queries at once, for mechanisms without state: all scores of a sentence are one matrix product, and all its
 /// contexts another.

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include <heed/attention/families.hpp>
-#include <heed/attention/place.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/mistakes.hpp>
 #include <heed/core/several.hpp>
+#include <heed/simd/place.hpp>
 
 /// What the compiler says of a call of an attention with something else than it takes: one sentence for each mistake.
 /// See core/mistakes.hpp.

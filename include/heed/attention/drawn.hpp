@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <heed/attention/place.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
+#include <heed/simd/place.hpp>
 
 /// Masks of places for the mechanisms that take a row of truth values for each query. They are drawn for as many
 /// queries as are computed at once, a block or a step, and forgotten with their scores.

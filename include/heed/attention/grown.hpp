@@ -9,14 +9,14 @@
 
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
+#include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/query_numbers.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/normalize/hooks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/score/hooks.hpp>
 
 /// States of a memory that has grown since they were made.
 ///

@@ -11,11 +11,11 @@
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/drawn.hpp>
 #include <heed/attention/masks.hpp>
-#include <heed/attention/rows.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/windows.hpp>
 

@@ -7,14 +7,14 @@
 #include <heed/attention/answers.hpp>
 #include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
-#include <heed/attention/place.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/tiled.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/temporal_tiles.hpp>
+#include <heed/simd/place.hpp>
 
 /// Many queries at once where each key remembers the scores that it had: the temporal normalizers, in the tiles of
-/// kernels/temporal_tiles.hpp.
+/// kernels/tiles/temporal.hpp.
 namespace heed::detail {
 
 /// The first keys of each sentence, as many as a mask of lengths says. The others count in a history, too.

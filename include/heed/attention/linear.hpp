@@ -5,13 +5,13 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/inner_product.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/tiled.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/linear_attention.hpp>
-#include <heed/score/inner_product.hpp>
 
 /// Many queries in linear time, where weights are inner products but for a factor: the sum over keys comes first.
 ///

@@ -10,12 +10,12 @@
 
 #include <heed/attention/growing.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/rows.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/shared_tensor.hpp>
+#include <heed/ops/by_rows.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/score/hooks.hpp>
 
 /// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
 namespace heed::detail {

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include <heed/attention/growing.hpp>
-#include <heed/attention/rows.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/ops/by_rows.hpp>
 
 /// The number of the query that each sentence is asked, for scores that read it.
 ///

@@ -14,12 +14,12 @@
 #include <heed/attention/moment.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/query_numbers.hpp>
-#include <heed/attention/rows.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/attention/whose.hpp>
+#include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/score/hooks.hpp>
 
 /// One step of attention, written once for all families of tensors.
 ///

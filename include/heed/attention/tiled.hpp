@@ -6,15 +6,15 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/inner_product.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/place.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/temporal_tiles.hpp>
 #include <heed/ops/tiles.hpp>
-#include <heed/score/inner_product.hpp>
+#include <heed/simd/place.hpp>
 
 /// Many queries at once without their scores in memory, for the mechanisms and masks that the tiled kernel knows.
 namespace heed::detail {

@@ -6,12 +6,12 @@
 
 #include <heed/attention/answers.hpp>
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/whose.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/normalize/hooks.hpp>
-#include <heed/score/hooks.hpp>
 
 /// Score, normalize, combine: the three lines that attention is, and a kernel for all three where there is one.
 ///

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/normalize/within.hpp>
 #include <heed/ops/all_pairs.hpp>
@@ -13,7 +14,6 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/hooks.hpp>
 
 namespace heed::combine {
 

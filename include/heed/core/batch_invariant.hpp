@@ -8,7 +8,7 @@
 /// Results that do not depend on what else is in a batch.
 ///
 /// A BLAS chooses its loops by the number of rows of a product, and so the order in which an element's terms are added:
-/// the same sentence can get other last bits beside other sentences. heed's own products (kernels/own_gemm.hpp) add the
+/// the same sentence can get other last bits beside other sentences. heed's own products (gemm/own_gemm.hpp) add the
 /// terms of every element in one order, whatever the number of rows, and so do its other kernels.
 namespace heed {
 

@@ -14,7 +14,7 @@
 ///
 /// What is computed with such numbers carries its derivative in one direction along, exactly (Clifford 1871; forward
 /// mode in Griewank and Walther 2008, chapter 3). Where the numbers are a gradient, that derivative is a product with
-/// the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp. `dual` in core/lanes.hpp is another one, the derivative
+/// the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp. `dual` in simd/lanes.hpp is another one, the derivative
 /// of a function of scores by its score, which may consist of these.
 ///
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.

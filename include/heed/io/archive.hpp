@@ -16,9 +16,9 @@
 #include <vector>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/io/dtype.hpp>
 #include <heed/io/file_bytes.hpp>
-#include <heed/text/utf8.hpp>
 
 /// What a file of tensors holds, whatever its format.
 namespace heed::io {

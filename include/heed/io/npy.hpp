@@ -12,10 +12,10 @@
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/io/archive.hpp>
 #include <heed/io/atomic_file.hpp>
 #include <heed/io/file_bytes.hpp>
-#include <heed/text/utf8.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/io/archive.hpp>
 #include <heed/io/npy.hpp>
 #include <heed/io/zip.hpp>
-#include <heed/text/utf8.hpp>
 
 /// The .npz files of NumPy: a ZIP file (zip.hpp) of which each member "name.npy" is an array (npy.hpp). Needs zlib:
 /// link heed::npz, or -lz.

@@ -12,9 +12,9 @@
 // and no size it states is allocated before the file is known to be that long.
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/io/archive.hpp>
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/utf8.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/update.hpp>
+#include <heed/simd/simd.hpp>
 
 /// AdaDelta: steps in the units of the parameters, without a learning rate.
 ///

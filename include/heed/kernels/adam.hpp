@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/update.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Adam, each parameter touched once.
 ///

@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include <heed/core/parallel.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/simd/simd.hpp>
 
 /// One step of additive attention, with or without temporal modulation, for a batch of sentences.
 ///

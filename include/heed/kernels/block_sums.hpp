@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Sums of very many numbers that stay as accurate as sums of a hundred.
 ///

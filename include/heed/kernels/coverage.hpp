@@ -7,8 +7,8 @@
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/simd/simd.hpp>
 
 /// The gated recurrent unit of coverage embeddings, without its matrix products.
 ///

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include <heed/core/parallel.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Cross-entropy of a softmax over the vocabulary against one target word per row, and its gradient in the same call.
 ///

@@ -11,9 +11,9 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/simd/simd.hpp>
 
 /// One step of attention by inner products.
 ///

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Gated linear units, of one row.
 ///

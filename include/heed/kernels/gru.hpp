@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include <heed/kernels/sentences.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/simd/simd.hpp>
 
 /// A gated recurrent unit, without its matrix products.
 ///

@@ -5,8 +5,8 @@
 
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/sentences.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/simd/simd.hpp>
 
 /// A gated recurrent unit whose reset gate acts on the product, without its matrix products.
 ///

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// The few greatest of many numbers, in one pass.
 namespace heed::kernels {

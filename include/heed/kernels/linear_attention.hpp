@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstddef>
 
-#include <heed/core/blas.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/powers.hpp>
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Sums over the past in linear time, a chunk of rows at a time.
 ///

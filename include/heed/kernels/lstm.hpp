@@ -6,7 +6,7 @@
 
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/sentences.hpp>
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Long short-term memory, without its matrix products.
 ///

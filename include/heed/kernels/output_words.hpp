@@ -11,10 +11,10 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/gemm/panels.hpp>
+#include <heed/gemm/weight_panels.hpp>
 #include <heed/kernels/leaders.hpp>
-#include <heed/kernels/panels.hpp>
 #include <heed/kernels/top_words.hpp>
-#include <heed/kernels/weight_panels.hpp>
 
 /// The output layer together with a search's selection of words: x = t W + b is scanned tile by tile while it is in
 /// registers and first-level cache, and never stored.

@@ -5,13 +5,13 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/core/blas.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/gemm/blas.hpp>
+#include <heed/gemm/weight_panels.hpp>
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/kernels/weight_panels.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/simd/simd.hpp>
 
 /// One step of attention with one weight per dimension of each annotation.
 ///

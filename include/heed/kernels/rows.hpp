@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Sums over one row of memory.
 namespace heed::kernels {

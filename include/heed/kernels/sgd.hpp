@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/update.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Stochastic gradient descent.
 ///

@@ -6,7 +6,7 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Softmax over the positions of each sentence of a batch, one weight per position [B,T] or per dimension [B,T,D].
 ///

@@ -11,8 +11,8 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/simd/simd.hpp>
 
 /// The greatest log-probabilities of a softmax, without the softmax: all that a search needs from a row of logits.
 ///

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include <heed/core/parallel.hpp>
-#include <heed/kernels/simd.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Updates of parameters by their gradients: what all optimisers share.
 namespace heed::kernels {

@@ -5,8 +5,8 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
+#include <heed/simd/simd.hpp>
 
 /// One context per row: the sum of the values, each times its weight.
 ///

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/metrics/ngrams.hpp>
 #include <heed/metrics/progress.hpp>
 #include <heed/metrics/references.hpp>
 #include <heed/metrics/tokenize_13a.hpp>
 #include <heed/text/sentence.hpp>
-#include <heed/text/utf8.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/utf8.hpp>
 #include <heed/text/sentence.hpp>
-#include <heed/text/utf8.hpp>
 
 #include <array>
 #include <cstddef>

@@ -6,10 +6,10 @@
 
 #include <tuple>
 
-#include <heed/attention/rows.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/nn/init.hpp>
+#include <heed/ops/by_rows.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>

@@ -13,7 +13,7 @@
 namespace heed::nn {
 
 /// Gated recurrent unit whose reset gate acts after the product, as in cuDNN and PyTorch's nn.GRU, whose weights it can
-/// take (io/torch.hpp).
+/// take (seq2seq/torch.hpp).
 ///
 ///     z  = σ(W_z x + U_z h + b_z),  r = σ(W_r x + U_r h + b_r)
 ///     h̃  = tanh(W_h x + b_h + r ⊙ (U_h h + c_h))

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <heed/core/blas.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/nn/init.hpp>
 
 // Compilers continue after an #error; including a file that does not exist stops them.

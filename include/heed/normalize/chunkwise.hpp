@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include <heed/normalize/hooks.hpp>
+#include <heed/attention/normalize_hooks.hpp>
 #include <heed/ops/chunks.hpp>
 
 namespace heed::normalize {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include <heed/normalize/hooks.hpp>
+#include <heed/attention/normalize_hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/history.hpp>

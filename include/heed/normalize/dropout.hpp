@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <heed/normalize/hooks.hpp>
+#include <heed/attention/normalize_hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/sampling.hpp>
 

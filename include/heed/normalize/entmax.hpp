@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/kernels/entmax_rule.hpp>
+#include <heed/kernels/tiles/entmax_rule.hpp>
 #include <heed/ops/entmax.hpp>
 
 namespace heed::normalize {

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/normalize/hooks.hpp>
+#include <heed/attention/normalize_hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/history.hpp>
 #include <heed/ops/temporal_tiles.hpp>
@@ -73,7 +73,7 @@ struct fading_temporal {
         }
     }
 
-    /// All queries at once over softmax: see kernels/temporal_tiles.hpp.
+    /// All queries at once over softmax: see kernels/tiles/temporal.hpp.
     auto by_tiles() const
     {
         if constexpr (std::is_same_v<Inner, softmax>) {

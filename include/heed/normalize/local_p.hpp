@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
+#include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/within.hpp>
 #include <heed/ops/elementwise.hpp>

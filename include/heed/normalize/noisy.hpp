@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/normalize/hooks.hpp>
+#include <heed/attention/normalize_hooks.hpp>
 #include <heed/ops/sampling.hpp>
 
 namespace heed::normalize {

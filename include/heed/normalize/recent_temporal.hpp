@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include <heed/attention/normalize_hooks.hpp>
 #include <heed/core/family.hpp>
-#include <heed/normalize/hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/history.hpp>

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/kernels/tile_rules.hpp>
+#include <heed/kernels/tiles/rules.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
-#include <heed/kernels/tile_rules.hpp>
+#include <heed/kernels/tiles/rules.hpp>
 #include <heed/ops/stick_breaking.hpp>
 
 namespace heed::normalize {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include <heed/kernels/tile_rules.hpp>
-#include <heed/normalize/hooks.hpp>
+#include <heed/attention/normalize_hooks.hpp>
+#include <heed/kernels/tiles/rules.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/sparse.hpp>

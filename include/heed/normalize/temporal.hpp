@@ -49,7 +49,7 @@ struct temporal {
         return make(ops::logaddexp(memory.history, scores));
     }
 
-    /// All queries at once: see kernels/temporal_tiles.hpp.
+    /// All queries at once: see kernels/tiles/temporal.hpp.
     ops::modulated_by_past by_tiles() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::temporal{}; }

@@ -5,7 +5,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/kernels/tile_rules.hpp>
+#include <heed/kernels/tiles/rules.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {

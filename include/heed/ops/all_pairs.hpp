@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/rows.hpp>

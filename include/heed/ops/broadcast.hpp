@@ -6,9 +6,9 @@
 
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/simd/simd.hpp>
 
 /// Walks over tensors with strides: where a smaller argument is repeated, and where axes change places.
 namespace heed::ops::detail {

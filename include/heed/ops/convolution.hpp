@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>
+#include <heed/gemm/weight_panels.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/weight_panels.hpp>
 #include <heed/ops/products.hpp>
 
 /// Convolutions over the words of sentences.

@@ -11,8 +11,8 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/ops/operation.hpp>
+#include <heed/simd/simd.hpp>
 
 namespace heed::ops {
 

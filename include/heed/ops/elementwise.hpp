@@ -7,9 +7,9 @@
 
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/ops/broadcast.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/simd/simd.hpp>
 
 /// y_i = f(x_i) and y_i = f(a_i, b_i), and the same with b repeated over rows, columns or positions.
 ///

@@ -8,11 +8,11 @@
 
 #include <heed/core/dual_number.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/entmax_rule.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/kernels/sparse.hpp>
+#include <heed/kernels/tiles/entmax_rule.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/simd/simd.hpp>
 
 namespace heed::ops {
 

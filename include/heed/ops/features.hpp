@@ -7,8 +7,8 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/simd.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/simd/simd.hpp>
 
 namespace heed::ops {
 

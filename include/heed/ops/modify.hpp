@@ -7,12 +7,12 @@
 #include <span>
 #include <utility>
 
-#include <heed/attention/place.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/operation.hpp>
+#include <heed/simd/place.hpp>
+#include <heed/simd/tables.hpp>
 
 namespace heed::ops {
 
@@ -90,7 +90,7 @@ void modify_backward(const auto& f, const place& p, std::size_t count, const T* 
 
 /// y[i,t] = f(x[i,t], place of i and t)            ∂x += f'(x) ∂y, by dual numbers
 ///
-/// `f` takes lanes of scores and their place: see core/lanes.hpp.
+/// `f` takes lanes of scores and their place: see simd/lanes.hpp.
 template <class Function>
 struct modify_op : operation<modify_op<Function>> {
     Function f;
@@ -123,7 +123,7 @@ struct modify_op : operation<modify_op<Function>> {
 
 /// y[i,t] = f(x[i,t], place of i and t, table)     ∂x as above, ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂y
 ///
-/// The table has any rank: see core/tables.hpp.
+/// The table has any rank: see simd/tables.hpp.
 template <class Function>
 struct modify_with_table_op : operation<modify_with_table_op<Function>> {
     Function f;

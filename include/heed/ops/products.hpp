@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include <heed/gemm/weight_panels.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/weight_panels.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/rows.hpp>
 

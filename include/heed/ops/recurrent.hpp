@@ -7,11 +7,11 @@
 #include <utility>
 
 #include <heed/core/mask.hpp>
+#include <heed/gemm/weight_panels.hpp>
 #include <heed/kernels/coverage.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/gru_reset_after.hpp>
 #include <heed/kernels/lstm.hpp>
-#include <heed/kernels/weight_panels.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/units.hpp>

@@ -9,12 +9,12 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/temporal_tiles.hpp>
+#include <heed/kernels/tiles/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/tiles.hpp>
+#include <heed/simd/tables.hpp>
 
 namespace heed::ops {
 
@@ -70,7 +70,7 @@ private:
 /// with e = scale · Q Kᵀ, changed by the pair's function; after Sankaran et al. 2016, eq. 6-8. queries [B,S,d], keys
 /// [B,T,d], values [B,T,D], history [B,T], table (any, where the function takes none) -> {contexts [B,S,D], history
 /// [B,T]}. A history counts every score, also of a key that the mask hides from the query; behind `real` it stays as it
-/// is. No [S,T] is ever stored: see kernels/temporal_tiles.hpp. Each sentence is one thread's.
+/// is. No [S,T] is ever stored: see kernels/tiles/temporal.hpp. Each sentence is one thread's.
 template <class Function, class Mask>
 struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
     Function f;

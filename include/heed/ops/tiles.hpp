@@ -11,15 +11,15 @@
 #include <heed/core/callback.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/tables.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/attend_tiles.hpp>
-#include <heed/kernels/entmax_rule.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/tile_pairs.hpp>
-#include <heed/kernels/tile_rules.hpp>
-#include <heed/kernels/tiles.hpp>
+#include <heed/kernels/tiles/attend.hpp>
+#include <heed/kernels/tiles/entmax_rule.hpp>
+#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/tiles.hpp>
 #include <heed/ops/operation.hpp>
+#include <heed/simd/tables.hpp>
 
 namespace heed::ops {
 
@@ -210,10 +210,11 @@ private:
 ///
 ///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
 ///
-/// or with another comparison of kernels/tile_pairs.hpp in place of Q Kᵀ; one with factors is for attend_tiled_with_op.
-/// Heads stand side by side in the last axis. No [S,T] is ever stored: see kernels/tiles.hpp. `real`: the keys of each
-/// sentence that exist; what stands behind them is not read. A query without a key gets a context and a gradient of 0.
-/// Gradients are the same, bit for bit, at the same number of threads.
+/// or with another comparison of kernels/tiles/pairs.hpp in place of Q Kᵀ; one with factors is for
+/// attend_tiled_with_op. Heads stand side by side in the last axis. No [S,T] is ever stored: see
+/// kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what stands behind them is not read. A query
+/// without a key gets a context and a gradient of 0. Gradients are the same, bit for bit, at the same number of
+/// threads.
 ///
 ///     with the weights A = W(E), E = scale · Q Kᵀ, and ∂E from ∂A = ∂C Vᵀ by the derivative of W:
 ///     ∂V += Aᵀ ∂C,  ∂Q += scale · ∂E K,  ∂K += scale · ∂Eᵀ Q
@@ -292,7 +293,7 @@ auto function_with(const Function& f, const in<T, N>& table)
 /// The same with parameters of the policies: the comparison's factors, such as v [H·d] of additive scores, a number for
 /// each head, of_heads [H], and a table that the function of the score looks numbers up in. Policies without them are
 /// given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
-/// (kernels/entmax_rule.hpp).
+/// (kernels/tiles/entmax_rule.hpp).
 ///
 ///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
 ///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e

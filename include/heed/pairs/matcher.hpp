@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/abcnn.hpp>
 #include <heed/core/several.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/ops/embedding.hpp>
@@ -15,6 +14,7 @@
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/similarity.hpp>
+#include <heed/pairs/abcnn.hpp>
 #include <heed/pairs/batch.hpp>
 
 namespace heed::pairs {

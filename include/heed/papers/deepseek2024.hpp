@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include <heed/latent_heads.hpp>
+#include <heed/heads/latent_heads.hpp>
 
 /// DeepSeek-AI 2024, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model".
 namespace heed::papers::deepseek2024 {

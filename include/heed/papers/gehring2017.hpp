@@ -6,7 +6,7 @@
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/multi_hop.hpp>
+#include <heed/heads/multi_hop.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/conv_s2s.hpp>
 

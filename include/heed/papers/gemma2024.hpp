@@ -2,11 +2,11 @@
 #pragma once
 
 #include <heed/attention.hpp>
-#include <heed/attention/place.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/modified.hpp>
 #include <heed/score/scaled_dot.hpp>
+#include <heed/simd/place.hpp>
 
 /// Gemma Team 2024, "Gemma 2: Improving Open Language Models at a Practical Size".
 namespace heed::papers::gemma2024 {

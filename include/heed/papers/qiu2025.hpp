@@ -7,9 +7,9 @@
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/multi_head.hpp>
+#include <heed/heads/gated.hpp>
+#include <heed/heads/multi_head.hpp>
 #include <heed/normalize/softmax.hpp>
-#include <heed/per_head/gated.hpp>
 #include <heed/score/scaled_dot.hpp>
 
 /// Qiu et al. 2025, "Gated Attention for Large Language Models: Non-linearity, Sparsity, and Attention-Sink-Free".

@@ -10,10 +10,10 @@
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/core/tables.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/modified.hpp>
+#include <heed/simd/tables.hpp>
 
 /// Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5).
 namespace heed::papers::raffel2020 {

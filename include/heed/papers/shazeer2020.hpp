@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include <heed/heads/talking_heads.hpp>
 #include <heed/papers/vaswani2017.hpp>
-#include <heed/talking_heads.hpp>
 
 /// Shazeer, Lan, Cheng, Ding and Hou 2020, "Talking-Heads Attention".
 namespace heed::papers::shazeer2020 {

@@ -8,7 +8,7 @@
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/multi_head.hpp>
+#include <heed/heads/multi_head.hpp>
 #include <heed/normalize/retention.hpp>
 #include <heed/score/rotary.hpp>
 #include <heed/score/scaled_dot.hpp>

@@ -8,7 +8,7 @@
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/multi_head.hpp>
+#include <heed/heads/multi_head.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/scaled_dot.hpp>

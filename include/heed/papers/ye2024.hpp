@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/multi_head.hpp>
+#include <heed/heads/differential.hpp>
+#include <heed/heads/multi_head.hpp>
 #include <heed/papers/vaswani2017.hpp>
-#include <heed/per_head/differential.hpp>
 
 /// Ye et al. 2024, "Differential Transformer".
 namespace heed::papers::ye2024 {

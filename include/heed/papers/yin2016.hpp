@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/abcnn.hpp>
 #include <heed/core/random.hpp>
 #include <heed/nn/init.hpp>
+#include <heed/pairs/abcnn.hpp>
 #include <heed/pairs/matcher.hpp>
 
 /// Yin, Schütze, Xiang, Zhou 2016, "ABCNN: Attention-Based Convolutional Neural Network for Modeling Sentence Pairs".

@@ -6,7 +6,7 @@
 
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/kernels/tile_pairs.hpp>
+#include <heed/kernels/tiles/pairs.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/steps.hpp>
 

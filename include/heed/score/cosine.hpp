@@ -5,11 +5,11 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/inner_product.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/similarity.hpp>
-#include <heed/score/inner_product.hpp>
 
 namespace heed::score {
 

@@ -4,8 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/inner_product.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/score/inner_product.hpp>
 #include <heed/score/over_gates.hpp>
 
 namespace heed::score {

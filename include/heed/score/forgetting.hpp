@@ -5,10 +5,10 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/inner_product.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/inner_product.hpp>
 #include <heed/score/over_gates.hpp>
 
 namespace heed::score {

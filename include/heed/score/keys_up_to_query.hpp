@@ -6,10 +6,10 @@
 #include <type_traits>
 
 #include <heed/attention/query_numbers.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/score/hooks.hpp>
 
 /// Where a query stands among the keys, for scores that count from there: score::contextual_positions and
 /// score::dynamic_convolution.

@@ -4,9 +4,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/place.hpp>
 #include <heed/ops/modify.hpp>
 #include <heed/score/by_place.hpp>
+#include <heed/simd/place.hpp>
 
 namespace heed::score {
 
@@ -20,8 +20,8 @@ namespace heed::score {
 ///                        [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 16); }};
 ///
 /// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
-/// (core/lanes.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
-/// however often f looks numbers up in it (core/tables.hpp). Queries count from 0, keys too. The base compares queries
+/// (simd/lanes.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
+/// however often f looks numbers up in it (simd/tables.hpp). Queries count from 0, keys too. The base compares queries
 /// with keys as it does alone; where tiles know the base, with softmax and a weighted sum, many queries are answered
 /// tile by tile, and f runs within the tile. Weights per position only.
 template <class Base, class Function, class Table = no_table>

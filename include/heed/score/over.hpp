@@ -7,12 +7,12 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/sums.hpp>
-#include <heed/score/hooks.hpp>
 
 namespace heed::score {
 

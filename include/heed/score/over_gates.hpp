@@ -8,9 +8,9 @@
 #include <utility>
 
 #include <heed/attention/query_numbers.hpp>
-#include <heed/attention/rows.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/ops/all_pairs.hpp>
+#include <heed/ops/by_rows.hpp>
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>

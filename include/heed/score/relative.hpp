@@ -7,14 +7,14 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/place.hpp>
+#include <heed/attention/inner_product.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/kernels/tile_distances.hpp>
+#include <heed/kernels/tiles/distances.hpp>
 #include <heed/ops/modify.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/by_place.hpp>
-#include <heed/score/inner_product.hpp>
+#include <heed/simd/place.hpp>
 
 /// Keys that know how far away they are: Shaw, Uszkoreit, Vaswani 2018, eq. 2, 4 and 5.
 namespace heed::score {

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/inner_product.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/inner_product.hpp>
 
 namespace heed::score {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/kernels/output_words.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/ops/parts.hpp>

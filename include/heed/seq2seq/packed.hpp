@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/blas.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/gemm/blas.hpp>
+#include <heed/gemm/weight_panels.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/lstm.hpp>
-#include <heed/kernels/weight_panels.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
 /// A decoder's weights laid out for searching: the results of `decoder::advance` and its output layer in fewer
@@ -234,7 +234,7 @@ private:
 ///     for (batch …) seq2seq::beam<float>(fast, batch);
 ///
 /// With weight_numbers::int8 all products with the model's matrices, those of the encoder and of the attention, too,
-/// are computed in 8 bits (kernels/int8_panels.hpp); it pays where kernels::int8_is_fast. Sums over words, softmax,
+/// are computed in 8 bits (gemm/int8_panels.hpp); it pays where kernels::int8_is_fast. Sums over words, softmax,
 /// recurrent units and normalisations stay in floats.
 template <class T, class Model>
 class packed {

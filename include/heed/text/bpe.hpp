@@ -2,9 +2,9 @@
 #pragma once
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/text/corpus.hpp>
 #include <heed/text/sentence.hpp>
-#include <heed/text/utf8.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/text/sentence.hpp>
-#include <heed/text/utf8.hpp>
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/text/utf8.hpp>
 
 #include <unicode/brkiter.h>
 #include <unicode/bytestream.h>

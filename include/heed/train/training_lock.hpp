@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/utf8.hpp>
 
 namespace heed::train {
 

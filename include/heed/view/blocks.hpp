@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/attention/place.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/simd/place.hpp>
 
 namespace heed::view {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/core/errors.hpp>
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/view/drawing.hpp>
 
 #include <algorithm>

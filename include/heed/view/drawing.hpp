@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/core/ieee.hpp>
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 
 #include <array>
 #include <charconv>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/view/alignment.hpp>
 
 #include <algorithm>

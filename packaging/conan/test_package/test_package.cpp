@@ -2,7 +2,7 @@
 // A product of two matrices, through the BLAS of the package, and a number out of a safetensors header.
 #include <cstdio>
 
-#include <heed/core/blas.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/version.hpp>

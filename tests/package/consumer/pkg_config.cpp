@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Built from pkg-config's flags alone: finds heed, xtensor and xtensor-blas, links a BLAS with the C interface.
-#include <heed/core/blas.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/version.hpp>
 
 int main()

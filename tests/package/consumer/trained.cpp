@@ -2,7 +2,7 @@
 // A program of a user: it translates two lines, with the installed library.
 #include <cstdio>
 
-#include <heed/seq2seq/load.hpp>
+#include <heed/translator/load.hpp>
 
 int main(int, char** arguments)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/seq2seq/load.hpp>
+#include <heed/translator/load.hpp>
 
 #include <optional>
 #include <span>
 #include <utility>
 
 #include <heed/core/errors.hpp>
-#include <heed/text/utf8.hpp>
+#include <heed/core/utf8.hpp>
 #include <heed/translator/compiled.hpp>
 #include <heed/translator/search.hpp>
 #include <heed/translator/word_weights.hpp>

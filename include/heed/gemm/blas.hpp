@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/core/cxx20.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <complex>  // xflens uses it without including it
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include <heed/core/batch_invariant.hpp>
+#include <heed/core/dual_number.hpp>
+#include <heed/core/forks.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/gemm/own_gemm.hpp>
+#include <heed/simd/simd.hpp>
+
+// HEED_BLAS_NONE says that there is no BLAS: heed's own products serve.
+//
+// xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one of them: HEED_BLAS_CBLAS
+// says that it is <cblas.h>. Compilers read on after an #error; a file that does not exist stops them.
+#if defined(HEED_BLAS_NONE)
+#elif defined(HEED_BLAS_CBLAS)
+#if defined(CXXBLAS_DRIVERS_CBLAS_H)
+#error "heed: HEED_BLAS_CBLAS takes <cblas.h>, which clashes with xtensor-blas, included before it: take one"
+#include <heed/needs/one/CBLAS>
+#elif !__has_include(<cblas.h>)
+#error "heed: HEED_BLAS_CBLAS needs <cblas.h> (Debian: libopenblas-dev)"
+#include <heed/needs/cblas.h>
+#endif
+#include <cblas.h>
+#else
+#if defined(CBLAS_H)
+#error "heed: <cblas.h> clashes with xtensor-blas, which heed uses; define HEED_BLAS_CBLAS (CMake: HEED_BLAS=cblas)"
+#include <heed/needs/one/CBLAS>
+#elif !__has_include(<xflens/cxxblas/level3/gemm.tcc>)
+#error "heed needs xtensor-blas >= 0.20 (Debian: libxtensor-blas-dev); or define HEED_BLAS_CBLAS to use <cblas.h>"
+#include <heed/needs/xtensor-blas>
+#endif
+// Defines HAVE_CBLAS. (xtensor-blas 0.21 to 0.23 do so themselves only after they have read cxxblas.)
+#include <xtensor-blas/xblas_config.hpp>
+
+// The part of <xflens/cxxblas/cxxblas.cxx> that gemm and gemv need: it compiles in half of the time.
+#include <xflens/cxxblas/drivers/drivers.tcc>
+#include <xflens/cxxblas/level2/gemv.tcc>
+#include <xflens/cxxblas/level3/gemm.tcc>
+#if !defined(CXXBLAS_DRIVERS_CBLAS_H)
+#error "heed: xtensor-blas would use its own slow loops; define HAVE_CBLAS=1, and not XTENSOR_USE_FLENS_BLAS"
+#include <heed/needs/HAVE_CBLAS>
+#endif
+#endif
+
+#if __has_include(<omp.h>)
+#include <omp.h>
+#endif
+
+/// Matrix products on plain row-major memory, through the BLAS that the program links (OpenBLAS).
+///
+/// They go through xtensor-blas's typed layer, `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined,
+/// through <cblas.h>; either way the same functions of the BLAS compute the same bits. The choice is one for the whole
+/// program. `xt::linalg::dot` is not used: it returns wrong shapes for products of views of one buffer.
+namespace heed::blas {
+
+/// What a product reads of a matrix: the matrix itself, or its transpose.
+enum class op { plain, transposed };
+
+namespace detail {
+
+/// heed's own: the bits of a row do not depend on how many rows there are.
+template <class T>
+void own_gemm(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
+              std::size_t ldb, T beta, T* c, std::size_t ldc)
+{
+    const auto matrix = [](op which, const T* x, std::size_t stride) {
+        const kernels::own::strided<T> plain{x, stride, 1};
+        return which == op::plain ? plain : plain.transposed();
+    };
+    kernels::own::gemm(m, n, k, matrix(op_a, a, lda), matrix(op_b, b, ldb), beta, c, ldc);
+}
+
+#if defined(HEED_BLAS_NONE)
+template <class T>
+void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
+{
+    const auto size = [](int number) { return static_cast<std::size_t>(number); };
+    own_gemm(op_a, op_b, size(m), size(n), size(k), a, size(lda), b, size(ldb), beta, c, size(ldc));
+}
+template <class T>
+void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
+{
+    const kernels::own::strided<T> plain{a, static_cast<std::size_t>(lda), 1};
+    const std::size_t rows = static_cast<std::size_t>(m), columns = static_cast<std::size_t>(n),
+                      step = static_cast<std::size_t>(incx);
+    if (op_a == op::plain) return kernels::own::gemv(rows, columns, plain, x, step, beta, y);
+    kernels::own::gemv(columns, rows, plain.transposed(), x, step, beta, y);
+}
+#elif defined(HEED_BLAS_CBLAS)
+inline CBLAS_TRANSPOSE transpose(op which) { return which == op::plain ? CblasNoTrans : CblasTrans; }
+
+inline void gemm(op op_a, op op_b, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
+                 float* c, int ldc)
+{
+    cblas_sgemm(CblasRowMajor, transpose(op_a), transpose(op_b), m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
+}
+inline void gemm(op op_a, op op_b, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double beta,
+                 double* c, int ldc)
+{
+    cblas_dgemm(CblasRowMajor, transpose(op_a), transpose(op_b), m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
+}
+inline void gemv(op op_a, int m, int n, const float* a, int lda, const float* x, int incx, float beta, float* y)
+{
+    cblas_sgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
+}
+inline void gemv(op op_a, int m, int n, const double* a, int lda, const double* x, int incx, double beta, double* y)
+{
+    cblas_dgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
+}
+#else
+// For any other type cxxblas falls back to its own loops.
+template <class T>
+concept element = std::same_as<T, float> || std::same_as<T, double>;
+
+inline cxxblas::Transpose transpose(op which) { return which == op::plain ? cxxblas::NoTrans : cxxblas::Trans; }
+
+template <element T>
+void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
+{
+    cxxblas::gemm<int>(cxxblas::RowMajor, transpose(op_a), transpose(op_b), m, n, k, T(1), a, lda, b, ldb, beta, c,
+                       ldc);
+}
+template <element T>
+void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
+{
+    cxxblas::gemv<int>(cxxblas::RowMajor, transpose(op_a), m, n, T(1), a, lda, x, incx, beta, y, 1);
+}
+#endif
+
+// Weak: any other BLAS has none of these, and is then taken to be single-threaded and safe to call from several
+// threads.
+extern "C" {
+[[gnu::weak]] void openblas_set_num_threads(int count);
+[[gnu::weak]] int openblas_get_num_threads();
+[[gnu::weak]] int openblas_get_parallel();
+#if __has_include(<omp.h>)
+// With the types of <omp.h>: GNU's functions are noexcept, LLVM's are not.
+[[gnu::weak]] decltype(::omp_set_num_threads) omp_set_num_threads;
+[[gnu::weak]] decltype(::omp_get_max_threads) omp_get_max_threads;
+#else
+[[gnu::weak]] void omp_set_num_threads(int count);
+[[gnu::weak]] int omp_get_max_threads();
+#endif
+}
+
+/// How OpenBLAS was built: 0 without threads, 1 with threads of its own, 2 with OpenMP's. 1 for any other CBLAS.
+inline int kind_of_threads()
+{
+    static const int kind = openblas_get_parallel == nullptr ? 1 : openblas_get_parallel();
+    return kind;
+}
+
+/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares its own work among
+/// threads, and two pools in one process hinder each other.
+///
+/// OpenBLAS has one number of threads per process, so the users of one thread are counted: the first one remembers the
+/// number and sets 1, the last one restores it. If the program sets a number in between, that one is kept. OpenMP has
+/// another number in each thread, which OpenBLAS follows if it was built with OpenMP.
+class one_blas_thread {
+public:
+    one_blas_thread()
+        : of_openmp_(kind_of_threads() == 2 && omp_get_max_threads != nullptr ? omp_get_max_threads() : 1),
+          counted_(settable() && enter())
+    {
+        if (of_openmp_ != 1) omp_set_num_threads(1);
+    }
+    ~one_blas_thread()
+    {
+        if (counted_) leave();
+        if (of_openmp_ != 1) omp_set_num_threads(of_openmp_);
+    }
+    one_blas_thread(const one_blas_thread&) = delete;
+    one_blas_thread& operator=(const one_blas_thread&) = delete;
+
+private:
+    // The lower half of `state` holds the number of users and a bit that is set while one of them changes OpenBLAS's
+    // number. The upper half counts how often that number was restored: if `state` is the same before and after a
+    // thread reads the number, no user changed it meanwhile.
+    static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
+    static inline std::atomic<std::uint64_t> state{0};
+    static inline int before = 1;  // read and written only while `changing` is set
+
+    static std::uint64_t users(std::uint64_t now) { return now % changing; }
+
+    static bool settable()
+    {
+        static const bool yes = openblas_get_num_threads != nullptr && openblas_set_num_threads != nullptr &&
+                                heed::detail::in_each_child(forget_users);
+        return yes;
+    }
+
+    // A child of fork() has none of the users that other threads of its parent were. Its OpenBLAS keeps the number that
+    // they have left.
+    static void forget_users() { state.store(0); }
+
+    static std::uint64_t wait_until_changed()
+    {
+        std::uint64_t now = state.load(std::memory_order_acquire);
+        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) std::this_thread::yield();
+        return now;
+    }
+
+    /// False if there is nothing to do: the program itself wants one thread.
+    static bool enter()
+    {
+        for (;;) {
+            std::uint64_t now = wait_until_changed();
+            const bool single = openblas_get_num_threads() == 1;
+            if (single && users(now) == 0) {
+                std::atomic_thread_fence(std::memory_order_acquire);
+                if (state.load(std::memory_order_relaxed) == now) return false;
+            } else if (state.compare_exchange_strong(now, single ? now + one_user : now | changing)) {
+                if (!single) {
+                    before = openblas_get_num_threads();
+                    openblas_set_num_threads(1);
+                    state.store(now + one_user, std::memory_order_release);
+                }
+                return true;
+            }
+        }
+    }
+
+    static void leave()
+    {
+        for (;;) {
+            std::uint64_t now = wait_until_changed();
+            const bool last = users(now) == 1;
+            if (!state.compare_exchange_strong(now, (now - one_user) | (last ? changing : 0))) continue;
+            if (last) {
+                if (openblas_get_num_threads() == 1) openblas_set_num_threads(before);
+                state.store(now - one_user + restored, std::memory_order_release);
+            }
+            return;
+        }
+    }
+
+    int of_openmp_;
+    bool counted_;
+};
+
+/// OpenBLAS built without threads keeps global state: concurrent calls give wrong results.
+inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
+
+// Below this a fork and join costs more than it saves (some 10 us against 200 Gflop/s).
+inline constexpr double worth_sharing = 3e6;
+
+}  // namespace detail
+
+/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from one row to the next.
+template <class T>
+void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B,
+          std::size_t ldb, T beta, T* C, std::size_t ldc)
+{
+    if (M == 0 || N == 0) return;
+    if (K == 0) {
+        for (std::size_t i = 0; i < M; ++i) {
+            for (std::size_t j = 0; j < N; ++j) C[i * ldc + j] = beta == T(0) ? T(0) : C[i * ldc + j] * beta;
+        }
+        return;
+    }
+    const auto integer = [](std::size_t n) { return static_cast<int>(n); };
+    const bool own = heed::detail::batch_invariant_here;
+    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
+        const T* a = A + (op_a == op::plain ? i0 * lda : i0);
+        const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
+        T* c = C + i0 * ldc + j0;
+        const std::size_t m = i1 - i0, n = j1 - j0;
+        if (own) return detail::own_gemm(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
+        const detail::one_blas_thread guard;
+        if (m == 1) {  // gemm with one row is up to three times slower than gemv
+            const int incx = op_a == op::plain ? 1 : integer(lda);
+            if (op_b == op::plain) {
+                detail::gemv(op::transposed, integer(K), integer(n), b, integer(ldb), a, incx, beta, c);
+            } else {
+                detail::gemv(op::plain, integer(n), integer(K), b, integer(ldb), a, incx, beta, c);
+            }
+            return;
+        }
+        detail::gemm(op_a, op_b, integer(m), integer(n), integer(K), a, integer(lda), b, integer(ldb), beta, c,
+                     integer(ldc));
+    };
+    const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
+    if (threads() == 1 || flops < detail::worth_sharing || (!own && !detail::callable_from_several_threads())) {
+        return part(0, M, 0, N);
+    }
+    if (!own && M == 1 && op_b == op::plain && K >= 64 * threads()) {
+        // A vector times a matrix reads the matrix once, and nothing else counts: each thread reads consecutive rows.
+        // The threads' sums are added at the end, always in the same order.
+        scratch here;
+        T* const sums = here.take<T>(threads() * N);
+        std::fill_n(sums, threads() * N, T(0));  // inside another parallel_for all rows are one shard
+        parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
+            const detail::one_blas_thread guard;
+            detail::gemv(op::transposed, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
+                         A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
+                         shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
+        });
+        for (std::size_t shard = 1; shard < threads(); ++shard) {
+            for (std::size_t j = 0; j < N; ++j) C[j] += sums[shard * N + j];
+        }
+        return;
+    }
+    if (M >= 2 * N || (M >= 32 * threads() && M >= N / 4)) {
+        parallel_for(
+            M, 1, [&](std::size_t i0, std::size_t i1, std::size_t) { part(i0, i1, 0, N); }, 16);
+    } else {
+        parallel_for(
+            N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
+    }
+}
+
+namespace detail {
+
+/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all of them are 0.
+template <class T>
+struct parts_of_matrix {
+    T *value, *slope;
+
+    parts_of_matrix(scratch& here, std::size_t rows, std::size_t columns, const dual_number<T>* x, std::size_t stride)
+        : value(here.take<T>(rows * columns)), slope(here.take<T>(rows * columns))
+    {
+        std::atomic<bool> constant{true};
+        parallel_for(rows, (std::size_t{1} << 15) / (columns + 1) + 1,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                         T any = 0;
+                         for (std::size_t i = begin; i < end; ++i) {
+                             const dual_number<T>* const from = x + i * stride;
+                             T *const v = value + i * columns, *const s = slope + i * columns;
+                             for (std::size_t j = 0; j < columns; ++j) {
+                                 v[j] = from[j].value;
+                                 s[j] = from[j].slope;
+                             }
+                             for (std::size_t j = 0; j < columns; ++j) any = s[j] != 0 ? T(1) : any;
+                         }
+                         if (any != 0) constant = false;
+                     });
+        if (constant) slope = nullptr;
+    }
+};
+
+/// Columns [j0, j1) of C = op(A) B + beta C, read where they lie: for so few rows, or so short sums, that taking the
+/// matrices apart would cost more than the products. Element (i, k) of op(A) is A[i · down + k · along].
+template <class T>
+void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
+                       std::size_t down, std::size_t along, const dual_number<T>* B, std::size_t ldb,
+                       dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
+{
+    using namespace simd;
+    using D = dual_number<T>;
+    constexpr std::size_t L = lanes<D>, most = register_bytes == 64 ? 4 : 2;
+    const auto block = [&](auto rows, auto columns, std::size_t i, std::size_t j, std::size_t count) {
+        const auto get = [&](const D* x) { return columns > 1 ? load(x) : load_first(x, count); };
+        vec<D> sum[rows][columns];
+        unrolled<rows>([&](auto r) {
+            unrolled<columns>([&](auto c) {
+                sum[r][c] = beta == D(0) ? vec<D>{} : vec<D>(beta) * get(C + (i + r) * ldc + j + c * L);
+            });
+        });
+        for (std::size_t k = 0; k < K; ++k) {
+            vec<D> b[columns];
+            unrolled<columns>([&](auto c) { b[c] = get(B + k * ldb + j + c * L); });
+            unrolled<rows>([&](auto r) {
+                const vec<D> a = splat(A[(i + r) * down + k * along]);
+                unrolled<columns>([&](auto c) { sum[r][c] = fma(a, b[c], sum[r][c]); });
+            });
+        }
+        unrolled<rows>([&](auto r) {
+            unrolled<columns>([&](auto c) {
+                D* const to = C + (i + r) * ldc + j + c * L;
+                columns > 1 ? store(to, sum[r][c]) : store_first(to, sum[r][c], count);
+            });
+        });
+    };
+    const auto strip = [&](auto columns, std::size_t j, std::size_t count) {
+        std::size_t i = 0;
+        for (; i + 2 <= M; i += 2) block(std::integral_constant<std::size_t, 2>{}, columns, i, j, count);
+        if (i < M) block(std::integral_constant<std::size_t, 1>{}, columns, i, j, count);
+    };
+    std::size_t j = j0;
+    for (; j + most * L <= j1; j += most * L) strip(std::integral_constant<std::size_t, most>{}, j, L);
+    for (; j < j1; j += L) strip(std::integral_constant<std::size_t, 1>{}, j, std::min(L, j1 - j));
+}
+
+/// The same with Bᵀ, for contiguous rows of op(A): inner products with the rows [j0, j1) of B, each of which is read
+/// once, a part of all of them after the other.
+template <class T>
+void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
+                      std::size_t lda, const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C,
+                      std::size_t ldc)
+{
+    using namespace simd;
+    using D = dual_number<T>;
+    constexpr std::size_t L = lanes<D>, part = 256, ahead = bytes_ahead / (part * sizeof(D));
+    for (std::size_t first = 0; first < K; first += part) {
+        const std::size_t n = std::min(part, K - first);
+        const D factor = first == 0 ? beta : D(1);
+        for (std::size_t j = j0; j < j1; ++j) {
+            const D* const b = B + j * ldb + first;
+            if (j + ahead < j1) {  // a processor's own guess ends with a row's part, or begins anew at every page
+                for (std::size_t k = 0; k < n; k += 64 / sizeof(D)) __builtin_prefetch(b + ahead * ldb + k);
+            }
+            const auto rows = [&](auto count, std::size_t i) {
+                vec<D> sums[count] = {};
+                for (std::size_t k = 0; k < n; k += L) {
+                    const std::size_t some = std::min(L, n - k);
+                    const vec<D> y = load_first(b + k, some);
+                    unrolled<count>(
+                        [&](auto r) { sums[r] = fma(load_first(A + (i + r) * lda + first + k, some), y, sums[r]); });
+                }
+                unrolled<count>([&](auto r) {
+                    D& c = C[(i + r) * ldc + j];
+                    c = factor == D(0) ? sum(sums[r]) : factor * c + sum(sums[r]);
+                });
+            };
+            std::size_t i = 0;
+            for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
+            for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
+        }
+    }
+}
+
+inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16;
+
+}  // namespace detail
+
+/// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
+template <class T>
+void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const dual_number<T>* A, std::size_t lda,
+          const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
+{
+    if (M == 0 || N == 0) return;
+    scratch here;
+    if (K == 0 || (op_b == op::plain && (M <= detail::few_rows || K <= detail::short_sum))) {
+        const std::size_t down = op_a == op::plain ? lda : 1, along = op_a == op::plain ? 1 : lda;
+        return parallel_for(
+            N, (std::size_t{1} << 15) / (M * K + 1) + 1,
+            [&](std::size_t j0, std::size_t j1, std::size_t) {
+                detail::multiply_in_place(j0, j1, M, K, A, down, along, B, ldb, beta, C, ldc);
+            },
+            64);
+    }
+    if (op_b == op::transposed && M <= detail::few_rows_across) {
+        const dual_number<T>* rows = A;
+        if (op_a == op::transposed) {
+            auto* const turned = here.take<dual_number<T>>(M * K);
+            for (std::size_t i = 0; i < M; ++i)
+                for (std::size_t k = 0; k < K; ++k) turned[i * K + k] = A[k * lda + i];
+            rows = turned;
+        }
+        parallel_for(
+            N, (std::size_t{1} << 15) / (M * K + 1) + 1,
+            [&](std::size_t j0, std::size_t j1, std::size_t) {
+                detail::multiply_by_rows(j0, j1, M, K, rows, op_a == op::plain ? lda : K, B, ldb, beta, C, ldc);
+            },
+            16);
+        return;
+    }
+    const bool straight_a = op_a == op::plain, straight_b = op_b == op::plain;
+    const detail::parts_of_matrix<T> a(here, straight_a ? M : K, straight_a ? K : M, A, lda);
+    const detail::parts_of_matrix<T> b(here, straight_b ? K : N, straight_b ? N : K, B, ldb);
+    T *const value = here.take<T>(M * N), *const slope = here.take<T>(M * N);
+    const auto multiply = [&](const T* x, const T* y, T also, T* to) {
+        gemm(op_a, op_b, M, N, K, x, straight_a ? K : M, y, straight_b ? N : K, also, to, N);
+    };
+    multiply(a.value, b.value, T(0), value);
+    if (a.slope != nullptr) multiply(a.slope, b.value, T(0), slope);
+    if (b.slope != nullptr) multiply(a.value, b.slope, T(a.slope != nullptr ? 1 : 0), slope);
+    if (a.slope == nullptr && b.slope == nullptr) std::fill_n(slope, M * N, T(0));
+    const bool fresh = beta == dual_number<T>(0);
+    parallel_for(M, (std::size_t{1} << 15) / (N + 1) + 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) {
+            dual_number<T>* const to = C + i * ldc;
+            const T *const v = value + i * N, *const s = slope + i * N;
+            if (fresh) {
+                for (std::size_t j = 0; j < N; ++j) to[j] = {v[j], s[j]};
+            } else {
+                for (std::size_t j = 0; j < N; ++j) to[j] = beta * to[j] + dual_number<T>(v[j], s[j]);
+            }
+        }
+    });
+}
+
+/// C = op(A) op(B) + beta C for matrices whose rows are contiguous.
+template <class T>
+void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, const T* B, T beta, T* C)
+{
+    gemm(op_a, op_b, M, N, K, A, op_a == op::plain ? K : M, B, op_b == op::plain ? N : K, beta, C, N);
+}
+
+}  // namespace heed::blas

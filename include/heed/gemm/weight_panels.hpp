@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/gemm/blas.hpp>
+#include <heed/gemm/int8_panels.hpp>
+#include <heed/gemm/panels.hpp>
+
+/// Products with weights in the numbers that a search has chosen: those of the model, or 8 bits.
+namespace heed::kernels {
+
+/// The numbers that products with weights are computed in.
+enum class weight_numbers {
+    full,  ///< those of the model
+    int8,  ///< 8 bits, see int8_panels.hpp: for models of floats
+};
+
+/// A matrix in panels of T, or of 8 bits.
+template <class T>
+class weight_panels {
+public:
+    static constexpr std::size_t width = panels<T>::width;
+
+    /// W's rows are `stride` apart.
+    void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride, weight_numbers as = weight_numbers::full)
+    {
+        int8_ = {};
+        full_ = {};
+        if constexpr (std::is_same_v<T, float>) {
+            if (as == weight_numbers::int8) return int8_.pack(K, N, W, stride);
+        } else if (as == weight_numbers::int8) {
+            throw error("int8: weights of 8 bits are for models of float");
+        }
+        full_.pack(K, N, W, stride);
+    }
+
+    /// f(panels) with the panels that there are.
+    template <class F>
+    void with(F&& f) const
+    {
+        if constexpr (std::is_same_v<T, float>) {
+            if (!int8_.empty()) return f(int8_);
+        }
+        f(full_);
+    }
+
+    bool is_int8() const { return !int8_.empty(); }
+    std::size_t count() const { return is_int8() ? int8_.count() : full_.count(); }
+    std::size_t rows() const { return is_int8() ? int8_.rows() : full_.rows(); }
+    std::size_t columns() const { return is_int8() ? int8_.columns() : full_.columns(); }
+
+    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
+    void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
+    {
+        with([&](const auto& W) { W.multiply(rows, x, x_stride, y, y_stride, add); });
+    }
+
+private:
+    panels<T> full_;
+    int8_panels int8_;
+};
+
+/// The matrices of a model in 8 bits, found by the memory of their floats. Each is laid out when the first product
+/// needs it. The model must stay where it is, and unchanged, as long as this object exists.
+class int8_weights {
+public:
+    /// W [K,N], contiguous.
+    void add(const float* W, std::size_t K, std::size_t N) { matrices_.push_back({W, K, N}); }
+
+    /// W [K,N], or the rows of a matrix [·,N] that begin at W; null if they are none of these.
+    const int8_panels* find(const float* W, std::size_t K, std::size_t N) const
+    {
+        {
+            const std::shared_lock reading(mutex_);
+            const auto found = panels_.find(W);
+            if (found != panels_.end() && found->second->rows() == K && found->second->columns() == N)
+                return found->second.get();
+        }
+        const auto whole = std::find_if(matrices_.begin(), matrices_.end(), [&](const matrix& each) {
+            return each.N == N && W >= each.W && W + K * N <= each.W + each.K * N;
+        });
+        if (whole == matrices_.end() || K > int8_panels::longest) return nullptr;
+        const std::unique_lock writing(mutex_);
+        std::unique_ptr<int8_panels>& made = panels_[W];
+        if (made && (made->rows() != K || made->columns() != N)) return nullptr;  // other rows from here on are in use
+        if (!made) {
+            std::vector<float> scales(N);
+            int8_panels::column_scales(whole->K, N, whole->W, N, scales.data());
+            made = std::make_unique<int8_panels>();
+            made->pack(K, N, W, N, scales.data());
+        }
+        return made.get();
+    }
+
+    /// How many have been laid out by now.
+    std::size_t laid_out() const
+    {
+        const std::shared_lock reading(mutex_);
+        return panels_.size();
+    }
+
+    /// While one of these lives, products of this thread with these matrices are computed in 8 bits; with null, in
+    /// floats.
+    class in_use {
+    public:
+        explicit in_use(const int8_weights* these) : before_(current) { current = these; }
+        ~in_use() { current = before_; }
+        in_use(const in_use&) = delete;
+        in_use& operator=(const in_use&) = delete;
+
+    private:
+        const int8_weights* before_;
+    };
+
+    /// The matrices that this thread uses; null if none.
+    static const int8_weights* of_this_thread() { return current; }
+
+private:
+    struct matrix {
+        const float* W;
+        std::size_t K, N;
+    };
+
+    static inline thread_local const int8_weights* current = nullptr;
+
+    std::vector<matrix> matrices_;
+    mutable std::shared_mutex mutex_;
+    mutable std::unordered_map<const float*, std::unique_ptr<int8_panels>> panels_;
+};
+
+/// y = x W, or y += x W with `add`: x [rows,K] and y [rows,N] contiguous, W [K,N] the weights of a model, or
+/// consecutive rows of them. In 8 bits where `int8_weights` in use have them.
+template <class T>
+void times_weights(std::size_t rows, std::size_t N, std::size_t K, const T* x, const T* W, bool add, T* y)
+{
+    if constexpr (std::is_same_v<T, float>) {
+        if (const int8_weights* const in_use = int8_weights::of_this_thread(); in_use != nullptr && rows > 0 && K > 0) {
+            if (const int8_panels* const found = in_use->find(W, K, N)) return found->multiply(rows, x, K, y, N, add);
+        }
+    }
+    blas::gemm(blas::op::plain, blas::op::plain, rows, N, K, x, W, add ? T(1) : T(0), y);
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/attention/projection.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/several.hpp>
+#include <heed/heads/unchanged.hpp>
+#include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/score/over.hpp>
+
+namespace heed {
+
+namespace detail {
+
+/// Does this score, or one that it is laid over, make keys of its own from the annotations? Not if heads of its kind
+/// all make the same.
+template <class Score>
+consteval bool prepares_keys()
+{
+    if constexpr (
+        requires { requires Score::prepares_alike; } && !requires(const Score& score) { score.base; }) {
+        return false;
+    } else if constexpr (widens_keys_of<Score>()) {
+        return true;
+    } else if constexpr (requires(const Score& score) { score.base; }) {
+        return prepares_keys<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
+    } else {
+        return has_prepare<Score>;
+    }
+}
+
+/// May heads share keys? Not if each prepares its own, nor if they are of different kinds. (Free, since clang++ 14
+/// takes no call to a consteval member for a constant.)
+template <class Heads>
+consteval bool may_share_keys()
+{
+    if constexpr (requires(const Heads& all) { all[0].score; }) {
+        return !prepares_keys<std::remove_cvref_t<decltype(std::declval<const Heads&>()[0].score)>>();
+    } else {
+        return false;
+    }
+}
+
+}  // namespace detail
+
+/// The projections of multi_head without biases, as in the paper: query, key, value and output are x W.
+struct no_biases {
+    static std::tuple<> query() { return {}; }
+    static std::tuple<> key() { return {}; }
+    static std::tuple<> value() { return {}; }
+    static std::tuple<> output() { return {}; }
+
+    static auto parameters(auto&, auto&&) { return no_biases{}; }
+};
+
+/// The projections of multi_head with a bias each, as many Transformers have them: of the query, the key, the value and
+/// the output.
+///
+///     x W_Q + b_Q,  x W_K + b_K,  x W_V + b_V,  Concat(…) W_O + b_O        PyTorch, nn.MultiheadAttention
+template <class Vector>
+struct biases {
+    Vector b_Q;  // [n·K]
+    Vector b_K;  // [n·K], or [G·K] for heads that share
+    Vector b_V;  // [n·V], or [G·V]
+    Vector b_O;  // [O]
+
+    auto query() const { return std::tie(b_Q); }
+    auto key() const { return std::tie(b_K); }
+    auto value() const { return std::tie(b_V); }
+    auto output() const { return std::tie(b_O); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return heed::biases{visit("b_Q", self.b_Q), visit("b_K", self.b_K), visit("b_V", self.b_V),
+                            visit("b_O", self.b_O)};
+    }
+};
+template <class Vector, class Vector2, class Vector3, class Vector4>
+biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2, Vector3, Vector4>>;
+
+/// Several attentions at once, each in a space of its own, over any score and any normalizer.
+///
+///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)
+///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O       Vaswani et al. 2017, section 3.2.2
+///
+///     multi_head attend{std::vector(8, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
+///                       W_Q, W_K, W_V, W_O};
+///
+/// The heads' matrices stand side by side in one, W_Q = [W_Q^1, W_Q^2, …]: one product for all heads. Heads may share
+/// keys and values (grouped-query attention, Ainslie et al. 2023; one for all: Shazeer 2019): with W_K and W_V for G
+/// heads only, G a divisor of n, each of these serves n / G heads in a row. The heads are a std::vector of one kind
+/// (each with parameters of its own, for example an additive score's), or a std::tuple of different kinds: one local,
+/// one temporal. Their queries and annotations are the projected ones.
+///
+/// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
+/// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. `weights_of` returns those
+/// of many queries, [B,n,S,T]. In a state_and_word the state is projected, and every head gets the word. Masks and
+/// functions of scores read the number of their head, `place::head`.
+///
+/// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
+/// does. The seventh is `biases` for the four projections; by default there are none, as in the paper.
+template <class Heads, class Matrix, class Joined = per_head::unchanged, class Biases = no_biases>
+struct multi_head {
+    Heads heads;
+    Matrix W_Q;  // [Q,n·K]
+    Matrix W_K;  // [D,n·K], or [D,G·K] for heads that share
+    Matrix W_V;  // [D,n·V], or [D,G·V]
+    Matrix W_O;  // [n·V,O]
+    HEED_NO_UNIQUE_ADDRESS Joined joined{};
+    HEED_NO_UNIQUE_ADDRESS Biases bias{};
+
+    /// The query-independent part, once per batch; the arguments are those of attention::on.
+    auto on(const tensor auto& annotations, const auto&... rest) const { return memory_of(annotations, rest...); }
+    auto on(const tensor auto& annotations, const lengths& real) const { return memory_of(annotations, real); }
+    auto on(const tensor auto& annotations, const tensor auto& values, const lengths& real) const
+    {
+        return memory_of(annotations, values, real);
+    }
+    template <class... X>
+        requires((detail::no_source<X> || ...))
+    auto on(const X&... source) const { return on(detail::source_meant(source)...); }  // refused in one sentence
+
+    /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
+    template <class Memories>
+    auto extend(const several_memories<Memories>& memory, const tensor auto& annotations) const
+    {
+        return extended(memory, annotations);
+    }
+    template <class Memories>
+    auto extend(const several_memories<Memories>& memory, const tensor auto& annotations, const lengths& real) const
+    {
+        return extended(memory, annotations, real);
+    }
+
+    /// The state before the first step of a batch: one per head.
+    auto start(const auto& given) const
+    {
+        const auto& memory = detail::memory_of_several(given);
+        check(memory);
+        return several_states{each([&](const auto& head, auto i) {
+                                  auto state = head.start(memory_of_head(memory, i));
+                                  state.head = i;
+                                  return state;
+                              }),
+                              0};
+    }
+
+    /// One query: its context [B,O], the weights of every head [B,n,T], and the state for the next.
+    template <class Mask = no_mask>
+    auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    {
+        return answer_with_weights(memory, state, query,
+                                   [&](const auto& head, const auto&... in) { return head.step(in..., mask); });
+    }
+
+    /// The same without fused kernels: the specification of `step`.
+    template <class Mask = no_mask>
+    auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    {
+        return answer_with_weights(memory, state, query,
+                                   [&](const auto& head, const auto&... in) { return head.compose(in..., mask); });
+    }
+
+    /// The same context and state as `step` returns; the weights are not kept.
+    template <class Mask = no_mask>
+    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    {
+        const auto answers = ask_each(memory, state, queries_of_heads<2>(query),
+                                      [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
+        return read_out{join_heads(answers, query), detail::states_of(answers, state.step + 1)};
+    }
+
+    /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], each head's state running from the first to the last.
+    /// One product projects all queries for all heads. `mask`: as for attention.
+    template <class Mask = no_mask>
+    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return read_all(memory, queries, start(memory), mask).contexts;
+    }
+
+    /// The same from a given state; also returns the state after the last query.
+    template <class Mask = no_mask>
+    auto read_all(const auto& given, const auto& queries, const auto& given_state, const Mask& mask = {}) const
+    {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        check(memory, state);
+        const auto of_heads = queries_of_heads<3>(queries);
+        const auto answers = each([&](const auto& head, auto i) {
+            return head.read_all(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
+        });
+        auto contexts = from_heads(ops::join(detail::collect(answers, detail::contexts_of)), queries);
+        auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
+        return all_read{std::move(contexts), std::move(next)};
+    }
+
+    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
+    /// them; for pictures and penalties. Memory for all of them is needed here.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& given, const auto& queries, const auto& given_state, const Mask& mask) const
+    {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        check(memory, state);
+        const auto of_heads = queries_of_heads<3>(queries);
+        const auto weights = each([&](const auto& head, auto i) {
+            return head.weights_of(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
+        });
+        const auto itself = [](const auto& x) -> const auto& { return x; };
+        return ops::swap_axes(ops::stack(detail::collect(weights, itself)));
+    }
+
+    /// `step` into results that the caller keeps. `state` may be `result.state`.
+    template <class Result, class Mask = no_mask>
+    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
+                   const Mask& mask = {}) const
+    {
+        auto next = step(memory, query, state, mask);
+        result.context = std::move(next.context);
+        result.weights = std::move(next.weights);
+        result.state = std::move(next.state);
+    }
+
+    /// The keys and values that a head asks.
+    template <class Memory, class Index>
+    const auto& memory_of_head(const Memory& memory, Index i) const
+    {
+        if constexpr (std::is_same_v<Index, std::size_t>) {
+            return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
+        } else {
+            return detail::nth(memory.of, i);
+        }
+    }
+
+    /// joined(contexts) W_O of the heads' contexts side by side, [B,n·V] or [B,S,n·V], and the query that was given.
+    auto from_heads(auto contexts, const auto& query) const
+    {
+        return detail::projection(*this, "the contexts of all heads", joined(std::move(contexts), query), W_O,
+                                  bias.output());
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto heads = visit("heads", self.heads);
+        auto W_Q = visit("W_Q", self.W_Q);
+        auto W_K = visit("W_K", self.W_K);
+        auto W_V = visit("W_V", self.W_V);
+        auto W_O = visit("W_O", self.W_O);
+        auto joined = visit("joined", self.joined);
+        auto bias = visit("bias", self.bias);
+        return multi_head<decltype(heads), decltype(W_Q), decltype(joined), decltype(bias)>{
+            std::move(heads), std::move(W_Q),    std::move(W_K), std::move(W_V),
+            std::move(W_O),   std::move(joined), std::move(bias)};
+    }
+
+private:
+    auto each(auto&& f) const
+    {
+        return detail::each_of(heads, [&](auto i) { return f(detail::nth(heads, i), i); });
+    }
+
+    void check(const auto& memory, const auto&... state) const
+    {
+        if (const std::size_t is = detail::count_of(memory.of), must = groups(); is != must) {
+            throw shape_error("multi_head: the memory is for " + counted(is, "head") + " of keys, but there are " +
+                              std::to_string(must) + "; take the one that this mechanism made");
+        }
+        (detail::require_one_each("multi_head", "the state", state, heads), ...);
+        using values = std::remove_cvref_t<decltype(detail::first_of(memory.of).values)>;
+        static_assert(plain_tensor<Matrix> || !plain_tensor<values>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    }
+
+    /// How many heads of keys and values there are: n, or a divisor of it. Throws shape_error if the matrices do not
+    /// fit.
+    std::size_t groups() const
+    {
+        const std::size_t n = detail::count_of(heads);
+        detail::require_some("multi_head: heads", n);
+        if (n % Joined::heads_a_value != 0) {
+            throw shape_error("multi_head: " + counted(n, "head") + ", of which " +
+                              std::to_string(Joined::heads_a_value) +
+                              " in a row read the same values; give a multiple");
+        }
+        if constexpr (!detail::may_share_keys<Heads>()) return n;
+        const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];
+        const std::size_t width = queries / n, G = width == 0 ? 0 : keys / width;
+        if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || G % Joined::heads_a_value != 0 ||
+            shape_of(W_V)[1] % (G / Joined::heads_a_value) != 0) {
+            throw shape_error("multi_head: " + counted(n, "head") + ", W_Q " + shape_text(shape_of(W_Q)) + ", W_K " +
+                              shape_text(shape_of(W_K)) + " and W_V " + shape_text(shape_of(W_V)) +
+                              "; W_Q must have columns for n heads, W_K and W_V for n or for a divisor of n" +
+                              (Joined::heads_a_value == 1
+                                   ? std::string()
+                                   : ", W_V " + std::to_string(Joined::heads_a_value) + " times fewer than W_K"));
+        }
+        return G;
+    }
+
+    /// The query of each head, [B,Q] if R is 2, or the queries, [B,S,Q] if it is 3.
+    template <std::size_t R>
+    auto queries_of_heads(const auto& given) const
+    {
+        const auto& query = detail::query_of_axes<R, typename detail::numbers_in<Matrix>::type>(given);
+        if constexpr (tensor<std::remove_cvref_t<decltype(query)>>) {
+            return projected("the query", query, W_Q, bias.query(), detail::count_of(heads));
+        } else {
+            auto states = projected("the query", query.state, W_Q, bias.query(), detail::count_of(heads));
+            std::vector<decltype(detail::with_state(query, states[0]))> queries;
+            for (auto& state : states) queries.push_back(detail::with_state(query, std::move(state)));
+            return queries;
+        }
+    }
+
+    /// x W, and b if there is one, cut into one piece for each head.
+    auto projected(const char* name, const auto& x, const Matrix& W, const auto& b, std::size_t heads_of_W) const
+    {
+        return ops::split(detail::projection(*this, name, x, W, b), heads_of_W);
+    }
+
+    /// Keys and values of all heads.
+    auto memory_of(const auto&... source) const { return memory_from({}, source...); }
+
+    auto extended(const auto& memory, const auto&... source) const
+    {
+        const auto more = memory_from(detail::first_of(memory.of).real, source...);
+        return several_memories{detail::each_of(more.of, [&](auto i) {
+            return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
+                                    detail::nth(more.of, i));
+        })};
+    }
+
+    /// The same of annotations the first of which stands at this position of its row.
+    auto memory_from(const lengths_view& first, const auto&... source) const
+    {
+        const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
+                                           const auto& mask) {
+            const std::size_t n = detail::count_of(heads), G = groups();
+            constexpr std::size_t a_value = Joined::heads_a_value;
+            const auto K = projected("the annotations", annotations, W_K, bias.key(), G);
+            const auto V = projected("the values", values, W_V, bias.value(), G / a_value);
+            const auto memory_at = [&](const auto& head, auto i) {
+                static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::weights ==
+                                  weight_kind::per_position,
+                              "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
+                              "a score per position");
+                return detail::memory_by{head.score, first}(K[i], V[i / a_value], real, mask);
+            };
+            if constexpr (requires { heads[n]; }) {
+                std::vector<decltype(memory_at(heads[0], std::size_t{0}))> memories;
+                for (std::size_t g = 0; g < G; ++g) memories.push_back(memory_at(heads[g * n / G], g));
+                return several_memories{std::move(memories)};
+            } else {
+                return several_memories{each(memory_at)};
+            }
+        };
+        return detail::from_source("multi_head::on", project, detail::read_in_place(source)...);
+    }
+
+    template <class Ask>
+    auto ask_each(const auto& given, const auto& given_state, const auto& queries, Ask&& ask) const
+    {
+        const auto& memory = detail::memory_of_several(given);
+        const auto& state = detail::states_of_several(*this, memory, given_state);
+        check(memory, state);
+        return each([&](const auto& head, auto i) {
+            return ask(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i));
+        });
+    }
+
+    template <class Ask>
+    auto answer_with_weights(const auto& memory, const auto& state, const auto& query, Ask&& ask) const
+    {
+        const auto answers = ask_each(memory, state, queries_of_heads<2>(query), ask);
+        return attended{join_heads(answers, query),
+                        ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+                        detail::states_of(answers, state.step + 1)};
+    }
+
+    /// joined(Concat(head_1, …, head_n)) W_O
+    auto join_heads(const auto& answers, const auto& query) const
+    {
+        return from_heads(ops::join(detail::collect(answers, detail::context_of)), query);
+    }
+};
+
+template <class Heads, class Matrix, class Matrix2, class Matrix3, class Matrix4>
+multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4)
+    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>>;
+template <class Heads, class Matrix, class Joined, class Matrix2, class Matrix3, class Matrix4>
+multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined)
+    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Joined>;
+template <class Heads, class Matrix, class Joined, class Biases, class Matrix2, class Matrix3, class Matrix4>
+multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined, Biases)
+    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Joined, Biases>;
+
+}  // namespace heed

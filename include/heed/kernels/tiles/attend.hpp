@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
+#include <heed/kernels/tiles/changes.hpp>
+#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/tiles/rows_ahead.hpp>
+#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/tiles.hpp>
+#include <heed/kernels/tiles/weights.hpp>
+#include <heed/simd/simd.hpp>
+#include <heed/simd/tables.hpp>
+
+/// Contexts of a block of queries, tile by tile, and the way back.
+///
+///     C = W(Q Kᵀ) V            W: a rule of kernels/tiles/rules.hpp, softmax for one
+///
+/// Q Kᵀ stands for any comparison of kernels/tiles/pairs.hpp.
+///
+/// softmax online as in Milakov, Gimelshein 2018. Going back, scores are computed again from the rule's numbers, which
+/// are few for each query.
+namespace heed::kernels::tiles {
+
+namespace detail {
+
+/// Contexts of a block of queries from the rule's numbers z [numbers][lanes] where a value is infinite or NaN: what has
+/// no weight is left out.
+template <std::size_t registers, class Rule, class T>
+[[gnu::noinline]] void selected_contexts(const auto& compare, const head<T>& of, std::size_t s, std::size_t n,
+                                         const changes<T>& what, const Rule& rule, const T* z, T* tile,
+                                         rows<T> contexts)
+{
+    constexpr std::size_t width = lanes<T, registers>;
+    for (std::size_t q = 0; q < n; ++q) std::fill_n(contexts[s + q], of.value_width, T(0));
+    std::array<row<T, registers>, Rule::numbers> now;
+    for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row<T, registers>::of(z + i * width);
+    [[maybe_unused]] auto rest = [] {
+        if constexpr (Rule::runs) {
+            return running<registers, Rule, T>{};
+        } else {
+            return no_rule{};
+        }
+    }();
+    const auto every = [](std::size_t) { return true; };
+    each_tile<registers, Rule::runs>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        scores_of<registers>(compare, of, s, first, seen, what, tile);
+        if constexpr (Rule::runs) {
+            weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
+        } else {
+            weights_of<registers>(seen.count, rule, now, tile, [](std::size_t, auto, simd::vec<T>) {});
+        }
+        for (std::size_t j = 0; j < seen.count; ++j) {
+            for (std::size_t q = 0; q < n; ++q) {
+                const T w = tile[j * width + q];
+                for (std::size_t i = 0; w != T(0) && i < of.value_width; ++i)
+                    contexts[s + q][i] += w * of.values[first + j][i];
+            }
+        }
+    });
+}
+
+}  // namespace detail
+
+/// Contexts of `n` ≤ lanes queries from s on; `numbers` [Rule::numbers, queries] of the head. A query that sees nothing
+/// gets 0.
+template <std::size_t registers, class Compare = inner_product, class T, class Rule>
+void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
+             rows<T> contexts, T* numbers)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    constexpr std::size_t width = lanes<T, registers>;
+    scratch here;
+    const typename Compare::template block<registers, T> compare(of, s, n);
+    T* const tile = here.take<T>(tiles::keys * width);
+    T* const sums = here.take<T>(of.value_width * width);
+    constexpr std::size_t most = std::max(Rule::numbers, std::size_t{2});
+    T* const z = here.take<T>(most * width);
+    std::fill_n(sums, of.value_width * width, T(0));
+    std::fill_n(z, most * width, T(0));
+    row sum = row::all(0);
+    // What the keys before the block of keys at work come to, beside the score `tops_before`, and what rounding has
+    // lost there: of the values, then of the divisor. Few keys are one block.
+    const bool blocks = of.positions > keys_of_sum;
+    const std::size_t size = of.value_width * width;
+    T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;
+    T* const lost = before + (blocks ? size + width : 0);
+    if (blocks) std::fill_n(before, 2 * (size + width), T(0));
+    row tops_before = row::all(lowest);
+    std::size_t block_now = 0;
+    // `all` and `top` by value, so that they stay in registers elsewhere.
+    const auto end_block = [ =, &tops_before ]([[maybe_unused]] row top, row all) __attribute__((noinline))
+    {
+        (void)tops_before;
+        row factor = row::all(1);
+        if constexpr (Rule::online) {
+            unrolled<registers>([&](auto c) {
+                const vec<T> base = select(top.at[c] == splat(lowest), vec<T>{}, top.at[c]);
+                factor.at[c] = simd::exp(tops_before.at[c] - base);
+            });
+            tops_before = top;
+        }
+        const auto join = [&](std::size_t at, auto c, vec<T> more) {
+            const vec<T> faded = load(before + at) * factor.at[c], together = faded + more;
+            store(lost + at, load(lost + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
+            store(before + at, together);
+        };
+        for (std::size_t i = 0; i < of.value_width; ++i) {
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = i * width + c * simd::lanes<T>;
+                join(at, c, load(sums + at));
+                store(sums + at, vec<T>{});
+            });
+        }
+        unrolled<registers>([&](auto c) { join(size + c * simd::lanes<T>, c, all.at[c]); });
+    };
+    // Tiles may be left out: what belongs together follows from where they stand.
+    const auto is_next = [&](std::size_t first) {
+        if (!blocks || first / keys_of_sum == block_now) return false;
+        block_now = first / keys_of_sum;
+        return true;
+    };
+    const auto every = [](std::size_t) { return true; };
+    const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
+        detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+            detail::products<some, true>(of.value_width, rows.size(), of.values[first + rows.begin], 1,
+                                         of.values.stride, weights + rows.begin * width + lane, sums + lane, width);
+        });
+    };
+    if constexpr (Rule::online) {
+        row top = row::all(of.sink);
+        if (of.sink > lowest) sum = row::all(1);
+        bool begun = false;
+        const coming<registers, T> next(of, s, n, what);
+        auto next_queries = next.queries();
+        rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) {
+                end_block(top, sum);
+                sum = row::all(0);
+            }
+            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
+            row now = top;
+            for (std::size_t j = 0; j < seen.count; ++j) {
+                const row e = row::of(tile + j * width);
+                unrolled<registers>([&](auto c) { now.at[c] = simd::max(now.at[c], e.at[c]); });
+            }
+            row factor;  // of what has been summed so far; a query that has seen nothing stays at 0
+            unrolled<registers>([&](auto c) {
+                const vec<T> base = select(now.at[c] == splat(lowest), vec<T>{}, now.at[c]);
+                factor.at[c] = simd::exp(top.at[c] - base);
+                sum.at[c] *= factor.at[c];
+                top.at[c] = now.at[c];
+                now.at[c] = base;
+            });
+            auto next_keys = next.keys(first + seen.count), next_values = next.values(first + seen.count);
+            for (std::size_t j = 0; j < seen.count; ++j) {
+                next_queries.ask(2);
+                results.ask(2);
+                next_keys.ask(8);
+                next_values.ask(8);
+                T* const at = tile + j * width;
+                unrolled<registers>([&](auto c) {
+                    const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - now.at[c]);
+                    sum.at[c] += p;
+                    store(at + c * simd::lanes<T>, p);
+                });
+            }
+            if (begun) {
+                for (std::size_t i = 0; i < of.value_width; ++i) {
+                    T* const at = sums + i * width;
+                    unrolled<registers>(
+                        [&](auto c) { store(at + c * simd::lanes<T>, load(at + c * simd::lanes<T>) * factor.at[c]); });
+                }
+            }
+            begun = true;
+            add(first, seen, tile);
+        });
+        if (blocks) end_block(top, sum);
+        unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
+    } else if constexpr (Rule::runs) {
+        detail::running<registers, Rule, T> rest;
+        detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) end_block(sum, sum);
+            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
+            detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
+            add(first, seen, tile);
+        });
+        if (blocks) end_block(sum, sum);
+    } else {
+        T* const all =
+            Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
+        if constexpr (Rule::selects) {
+            if (all != nullptr) {
+                const std::size_t kept = detail::keep_scores<registers>(compare, of, s, n, what, all);
+                detail::settle_rows<registers>(kept, rule, all, z);
+            } else {
+                detail::select_weights<registers>(compare, of, s, n, what, rule, tile, z);
+            }
+        }
+        std::array<row, Rule::numbers> now;
+        for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
+        if constexpr (Rule::divides) now.back() = row::all(1);  // the divisor is the sum of these weights
+        T* at = all;
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (is_next(first)) {
+                end_block(sum, sum);
+                sum = row::all(0);
+            }
+            T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
+            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, what, scores);
+            if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
+                    if constexpr (Rule::divides) sum.at[c] += w;
+                }))
+                add(first, seen, scores);
+        });
+        if (blocks) end_block(sum, sum);
+    }
+    if (blocks) {  // `lost` is NaN beside what is not finite
+        const auto both = [&](std::size_t at) {
+            const vec<T> all = load(before + at), rest = load(lost + at);
+            return select(rest == rest, all + rest, all);
+        };
+        for (std::size_t at = 0; at < size; at += simd::lanes<T>) store(sums + at, both(at));
+        unrolled<registers>([&](auto c) { sum.at[c] = both(size + c * simd::lanes<T>); });
+    }
+    T factors[width];
+    constexpr bool divides = Rule::online || Rule::divides;
+    unrolled<registers>([&](auto c) {
+        vec<T> factor = splat(T(1));
+        if constexpr (divides) {
+            const auto none = sum.at[c] == vec<T>{};
+            T *const top = z + c * simd::lanes<T>, *const last = top + (Rule::numbers - 1) * width;
+            factor = select(none, vec<T>{}, 1 / sum.at[c]);
+            store(top, select(none, vec<T>{}, load(top)));
+            store(last, factor);
+        }
+        store(factors + c * simd::lanes<T>, factor);
+    });
+    for (std::size_t i = 0; i < Rule::numbers; ++i) std::copy_n(z + i * width, n, numbers + i * of.queries_count + s);
+    // The values of hidden keys, which have a weight of 0, may be NaN.
+    if (!detail::finite_lanes<registers>(of.value_width, n, sums))
+        return detail::selected_contexts<registers>(compare, of, s, n, what, rule, z, tile, contexts);
+    detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
+}
+
+/// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile). Where a weight is
+/// 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are. Products of what is
+/// not finite select, which is slow: `selects`.
+template <std::size_t registers, class Compare = inner_product, class T, class Rule, class Wants>
+void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
+              rows<const T> contexts, const T* numbers, rows<const T> d_contexts, const head_gradients<T>& to,
+              const Wants& wants, bool selects = false)
+{
+    using namespace simd;
+    using row = tiles::row<T, registers>;
+    constexpr std::size_t width = lanes<T, registers>;
+    const bool changed = what.changed, learning = what.learns && to.table != nullptr;
+    scratch here;
+    typename Compare::template block<registers, T> compare(of, s, n);
+    compare.begin_back();
+    T* const d_panel = here.take<T>(of.value_width * width);
+    T* const weights = here.take<T>(tiles::keys * width);
+    T* const d_scores = here.take<T>(tiles::keys * width);
+    T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const parts = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const products_alone = learning ? here.take<T>(tiles::keys * width) : nullptr;
+    T* const means = here.take<T>(width);
+    detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
+    selects = selects || !compare.finite() || !detail::finite_lanes<registers>(of.value_width, n, d_panel);
+    std::fill_n(means, width, T(0));
+    const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
+    [[maybe_unused]] row later = row::all(0);
+    [[maybe_unused]] auto rest = [] {
+        if constexpr (Rule::runs) {
+            return detail::running<registers, Rule, T>{};
+        } else {
+            return no_rule{};
+        }
+    }();
+    // Weights, and in d_scores their gradients; whether there is a weight at all.
+    const auto weigh = [&](std::size_t first, const tile_reach& seen) {
+        const std::size_t count = seen.count;
+        compare.scores(first, seen, weights);
+        if (products_alone != nullptr) std::copy_n(weights, count * width, products_alone);
+        if (changed) {
+            what.scores_and_slopes(of, s, first, seen, width, weights, slopes);
+        } else if (!seen.all) {
+            what.scores(of, s, first, seen, width, weights);
+        }
+        if constexpr (Rule::runs) {
+            detail::weights_in_turn<registers>(count, rule, weights, parts, rest);
+        } else {
+            if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
+        }
+        detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+            detail::products<some, false>(rows.size(), of.value_width, of.values[first + rows.begin], of.values.stride,
+                                          1, d_panel + lane, d_scores + rows.begin * width + lane, width);
+        });
+        detail::fill_unseen(seen, T(0), width, d_scores);
+        return true;
+    };
+    if constexpr (Rule::mean == centre::weights) {  // Σ_j w_j dw_j = dc · c
+        for (std::size_t q = 0; q < n; ++q) {
+            vec<T> sum{};
+            each_register<T>(of.value_width, [&](std::size_t i, std::size_t count) {
+                sum = fma(load_first(d_contexts[s + q] + i, count), load_first(contexts[s + q] + i, count), sum);
+            });
+            means[q] = simd::sum(sum);
+        }
+    } else if constexpr (Rule::mean == centre::slopes) {
+        row pulled = row::all(0), all = row::all(0);
+        const auto every = [](std::size_t) { return true; };
+        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            if (!weigh(first, seen)) return;
+            for (std::size_t j = 0; j < seen.count; ++j) {
+                unrolled<registers>([&](auto c) {
+                    const std::size_t at = j * width + c * simd::lanes<T>;
+                    const vec<T> w = load(weights + at), slope = rule.slope(w), sum = pulled.at[c];
+                    all.at[c] += slope;
+                    pulled.at[c] = select(w == vec<T>{}, sum, fma(slope, load(d_scores + at), sum));
+                });
+            }
+        });
+        unrolled<registers>([&](auto c) {
+            store(means + c * simd::lanes<T>, select(all.at[c] == vec<T>{}, vec<T>{}, pulled.at[c] / all.at[c]));
+        });
+    }
+    const row mean = row::of(means);
+    [[maybe_unused]] T* befores = nullptr;  // Σ_{i<j} w_i dw_i, where Σ w_i dw_i − what follows would not do
+    if constexpr (Rule::runs) {
+        if (!std::all_of(means, means + n, [](const T& x) { return x - x == T(0); })) {
+            befores = here.take<T>(of.positions * width);
+            const auto every = [](std::size_t) { return true; };
+            detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+                weigh(first, seen);
+                for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
+                    store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
+            });
+            rest = {};
+            row sum = row::all(0);
+            detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+                for (std::size_t j = first; j < first + seen.count; ++j) {
+                    const row pulled = row::of(befores + j * width);
+                    sum.put(befores + j * width);
+                    unrolled<registers>([&](auto c) { sum.at[c] += pulled.at[c]; });
+                }
+            });
+        }
+    }
+    constexpr bool shaped = requires(vec<T> w) { rule.bend(w); };
+    [[maybe_unused]] row bent = row::all(0);  // what comes back to the rule's number
+    const coming<registers, T> next(of, s, n, what);
+    auto next_queries = next.queries();
+    auto next_contexts = next.of_queries(contexts, of.value_width),
+         next_d = next.of_queries(d_contexts, of.value_width);
+    rows_ahead<T> results(to.queries, {s, s + n}, of.width);
+    detail::each_tile<registers, Rule::runs>(of, s, n, what, wants, [&](std::size_t first, const tile_reach& seen) {
+        if (!weigh(first, seen)) return;
+        const std::size_t count = seen.count;
+        const auto clear_lanes = [&] {  // without queries: nothing keeps their weights from being infinite
+            for (std::size_t j = 0; n < width && j < count; ++j)
+                std::fill(d_scores + j * width + n, d_scores + (j + 1) * width, T(0));
+        };
+        const std::size_t behind = first + count;
+        auto next_keys = next.keys(behind), next_values = next.values(behind);
+        auto next_d_keys = next.of_keys(to.keys, behind, of.width),
+             next_d_values = next.of_keys(to.values, behind, of.value_width);
+        for (std::size_t j = count; j-- > 0;) {
+            next_queries.ask(1);
+            next_contexts.ask(1);
+            next_d.ask(1);
+            results.ask(1);
+            next_keys.ask(8);
+            next_values.ask(8);
+            next_d_keys.ask(8);
+            next_d_values.ask(8);
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = j * width + c * simd::lanes<T>;
+                const vec<T> w = load(weights + at);
+                vec<T> d;
+                if constexpr (Rule::runs) {
+                    const vec<T> part = load(parts + at), pulled = rule.pulled(w, load(d_scores + at));
+                    later.at[c] = rule.later_than(part, later.at[c] + pulled, mean.at[c]);
+                    const std::size_t key = (first + j) * width + c * simd::lanes<T>;
+                    d = rule.gradient(part, pulled,
+                                      befores == nullptr ? mean.at[c] - later.at[c] : load(befores + key));
+                } else {
+                    const vec<T> by = load(d_scores + at) - mean.at[c];  // NaN, if a hidden value is
+                    const auto nothing = w == vec<T>{};
+                    d = select(nothing, vec<T>{}, rule.slope(w) * by);
+                    if constexpr (shaped) {
+                        if (to.of_head != nullptr) bent.at[c] += select(nothing, vec<T>{}, rule.bend(w) * by);
+                    }
+                }
+                store(d_scores + at, changed ? d : d * splat(of.scale));
+            });
+        }
+        clear_lanes();
+        if (learning) what.back_to_table(of, s, first, seen, width, products_alone, d_scores, to.table);
+        if (changed) {
+            for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
+                store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
+            clear_lanes();
+        }
+        const rows<const T> d_rows{d_contexts[s], d_contexts.stride};
+        const rows<T> d_values = to.values.data != nullptr ? rows<T>{to.values[first], to.values.stride} : to.values;
+        if (d_values.data != nullptr && !selects)
+            detail::products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width, &seen);
+        if (d_values.data != nullptr && selects)
+            detail::selected_products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width);
+        compare.back(first, seen, d_scores, to, selects);
+    });
+    if (!selects && to.queries.data != nullptr && !compare.sums_finite())
+        return backward<registers, Compare>(
+            of, s, n, what, rule, contexts, numbers, d_contexts,
+            head_gradients<T>{to.queries, {nullptr, 0}, {nullptr, 0}, nullptr, to.factors, to.of_head}, wants, true);
+    compare.add_to(to);
+    if constexpr (shaped) {
+        T some[width];
+        bent.put(some);
+        for (std::size_t q = 0; to.of_head != nullptr && q < n; ++q) *to.of_head += rule.of_number(some[q]);
+    }
+}
+
+}  // namespace heed::kernels::tiles

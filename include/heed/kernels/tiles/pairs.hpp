@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
+#include <heed/kernels/tiles/tiles.hpp>
+#include <heed/simd/simd.hpp>
+
+/// How the queries and keys of a tile are compared: by inner products, or by a sum over dimensions i of a function of
+/// two numbers.
+///
+///     e_j = scale · q · k_j
+///     e_j = scale · f(Σ_i g(q_i, k_ji))
+///
+///     additive: g = v_i tanh(q_i + k_ji), f(x) = x            Bahdanau et al. 2015, appendix A.1.2
+///     closeness: g = (q_i − k_ji)², f(x) = 1 / (1 + √x)       Yin et al. 2016, section 4
+///
+/// A sum is made for a register of queries and a few keys; nothing of each dimension is stored, and going back g is
+/// computed again. Registers without queries are left out, since g may cost much.
+///
+/// A comparison is a struct with a `block`, which compares a block of queries with any keys:
+///
+///     block(of, s, n)                              n queries of the head from s on
+///     scores(first, seen, tile)                    of `seen.count` keys from `first` on, [keys][lanes]: what is seen
+///     finite()                                     are the queries?
+///     begin_back(), back(first, seen, d, to, selects)
+///                                                  from d, ∂e / scale; `d` may be changed. Nothing goes to a key or a
+///                                                  query where d is 0: if queries are not finite, `selects` is true
+///     sums_finite()                                else back() has to be called again, to select
+///     add_to(to)                                   what was summed up over all keys, into the queries' gradients
+namespace heed::kernels::tiles {
+
+/// e_j = scale · q · k_j
+struct inner_product {
+    static constexpr bool has_factors = false, prepares = false;
+
+    template <std::size_t registers, class T>
+    class block {
+    public:
+        block(const head<T>& of, std::size_t s, std::size_t n) : of_(of), s_(s), n_(n)
+        {
+            panel_ = here_.template take<T>(of.width * lanes<T, registers>);
+            detail::transposed<registers>(of.width, n, queries(), of.scale, panel_);
+        }
+
+        void scores(std::size_t first, const tile_reach& seen, T* tile) const
+        {
+            detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+                detail::products<some, false>(rows.size(), of_.width, of_.keys[first + rows.begin], of_.keys.stride, 1,
+                                              panel_ + lane, tile + rows.begin * width + lane, width);
+            });
+        }
+
+        void begin_back()
+        {
+            const std::size_t size = of_.width * width;
+            d_queries_ = here_.template take<T>(size);
+            std::fill_n(d_queries_, size, T(0));
+            if (of_.positions <= keys_of_sum) return;
+            before_ = here_.template take<T>(2 * size);
+            std::fill_n(before_, 2 * size, T(0));
+        }
+        bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, panel_); }
+        void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
+        {
+            if (selects) return back_selected(first, seen, d, to);
+            if (to.keys.data != nullptr)
+                detail::products_of_lanes<registers>(seen.count, n_, d, queries(),
+                                                     rows<T>{to.keys[first], to.keys.stride}, of_.width, &seen);
+            if (to.queries.data == nullptr) return;
+            if (before_ != nullptr && first / keys_of_sum != block_) end_block(first / keys_of_sum);
+            detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+                detail::products<some, true>(of_.width, rows.size(), of_.keys[first + rows.begin], 1, of_.keys.stride,
+                                             d + rows.begin * width + lane, d_queries_ + lane, width);
+            });
+        }
+        /// A key may be infinite or NaN that no query sees.
+        bool sums_finite()
+        {
+            if (before_ != nullptr) {
+                end_block(block_);
+                std::copy_n(before_, of_.width * width, d_queries_);
+                kernels::detail::add_lost(of_.width * width, d_queries_,
+                                          static_cast<const T*>(before_ + of_.width * width));
+                before_ = nullptr;
+            }
+            return detail::finite_lanes<registers>(of_.width, n_, d_queries_);
+        }
+        void add_to(const head_gradients<T>& to) const
+        {
+            detail::add_transposed<registers>(of_.width, s_, n_, d_queries_, to.queries);
+        }
+
+    protected:
+        rows<const T> queries() const { return {of_.queries[s_], of_.queries.stride}; }
+
+        const head<T>& of_;
+        std::size_t s_, n_;
+        T *panel_ = nullptr, *d_queries_ = nullptr;
+
+    private:
+        static constexpr std::size_t width = lanes<T, registers>;
+
+        /// Goes to another block of keys_of_sum keys.
+        [[gnu::noinline]] void end_block(std::size_t next)
+        {
+            const std::size_t size = of_.width * width;
+            kernels::detail::add_and_keep(size, before_, before_ + size, static_cast<const T*>(d_queries_));
+            std::fill_n(d_queries_, size, T(0));
+            block_ = next;
+        }
+
+        void back_selected(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to)
+        {
+            if (to.keys.data != nullptr)
+                detail::selected_products_of_lanes<registers>(seen.count, n_, d, queries(),
+                                                              rows<T>{to.keys[first], to.keys.stride}, of_.width);
+            if (to.queries.data != nullptr)
+                detail::selected_products<registers>(of_.width, seen.count,
+                                                     rows<const T>{of_.keys[first], of_.keys.stride}, d, d_queries_);
+        }
+
+        scratch here_;
+        T* before_ = nullptr;  // Σ of the blocks of keys before, and what rounding has lost there; null: one block
+        std::size_t block_ = 0;
+    };
+};
+
+namespace detail {
+
+/// What a sum over dimensions reads: queries in lanes, keys from the first-th on, and a factor for each dimension.
+template <class T>
+struct summands {
+    const T* panel;
+    rows<const T> keys;
+    const T* factors;
+    std::size_t width, first;
+
+    const T* key(std::size_t number) const { return keys[number - first]; }
+
+    template <class Terms>
+    simd::vec<T> factor(std::size_t i) const
+    {
+        return simd::splat(Terms::has_factors ? factors[i] : T(1));
+    }
+};
+
+/// f(few, j) for all keys j, a few at once: their sums are independent, and share what is read of the queries.
+void each_few(std::size_t count, const auto& f)
+{
+    std::size_t j = 0;
+    for (; j + 4 <= count; j += 4) f(std::integral_constant<std::size_t, 4>{}, j);
+    for (; j < count; ++j) f(std::integral_constant<std::size_t, 1>{}, j);
+}
+
+/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys.
+template <class Terms, std::size_t few, std::size_t across, class T>
+HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t key, const auto& f)
+{
+    const T* const k = x.key(key);
+    simd::vec<T> sum[few] = {};
+    for (std::size_t i = 0; i < x.width; ++i) {
+        simd::vec<T> at_key[few];
+        simd::unrolled<few>([&](auto r) { at_key[r] = simd::splat(k[r * x.keys.stride + i]); });
+        Terms::add(sum, simd::load(x.panel + i * across + lane), at_key, x.template factor<Terms>(i));
+    }
+    simd::unrolled<few>([&](auto r) { f(r, sum[r]); });
+}
+
+/// Goes back from the lanes `in` of d [few][across] to d_queries [width][across], to d_keys and to d_factors
+/// [width][a register]; d_keys may be null. With `selects`, for one key: nothing where d is 0, as at a hidden key,
+/// since it or a query may be infinite or NaN.
+template <class Terms, std::size_t few, std::size_t across, bool selects = false, class T>
+void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* d, T* d_queries, rows<T> d_keys,
+               T* d_factors)
+{
+    using namespace simd;
+    const T* const k = x.key(key);
+    vec<T> all{};
+    if constexpr (Terms::has_factors) {
+        for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>)
+            unrolled<few>([&](auto r) { all += load(d + r * across + lane); });
+    }
+    for (std::size_t i = 0; i < x.width; ++i) {
+        const vec<T> v = x.template factor<Terms>(i) * T(Terms::outer);
+        vec<T> at_key[few], to_keys[few] = {}, to_factor{};
+        unrolled<few>([&](auto r) { at_key[r] = splat(k[r * x.keys.stride + i]); });
+        for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
+            vec<T> d_sum[few], to_query{};
+            unrolled<few>([&](auto r) { d_sum[r] = load(d + r * across + lane); });
+            if constexpr (selects) {
+                static_assert(few == 1);
+                vec<T> of_query{}, of_key[1] = {}, of_factor{};
+                Terms::back(load(x.panel + i * across + lane), at_key, d_sum, of_query, of_key, of_factor);
+                const auto nothing = d_sum[0] == vec<T>{};
+                to_query = select(nothing, vec<T>{}, of_query);
+                to_keys[0] += select(nothing, vec<T>{}, of_key[0]);
+                to_factor += select(nothing, vec<T>{}, of_factor);
+            } else {
+                Terms::back(load(x.panel + i * across + lane), at_key, d_sum, to_query, to_keys, to_factor);
+            }
+            T* const at = d_queries + i * across + lane;
+            store(at, fma(v, to_query, load(at)));
+        }
+        if (d_keys.data != nullptr) {
+            T sums[few];
+            if constexpr (few == 4) {
+                simd::sums(to_keys[0], to_keys[1], to_keys[2], to_keys[3], sums);
+            } else {
+                unrolled<few>([&](auto r) { sums[r] = sum(to_keys[r]); });
+            }
+            unrolled<few>([&](auto r) { d_keys[key + r][i] += v[0] * sums[r]; });
+        }
+        if constexpr (Terms::has_factors) {
+            T* const at = d_factors + i * simd::lanes<T>;
+            store(at, load(at) + Terms::of_factor(to_factor, all));
+        }
+    }
+}
+
+}  // namespace detail
+
+/// e_j = scale · f(Σ_i g(q_i, k_ji)): `Terms` has g, f and their derivatives. `Quick` are other terms for the same sum,
+/// of numbers that are prepared once for each query, and each key of a tile; where one of these is beyond `limit`, they
+/// do not serve.
+template <class Terms, class Quick = void>
+struct sum_of {
+    static constexpr bool has_factors = Terms::has_factors, prepares = !std::is_void_v<Quick>;
+
+    template <std::size_t registers, class T>
+    class block {
+    public:
+        block(const head<T>& of, std::size_t s, std::size_t n) : of_(of), s_(s), n_(n)
+        {
+            constexpr std::size_t one = simd::lanes<T>;
+            used_ = (n + one - 1) / one * one;
+            T* const panel = here_.template take<T>(of.width * width);
+            detail::transposed<registers>(of.width, n, rows<const T>{of.queries[s], of.queries.stride}, T(1), panel);
+            plain_ = {panel, of.keys, of.factors, of.width, 0};
+            if constexpr (prepares) {
+                quick_ = here_.template take<T>(of.width * width);
+                serves_ = prepared(of.width * width, panel, quick_);
+                if (serves_) keys_ = here_.template take<T>(tiles::keys * (of.width + 1));
+            }
+            for (std::size_t i = 0; has_factors && i < of.width; ++i) factors_ += of.factors[i];
+        }
+
+        void scores(std::size_t first, const tile_reach& seen, T* tile) const
+        {
+            for (std::size_t j = 0; used_ < width && j < seen.count; ++j)
+                std::fill(tile + j * width + used_, tile + (j + 1) * width, T(0));
+            const simd::vec<T> scale = simd::splat(of_.scale), factors = simd::splat(factors_);
+            if (serves_) prepare(first, seen.count);
+            detail::each_few(seen.count, [&](auto few, std::size_t j) {
+                const range in = seen.lanes_of({j, j + few}, used_);
+                with_terms<few>(first, j, [&](const auto& x, auto terms) {
+                    using chosen = decltype(terms);
+                    for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
+                        detail::sums<chosen, few, width>(x, lane, first + j, [&](auto r, simd::vec<T> sum) {
+                            simd::store(tile + (j + r) * width + lane, scale * chosen::value(sum, factors));
+                        });
+                    }
+                });
+            });
+        }
+
+        void begin_back()
+        {
+            d_queries_ = here_.template take<T>(of_.width * width);
+            std::fill_n(d_queries_, of_.width * width, T(0));
+            d_factors_ = here_.template take<T>(of_.width * simd::lanes<T>);
+            std::fill_n(d_factors_, of_.width * simd::lanes<T>, T(0));
+        }
+        bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, plain_.panel); }
+        /// Keys are looked at, which costs little beside a function of each dimension.
+        bool sums_finite() const { return true; }
+        /// Of the tile whose scores were the last ones.
+        void back(std::size_t first, const tile_reach& seen, T* d, const head_gradients<T>& to, bool selects)
+        {
+            detail::each_few(seen.count, [&](auto few, std::size_t j) {
+                const range in = seen.lanes_of({j, j + few}, used_);
+                if (in.empty()) return;
+                if (selects ||
+                    !detail::finite_rows(few, of_.width, rows<const T>{of_.keys[first + j], of_.keys.stride}))
+                    return back_selected(few, first, j, in, d, to);
+                if constexpr (Terms::bends) {
+                    for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
+                        detail::sums<Terms, few, width>(plain_, lane, first + j, [&](auto r, simd::vec<T> sum) {
+                            T* const at = d + (j + r) * width + lane;
+                            simd::store(at, simd::load(at) * Terms::slope(sum));
+                        });
+                    }
+                }
+                with_terms<few>(first, j, [&](const auto& x, auto terms) {
+                    detail::back_sums<decltype(terms), few, width>(x, in, first + j, d + j * width, d_queries_, to.keys,
+                                                                   d_factors_);
+                });
+            });
+        }
+        void add_to(const head_gradients<T>& to) const
+        {
+            detail::add_transposed<registers>(of_.width, s_, n_, d_queries_, to.queries);
+            for (std::size_t i = 0; to.factors != nullptr && i < of_.width; ++i)
+                to.factors[i] += simd::sum(simd::load(d_factors_ + i * simd::lanes<T>));
+        }
+
+    private:
+        static constexpr std::size_t width = lanes<T, registers>;
+
+        [[gnu::noinline]] void back_selected(std::size_t few, std::size_t first, std::size_t j, const range& in, T* d,
+                                             const head_gradients<T>& to)
+        {
+            using namespace simd;
+            for (const std::size_t end = j + few; j < end; ++j) {
+                if constexpr (Terms::bends) {
+                    for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
+                        detail::sums<Terms, 1, width>(plain_, lane, first + j, [&](auto, vec<T> sum) {
+                            T* const at = d + j * width + lane;
+                            store(at, select(load(at) == vec<T>{}, vec<T>{}, load(at) * Terms::slope(sum)));
+                        });
+                    }
+                }
+                detail::back_sums<Terms, 1, width, true>(plain_, in, first + j, static_cast<const T*>(d + j * width),
+                                                         d_queries_, to.keys, d_factors_);
+            }
+        }
+
+        /// The keys of a tile as Quick reads them: [count][width + 1], the last number being 1 if Quick serves, else 0.
+        void prepare(std::size_t first, std::size_t count) const
+        {
+            if constexpr (prepares) {
+                T* to = keys_;
+                for (std::size_t j = 0; j < count; ++j, to += of_.width + 1)
+                    to[of_.width] = prepared(of_.width, of_.keys[first + j], to) ? T(1) : T(0);
+            }
+        }
+
+        /// f(summands, terms) for a few keys of a tile, with the quick terms if they serve.
+        template <std::size_t few>
+        void with_terms(std::size_t first, std::size_t j, const auto& f) const
+        {
+            if constexpr (prepares) {
+                const rows<const T> quick{keys_, of_.width + 1};
+                bool all = serves_;
+                for (std::size_t r = 0; all && r < few; ++r) all = quick[j + r][of_.width] != T(0);
+                if (all) return f(detail::summands<T>{quick_, quick, of_.factors, of_.width, first}, Quick{});
+            }
+            f(plain_, Terms{});
+        }
+
+        scratch here_;
+        const head<T>& of_;
+        std::size_t s_, n_, used_;  // used: the lanes of registers with queries
+        bool serves_ = false;       // may the quick terms be taken for these queries?
+        T factors_ = 0;             // their sum
+        detail::summands<T> plain_;
+        T *quick_ = nullptr, *keys_ = nullptr;  // queries in lanes, and keys of a tile, as the quick terms read them
+        T *d_queries_ = nullptr, *d_factors_ = nullptr;
+    };
+
+private:
+    /// Returns whether all of the numbers are within the limit.
+    template <class T>
+    static bool prepared(std::size_t n, const T* from, T* to)
+    {
+        using namespace simd;
+        const vec<T> limit = splat(Quick::template limit<T>);
+        mask<T> within = limit == limit;
+        transform(
+            n, to,
+            [&](vec<T> x) {
+                within &= simd::max(x, -x) <= limit;  // not so for NaN
+                return Quick::prepared(x);
+            },
+            from);
+        return !any(~within);
+    }
+};
+
+namespace detail {
+
+/// g = v tanh(q + k)        ∂q += v (1 − tanh²) ∂, and ∂k the same;  ∂v += tanh ∂
+struct additive_terms {
+    static constexpr bool has_factors = true, bends = false;
+    static constexpr int outer = 1;  // a factor of what comes back to q and k, beside v
+
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V v)
+    {
+        simd::unrolled<few>([&](auto r) { sum[r] = simd::fma(v, simd::tanh(q + k[r]), sum[r]); });
+    }
+    /// f of the sum; `factors` is their sum.
+    template <class V>
+    HEED_SIMD_INLINE static V value(V sum, V)
+    {
+        return sum;
+    }
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few],
+                                      V& to_factor)
+    {
+        simd::unrolled<few>([&](auto r) {
+            const V t = simd::tanh(q + k[r]), along = d[r] * t, rest = simd::fma(-along, t, d[r]);
+            to_query += rest;
+            to_keys[r] += rest;
+            to_factor += along;
+        });
+    }
+    /// What comes back to v; `all` is the sum of the derivatives.
+    template <class V>
+    HEED_SIMD_INLINE static V of_factor(V to_factor, V)
+    {
+        return to_factor;
+    }
+};
+
+/// The same of exponentials, which need no function of each pair: with r = 1 / (1 + e^2q e^2k),
+///
+///     tanh(q + k) = 1 − 2 r,  1 − tanh² = 4 r (1 − r)
+struct additive_of_exponentials {
+    static constexpr bool has_factors = true;
+    static constexpr int outer = 4;
+    template <class T>
+    static constexpr T limit = sizeof(T) == sizeof(float) ? 10 : 80;  // the product of two 1/r stays finite
+
+    template <class V>
+    HEED_SIMD_INLINE static V prepared(V x)
+    {
+        return simd::exp(x + x);
+    }
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V v)
+    {
+        V r[few];
+        rests(q, k, r);
+        simd::unrolled<few>([&](auto i) { sum[i] = simd::fma(v, r[i], sum[i]); });
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V value(V sum, V factors)
+    {
+        return factors - (sum + sum);
+    }
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few],
+                                      V& to_factor)
+    {
+        V r[few];
+        rests(q, k, r);
+        simd::unrolled<few>([&](auto i) {
+            const V along = d[i] * r[i], rest = simd::fma(-along, r[i], along);
+            to_query += rest;
+            to_keys[i] += rest;
+            to_factor += along;
+        });
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V of_factor(V to_factor, V all)
+    {
+        return all - (to_factor + to_factor);
+    }
+
+private:
+    /// r of each key; two of them share a division, which takes longest.
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void rests(V q, const V (&k)[few], V (&r)[few])
+    {
+        const V one = V{} + 1;
+        V x[few];
+        simd::unrolled<few>([&](auto i) { x[i] = simd::fma(q, k[i], one); });
+        if constexpr (few == 1) {
+            r[0] = one / x[0];
+        } else {
+            simd::unrolled<few / 2>([&](auto i) {
+                const V both = one / (x[2 * i] * x[2 * i + 1]);
+                r[2 * i] = both * x[2 * i + 1];
+                r[2 * i + 1] = both * x[2 * i];
+            });
+        }
+    }
+};
+
+/// g = (q − k)², f(x) = 1 / (1 + √x)        ∂q −= f² (q − k) / √x ∂, ∂k the opposite; 0 at the kink, x = 0
+struct closeness_terms {
+    static constexpr bool has_factors = false, bends = true;
+    static constexpr int outer = 1;
+
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V)
+    {
+        simd::unrolled<few>([&](auto r) {
+            const V d = q - k[r];
+            sum[r] = simd::fma(d, d, sum[r]);
+        });
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V value(V sum, V)
+    {
+        return 1 / (1 + simd::sqrt(sum));
+    }
+    /// The factor of q − k.
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V sum)
+    {
+        const V x = simd::sqrt(sum), f = 1 / (1 + x);
+        return simd::select(x == 0, V{}, -f * f / x);
+    }
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few], V&)
+    {
+        simd::unrolled<few>([&](auto r) {
+            const V pulled = d[r] * (q - k[r]);
+            to_query += pulled;
+            to_keys[r] -= pulled;
+        });
+    }
+};
+
+}  // namespace detail
+
+using additive = sum_of<detail::additive_terms, detail::additive_of_exponentials>;
+using closeness = sum_of<detail::closeness_terms>;
+
+}  // namespace heed::kernels::tiles

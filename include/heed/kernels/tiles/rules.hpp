@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/tiles/tiles.hpp>
+#include <heed/simd/simd.hpp>
+
+/// How a row of scores becomes weights when it is seen tile by tile: each weight is a function of its score and of a
+/// few numbers of the row.
+///
+///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
+///
+/// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
+/// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
+///
+/// A hidden score, -inf, has weight 0 whatever z is: in a row with a score that is NaN or +inf, z may be NaN.
+///
+/// A rule that `runs` takes the keys from the last to the first, with numbers for each row that it changes on the way
+/// (stick-breaking).
+namespace heed::kernels::tiles {
+
+/// What is subtracted from the gradient of a weight.
+enum class centre {
+    none,     // 0
+    weights,  // Σ_k w_k dw_k
+    slopes    // Σ_k slope_k dw_k / Σ_k slope_k
+};
+
+/// Is this score hidden?
+template <class V>
+HEED_SIMD_INLINE auto hidden(V e)
+{
+    return e == -std::numeric_limits<std::remove_cvref_t<decltype(e[0])>>::infinity();
+}
+
+/// What a normalizer says that tiles know over some others only, and not over this one.
+struct no_rule {};
+
+/// A rule for scores that are multiplied by a number first, after everything else that changes them.
+template <class Rule>
+struct of_scaled_scores {
+    Rule rule;
+    double factor;
+
+    bool fits() const requires requires(const Rule& alone) { alone.fits(); }
+    {
+        return rule.fits();
+    }
+};
+/// A normalizer's rule where it weighs scores that are multiplied by `factor`; no_rule stays none.
+template <class Rule>
+auto scaled_before(Rule rule, double factor)
+{
+    return of_scaled_scores<Rule>{rule, factor};
+}
+template <class Rule>
+auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
+{
+    return of_scaled_scores<Rule>{scaled.rule, scaled.factor * factor};
+}
+inline no_rule scaled_before(no_rule, double) { return {}; }
+
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and 1 divided by
+/// the divisor of e^{e_j − top}. Its logarithm would do worse: that of 10⁶ keys is near 14, where floats lie 1e-6
+/// apart.
+struct softmax {
+    static constexpr std::size_t numbers = 2;
+    static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
+    static constexpr centre mean = centre::weights;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    {
+        return simd::select(hidden(e), V{}, simd::exp(e - z[0]) * z[1]);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight;
+    }
+};
+
+/// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
+template <class Sinks>
+struct softmax_with_sinks : softmax {
+    using alone = softmax;
+    const Sinks& of_heads;
+};
+
+/// w_j = σ(e_j + bias)
+struct sigmoid {
+    static constexpr std::size_t numbers = 0;
+    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = false;
+    static constexpr centre mean = centre::none;
+    double bias = 0;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
+    {
+        using T = std::remove_cvref_t<decltype(e[0])>;
+        return moved(e, V{} + static_cast<T>(bias));
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V moved(V e, V by)
+    {
+        return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight * (1 - weight);
+    }
+};
+
+/// The same with a bias that learns, of one head.
+template <class T>
+class sigmoid_of_head : public sigmoid {
+public:
+    explicit sigmoid_of_head(T by) : by_(by) {}
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
+    {
+        return moved(e, simd::splat(by_));
+    }
+    /// How a weight changes with the bias, and what comes back to it.
+    template <class V>
+    HEED_SIMD_INLINE static V bend(V weight)
+    {
+        return slope(weight);
+    }
+    static T of_number(T d_bias) { return d_bias; }
+
+private:
+    T by_;
+};
+/// Its rule of each head.
+struct learned_sigmoid : sigmoid {
+    template <class T>
+    sigmoid_of_head<T> of_head(T by) const
+    {
+        return sigmoid_of_head<T>(by);
+    }
+};
+/// The same, with the biases of the heads: ops::attend_tiled_with_op takes them.
+template <class Vector>
+struct sigmoid_with_biases : learned_sigmoid {
+    using alone = learned_sigmoid;
+    const Vector& of_heads;
+};
+
+/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the product, `stick`.
+///
+///     de_j = (1 − σ(e_j)) w_j dw_j − σ(e_j) Σ_{i<j} w_i dw_i
+///
+/// where the sum is Σ_i w_i dw_i less what comes from j on.
+struct stick_breaking {
+    static constexpr std::size_t numbers = 0;
+    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = true;
+    static constexpr centre mean = centre::weights;
+
+    /// What is left, and what rounding took from it: thousands of parts may each be too small to change `left`.
+    template <class V>
+    struct stick {
+        V left = V{} + 1, lost{};
+    };
+
+    /// `part` becomes σ(e).
+    template <class V>
+    HEED_SIMD_INLINE static V next_weight(V e, stick<V>& rest, V& part)
+    {
+        const auto none = hidden(e);
+        const V power = simd::exp(simd::min(e, -e)), greater = 1 / (power + 1), smaller = power * greater;
+        const auto most = e > 0;  // is taken: 1 − σ(e) is exact to rounding, 1 less the part is not
+        part = simd::select(most, greater, smaller);
+        const V weight = simd::select(none, V{}, part * rest.left), taken = weight - rest.lost;  // left may be NaN
+        const V left = simd::as_written(rest.left - taken), lost = simd::as_written(rest.left - left) - taken;
+        rest.left = simd::select(most, rest.left * smaller, left);
+        rest.lost = simd::select(most, rest.lost * smaller, lost);
+        return weight;
+    }
+    /// w_j dw_j; of a weight of 0, dw may be NaN.
+    template <class V>
+    HEED_SIMD_INLINE static V pulled(V weight, V d_weight)
+    {
+        return simd::select(weight == V{}, V{}, weight * d_weight);
+    }
+    /// `later`: Σ w_i dw_i of this and what follows; `all`: of everything. Behind a part of 1 nothing is left: exactly
+    /// 0, not what rounding left of all − later, since the score's slope may be infinite.
+    template <class V>
+    HEED_SIMD_INLINE static V later_than(V part, V later, V all)
+    {
+        return simd::select(part == V{} + 1, all, later);
+    }
+    /// `before`: Σ_{i<j} w_i dw_i.
+    template <class V>
+    HEED_SIMD_INLINE static V gradient(V part, V pulled, V before)
+    {
+        return simd::select(part == V{}, V{}, (1 - part) * pulled - part * before);
+    }
+};
+
+/// w_j = max((e_j − top) / power − τ, 0)^power: sparsemax (1) and 1.5-entmax (2). z: top, the greatest score, and τ,
+/// both 0 for a row without scores.
+template <int power>
+struct sparse_weights {
+    static constexpr std::size_t numbers = 2;
+    static constexpr bool online = false, selects = true, sparse = true, divides = false, runs = false;
+    static constexpr centre mean = centre::slopes;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
+    {
+        const V over = above(e, z);
+        return power == 1 ? over : over * over;
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V above(V e, const std::array<V, 2>& z)
+    {
+        const V over = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
+        return simd::select((over <= 0) | hidden(e), V{}, over);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        if constexpr (power == 1) {
+            return simd::select(weight > 0, V{} + 1, V{});
+        } else {
+            return simd::sqrt(weight);
+        }
+    }
+
+    /// τ of the scores in each lane of a column, by Newton's method from one that is too small. Beside a score of +inf
+    /// there is none, as in kernels/sparse.hpp.
+    template <class T>
+    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top,
+                        simd::vec<T> tau) const
+    {
+        using namespace simd;
+        const T enough = 8 * std::numeric_limits<T>::epsilon();
+        for (int round = 0; round < 60; ++round) {
+            vec<T> weights{}, slopes{};
+            for (std::size_t j = 0; j < count; ++j) {
+                // A score that is NaN counts for nothing here, as in kernels/sparse.hpp: its weight alone is NaN.
+                const vec<T> e = load(scores + j * stride), x = power == 1 ? e - top - tau : (e - top) / 2 - tau;
+                const vec<T> over = select(x > 0, x, vec<T>{});
+                weights += power == 1 ? over : over * over;
+                slopes += power == 1 ? select(over > 0, vec<T>{} + 1, vec<T>{}) : over;
+            }
+            const vec<T> next = better(tau, weights, slopes), step = next - tau;
+            tau = select(slopes == 0, tau, next);
+            if (!any(simd::max(step, -step) > enough * simd::max(tau, -tau))) break;
+        }
+        const T infinite = std::numeric_limits<T>::infinity();
+        return select(top == infinite, splat(std::numeric_limits<T>::quiet_NaN()), tau);
+    }
+    /// What is not above this has no weight.
+    template <class V>
+    static V bound(V top, V tau)
+    {
+        return top + tau * power;
+    }
+    /// τ when the greatest score becomes another one.
+    template <class V>
+    static V moved(V tau, V by)
+    {
+        return tau - by / power;
+    }
+    /// So many scores have a weight, at least.
+    static constexpr std::size_t kept() { return 0; }
+    /// τ of one score alone.
+    static constexpr double first = -1;
+    /// What errors of τ are small against.
+    template <class T>
+    static T scale(T tau)
+    {
+        return -tau;
+    }
+
+    /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
+    template <class V>
+    static V better(V tau, V weights, V slopes)
+    {
+        return tau + (weights - 1) / (slopes * power);
+    }
+};
+
+/// softmax over the k greatest scores (and those equal to the last of them). z: the greatest score, the least with a
+/// weight, and 1 divided by the divisor, as softmax has it.
+struct top_k {
+    static constexpr std::size_t numbers = 3;
+    static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
+    static constexpr centre mean = centre::weights;
+    std::size_t k = 1;
+
+    template <class V>
+    HEED_SIMD_INLINE V weight(V e, const std::array<V, 3>& z) const
+    {
+        const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
+        return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0]) * z[2]);
+    }
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V weight)
+    {
+        return weight;
+    }
+
+    /// The k-th greatest score in each lane of a column, by halving the interval; −inf if there are fewer.
+    template <class T>
+    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T>) const
+    {
+        using namespace simd;
+        const vec<T> nothing = splat(-std::numeric_limits<T>::infinity()), many = splat(static_cast<T>(k));
+        const auto reaches = [&](vec<T> least) {
+            vec<T> those{};
+            for (std::size_t j = 0; j < count; ++j)
+                those += select(load(scores + j * stride) >= least, vec<T>{} + 1, vec<T>{});
+            return those >= many;
+        };
+        vec<T> low = top;  // reached by k scores, unless there are fewer
+        for (std::size_t j = 0; j < count; ++j) {
+            const vec<T> e = load(scores + j * stride);
+            low = select(e == nothing, low, simd::min(low, e));
+        }
+        vec<T> above = top;  // not reached, unless many are the greatest
+        for (;;) {
+            const vec<T> middle = low + (above - low) / 2;
+            const auto between = (middle > low) & (middle < above);
+            if (!any(between)) break;
+            const auto reached = reaches(middle);
+            low = select(between & reached, middle, low);
+            above = select(between & ~reached, middle, above);
+        }
+        low = select(reaches(above), above, low);
+        return select(reaches(low), low, nothing);
+    }
+    template <class V>
+    static V bound(V, V least)
+    {
+        return least;
+    }
+    template <class V>
+    static V moved(V least, V)
+    {
+        return least;
+    }
+    /// So many scores have a weight.
+    std::size_t kept() const { return k; }
+    bool fits() const;  // k scores of each row are kept while keys go by
+    static constexpr double first = -std::numeric_limits<double>::infinity();
+};
+
+/// The greatest scores of each lane's row, as far as they may have a weight: a list for each lane, [slot][lane].
+template <std::size_t registers, class T, class Rule>
+class selection {
+public:
+    /// Scores of a row that are kept, at most.
+    static constexpr std::size_t room = 160;
+
+    explicit selection(const Rule& rule) : rule_(rule)
+    {
+        list_ = here_.template take<T>(width * (room + tiles::keys));
+        top_ = here_.template take<T>(3 * width);
+        second_ = top_ + width;
+        bound_ = second_ + width;
+        count_ = here_.template take<std::size_t>(width);
+        std::fill_n(list_, width * (room + tiles::keys), lowest);
+        std::fill_n(top_, width, lowest);
+        std::fill_n(second_, width, static_cast<T>(Rule::first));
+        std::fill_n(bound_, width, lowest);
+        std::fill_n(count_, width, std::size_t{0});
+    }
+
+    /// The scores of some more keys.
+    void add(const T* tile, std::size_t count)
+    {
+        using namespace simd;
+        unrolled<registers>([&](auto c) {
+            T *const tops = top_ + c * simd::lanes<T>, *const seconds = second_ + c * simd::lanes<T>;
+            const T *const from = tile + c * simd::lanes<T>, *const bounds = bound_ + c * simd::lanes<T>;
+            const vec<T> before = load(tops), none = splat(lowest), bound = load(bounds);
+            vec<T> top = before;
+            for (std::size_t j = 0; j < count; ++j) top = simd::max(load(from + j * width), top);  // not NaN
+            store(tops, top);
+            store(seconds, select(before == none, load(seconds), rule_.moved(load(seconds), top - before)));
+            if (slots_ == 0) {
+                for (std::size_t j = 0; j < count; ++j)
+                    store(list_ + j * width + c * simd::lanes<T>, load(from + j * width));
+                return;
+            }
+            for (std::size_t j = 0; j < count; ++j) {
+                const T* const scores = from + j * width;
+                if (!any(load(scores) > bound)) continue;
+                for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
+                    const std::size_t q = c * simd::lanes<T> + i;
+                    if (scores[i] > bounds[i]) list_[count_[q]++ * width + q] = scores[i];
+                }
+            }
+        });
+        if (slots_ == 0) std::fill_n(count_, width, count);
+        slots_ = *std::max_element(count_, count_ + width);
+        if (slots_ > rule_.kept()) settle();
+        if (slots_ > room / 2) compact();
+    }
+
+    /// z of each row. Returns whether a row has more weights than are kept here: its z is only a start then.
+    bool finish(T* z)
+    {
+        settle();
+        std::copy_n(top_, 2 * width, z);
+        for (std::size_t q = 0; q < width; ++q)
+            if (z[q] == lowest) z[q] = z[width + q] = T(0);
+        return std::find(bound_, bound_ + width, -lowest) != bound_ + width;
+    }
+    bool full(std::size_t q) const { return bound_[q] == -lowest; }
+
+private:
+    static constexpr std::size_t width = lanes<T, registers>;
+    static constexpr T lowest = -std::numeric_limits<T>::infinity();
+
+    void settle()
+    {
+        using namespace simd;
+        unrolled<registers>([&](auto c) {
+            const std::size_t at = c * simd::lanes<T>;
+            const vec<T> none = splat(lowest), top = select(load(top_ + at) == none, vec<T>{}, load(top_ + at));
+            const vec<T> second = rule_.settle(slots_, list_ + at, width, top, load(second_ + at));
+            store(second_ + at, second);
+            store(bound_ + at, select(load(bound_ + at) == -none, -none, rule_.bound(top, second)));
+        });
+    }
+    /// Forgets what has no weight. A row that is full takes nothing more.
+    void compact()
+    {
+        slots_ = 0;
+        for (std::size_t q = 0; q < width; ++q) {
+            std::size_t kept = 0;
+            for (std::size_t j = 0; j < count_[q]; ++j) {
+                const T e = list_[j * width + q];
+                list_[kept * width + q] = e;
+                kept += e > bound_[q] || full(q) ? 1 : 0;
+            }
+            for (; kept < std::min(rule_.kept(), count_[q]); ++kept) list_[kept * width + q] = bound_[q];
+            for (std::size_t j = kept; j < count_[q]; ++j) list_[j * width + q] = lowest;
+            count_[q] = kept;
+            if (kept > room) bound_[q] = -lowest;
+            slots_ = std::max(slots_, kept);
+        }
+    }
+
+    scratch here_;
+    const Rule& rule_;
+    std::size_t slots_ = 0;
+    T *list_, *top_, *second_, *bound_;
+    std::size_t* count_;
+};
+
+inline bool top_k::fits() const { return k <= selection<1, float, top_k>::room; }
+
+}  // namespace heed::kernels::tiles

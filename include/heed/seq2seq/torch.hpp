@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+#include <heed/core/tensor.hpp>
+#include <heed/heads/multi_head.hpp>
+#include <heed/heads/unchanged.hpp>
+#include <heed/io/archive.hpp>
+#include <heed/io/weights.hpp>
+#include <heed/nn/feed_forward.hpp>
+#include <heed/nn/gru.hpp>
+#include <heed/nn/gru_reset_after.hpp>
+#include <heed/nn/layer_norm.hpp>
+#include <heed/nn/lstm.hpp>
+#include <heed/nn/stacked.hpp>
+#include <heed/seq2seq/transformer.hpp>
+
+/// Weights by the names and in the layout of PyTorch's state_dict: taken from it and put into it.
+///
+///     const io::archive file = io::load("model.safetensors");  // that safetensors.torch wrote
+///     io::take_torch(file, encoder, "encoder.rnn");            // nn::lstm encoder; nn.LSTM model.encoder.rnn
+///     io::put_torch(back, encoder, "encoder.rnn");
+///
+/// PyTorch multiplies x Wᵀ, heed x W: each matrix is transposed. The other differences:
+///
+///     nn.Linear                   io::as_linear(W, b)       weight Wᵀ, bias b
+///     nn.Embedding                io::as_embedding(E)       weight E, not transposed
+///     nn.LayerNorm                nn::layer_norm            weight gain, bias bias
+///     nn.LSTM, nn.LSTMCell        nn::lstm                  weight_ih Wᵀ, weight_hh Uᵀ, bias_ih + bias_hh b;
+///                                                           gates i|f|g|o there, i|f|o|g here
+///     nn.GRU, nn.GRUCell          nn::gru_reset_after       weight_ih Wᵀ, weight_hh Uᵀ, bias_ih + bias_hh b, but the
+///                                                           candidate's bias_hh is c_h; gates r|z|n there, z|r|h here;
+///                                                           z keeps the state there and renews it here: its weights
+///                                                           are negated
+///     num_layers > 1              nn::stacked of these      suffixes _l0, _l1, …
+///     nn.MultiheadAttention       multi_head                in_proj_weight W_Qᵀ, W_Kᵀ, W_Vᵀ below each other, or
+///                                                           q_proj_weight, k_proj_weight, v_proj_weight where kdim or
+///                                                           vdim differ; out_proj.weight W_Oᵀ; in_proj_bias
+///                                                           b_Q|b_K|b_V and out_proj.bias b_O with heed::biases
+///     nn.TransformerEncoderLayer  transformer_encoder_layer  self_attn, linear1 (W_1, b_1), linear2 (W_2, b_2), norm1
+///                                                           around attention, norm2 around the feed-forward network
+///     nn.TransformerDecoderLayer  transformer_decoder_layer  the same, multihead_attn for cross; norm1, norm2, norm3
+///     nn.ModuleList               std::vector of layers     .0, .1, …
+///
+/// A state_dict says nothing about what else a layer does, so the module must be made like it: norm_first=True is
+/// nn::pre_norm, False is nn::post_norm; activation="relu" is ops::relu, activation="gelu" is ops::gelu_erf, and
+/// ops::gelu is F.gelu(…, approximate="tanh").
+namespace heed::io {
+
+namespace detail {
+
+/// A block of one of PyTorch's tensors, rows [first, first + rows) of `columns` numbers each, and where its numbers are
+/// in heed: (row, column) at data[row + column · stride].
+template <class T>
+struct torch_block {
+    std::string name;
+    std::vector<std::size_t> shape;
+    std::size_t first = 0, rows = 0, columns = 1;
+    T* data = nullptr;
+    std::size_t stride = 0;
+    bool negated = false;
+    bool added = false;     // to what an earlier block of other name has set
+    bool optional = false;  // zeros where it is missing
+};
+
+/// Which block of PyTorch's rows is which block of heed's columns.
+struct torch_gate {
+    std::size_t row, column;
+    bool negated;
+};
+
+/// The blocks of a layer, in the order of PyTorch's state_dict.
+template <class T>
+class torch_blocks {
+public:
+    std::vector<torch_block<T>> all;
+    std::vector<std::pair<std::string, std::string>> refused;  // tensors that must not be there, and why
+
+    /// Rows [row, …) of PyTorch's matrix of this many rows are the columns [column, column + count) of W.
+    void matrix(const std::string& name, std::size_t of_rows, const torch_gate& gate, std::size_t count, auto& W)
+    {
+        const auto view = view_of(W);
+        const std::size_t in = view.shape[0], out = view.shape[1];
+        all.push_back(
+            {name, {of_rows, in}, gate.row, count, in, view.data + gate.column, out, gate.negated, false, false});
+    }
+    void matrix(const std::string& name, auto& W)
+    {
+        matrix(name, view_of(W).shape[1], {0, 0, false}, view_of(W).shape[1], W);
+    }
+
+    void vector(const std::string& name, std::size_t of_size, const torch_gate& gate, std::size_t count, auto& b,
+                bool added = false)
+    {
+        all.push_back(
+            {name, {of_size}, gate.row, count, 1, view_of(b).data + gate.column, 0, gate.negated, added, true});
+    }
+    void vector(const std::string& name, auto& b, bool optional = true)
+    {
+        vector(name, view_of(b).size(), {0, 0, false}, view_of(b).size(), b);
+        all.back().optional = optional;
+    }
+
+    /// A matrix that both have in the same layout.
+    void as_it_is(const std::string& name, auto& E)
+    {
+        const auto view = view_of(E);
+        all.push_back({name, {view.shape[0], view.shape[1]}, 0, view.size(), 1, view.data, 0, false, false, false});
+    }
+
+    void refuse(std::string name, std::string why) { refused.emplace_back(std::move(name), std::move(why)); }
+};
+
+inline std::string torch_name(std::string_view prefix, std::string_view name)
+{
+    return prefix.empty() ? std::string(name) : std::string(prefix) + "." + std::string(name);
+}
+
+/// W, U and b of a recurrent cell. The rows of weight_hh that are in c_h, if there are any, have a bias of their own.
+void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view suffix,
+               std::span<const torch_gate> gates, auto* own_bias)
+{
+    const std::size_t H = view_of(cell.U).shape[0], G = gates.size() * H;
+    const auto name = [&](const char* what) { return torch_name(prefix, what + std::string(suffix)); };
+    for (const torch_gate& each : gates) to.matrix(name("weight_ih"), G, each, H, cell.W);
+    for (const torch_gate& each : gates) to.matrix(name("weight_hh"), G, each, H, cell.U);
+    for (const torch_gate& each : gates) to.vector(name("bias_ih"), G, each, H, cell.b);
+    for (const torch_gate& each : gates) {
+        if (own_bias != nullptr && each.row == 2 * H) {
+            to.vector(name("bias_hh"), G, {each.row, 0, false}, H, *own_bias);
+        } else {
+            to.vector(name("bias_hh"), G, each, H, cell.b, true);
+        }
+    }
+    to.refuse(name("weight_hr"), "the outputs of this layer are projected (proj_size); heed's are not");
+}
+
+}  // namespace detail
+
+/// How a module's weights lie in PyTorch's state_dict. To load a module of your own by one call, specialise it:
+/// `numbers` is a tensor type of it, and list(to, module, prefix, suffix) calls io::list_torch for its parts.
+template <class M>
+struct torch_layout {
+    static_assert(!std::is_same_v<M, M>,
+                  "heed: there is no layer of PyTorch for this module; load its parts one by one "
+                  "(seq2seq/torch.hpp), matrices by io::as_linear, or specialise io::torch_layout");
+};
+
+/// Lists the weights of a part: for torch_layout of a module of your own.
+void list_torch(auto& to, auto&& part, std::string_view prefix, std::string_view suffix = "_l0")
+{
+    torch_layout<std::remove_cvref_t<decltype(part)>>::list(to, part, prefix, suffix);
+}
+
+/// nn.Linear, whose matrix [X,Y] and bias [Y] stand where you keep them.
+template <class Matrix, class Vector = void>
+struct linear_parts {
+    Matrix& W;
+    Vector& b;
+};
+/// nn.Linear(bias=False).
+template <class Matrix>
+struct linear_parts<Matrix, void> {
+    Matrix& W;
+};
+/// W and b as PyTorch's nn.Linear.
+template <class Matrix, class Vector>
+linear_parts<Matrix, Vector> as_linear(Matrix& W, Vector& b)
+{
+    return {W, b};
+}
+template <class Matrix>
+linear_parts<Matrix> as_linear(Matrix& W)
+{
+    return {W};
+}
+template <class Matrix, class Vector>
+struct torch_layout<linear_parts<Matrix, Vector>> {
+    using numbers = std::remove_const_t<Matrix>;
+    static void list(auto& to, auto& part, std::string_view prefix, std::string_view)
+    {
+        to.matrix(detail::torch_name(prefix, "weight"), part.W);
+        if constexpr (std::is_void_v<Vector>) {
+            to.refuse(detail::torch_name(prefix, "bias"), "io::as_linear got no vector for it: as_linear(W, b)");
+        } else {
+            to.vector(detail::torch_name(prefix, "bias"), part.b);
+        }
+    }
+};
+
+/// nn.Embedding, whose table [V,E] stands where you keep it.
+template <class Matrix>
+struct embedding_part {
+    Matrix& table;
+};
+/// A table [V,E] as PyTorch's nn.Embedding.
+template <class Matrix>
+embedding_part<Matrix> as_embedding(Matrix& table)
+{
+    return {table};
+}
+template <class Matrix>
+struct torch_layout<embedding_part<Matrix>> {
+    using numbers = std::remove_const_t<Matrix>;
+    static void list(auto& to, auto& part, std::string_view prefix, std::string_view)
+    {
+        to.as_it_is(detail::torch_name(prefix, "weight"), part.table);
+    }
+};
+
+template <class Vector>
+struct torch_layout<nn::layer_norm<Vector>> {
+    using numbers = Vector;
+    static void list(auto& to, auto& norm, std::string_view prefix, std::string_view)
+    {
+        to.vector(detail::torch_name(prefix, "weight"), norm.gain, false);
+        to.vector(detail::torch_name(prefix, "bias"), norm.bias);
+    }
+};
+
+template <class Matrix, class Vector>
+struct torch_layout<nn::lstm<Matrix, Vector>> {
+    using numbers = Matrix;
+    static void list(auto& to, auto& cell, std::string_view prefix, std::string_view suffix)
+    {
+        const std::size_t H = view_of(cell.U).shape[0];
+        const detail::torch_gate gates[] = {
+            {0, 0, false}, {H, H, false}, {2 * H, 3 * H, false}, {3 * H, 2 * H, false}};  // i, f, g, o
+        detail::list_cell(to, cell, prefix, suffix, gates, static_cast<decltype(&cell.b)>(nullptr));
+    }
+};
+
+template <class Matrix, class Vector>
+struct torch_layout<nn::gru_reset_after<Matrix, Vector>> {
+    using numbers = Matrix;
+    static void list(auto& to, auto& cell, std::string_view prefix, std::string_view suffix)
+    {
+        const std::size_t H = view_of(cell.U).shape[0];
+        const detail::torch_gate gates[] = {{0, H, false}, {H, 0, true}, {2 * H, 2 * H, false}};  // r, z, n
+        detail::list_cell(to, cell, prefix, suffix, gates, &cell.c_h);
+    }
+};
+
+template <class Matrix, class Vector>
+struct torch_layout<nn::gru<Matrix, Vector>> {
+    static_assert(
+        !std::is_same_v<Matrix, Matrix>,
+        "heed: the reset gate of PyTorch's nn.GRU acts after the product: load it into an nn::gru_reset_after");
+};
+
+template <class Cell>
+struct torch_layout<nn::stacked<Cell>> {
+    using numbers = typename torch_layout<Cell>::numbers;
+    static void list(auto& to, auto& cells, std::string_view prefix, std::string_view suffix)
+    {
+        const std::string_view direction = suffix.ends_with("_reverse") ? "_reverse" : "";
+        for (std::size_t k = 0; k < cells.layers.size(); ++k)
+            list_torch(to, cells.layers[k], prefix, "_l" + std::to_string(k) + std::string(direction));
+        to.refuse(
+            detail::torch_name(prefix, "weight_ih_l" + std::to_string(cells.layers.size()) + std::string(direction)),
+            "there are " + std::to_string(cells.layers.size()) + " layers here, and more in the file");
+    }
+};
+
+template <class Heads, class Matrix, class Biases>
+struct torch_layout<multi_head<Heads, Matrix, per_head::unchanged, Biases>> {
+    using numbers = Matrix;
+    static void list(auto& to, auto& heads, std::string_view prefix, std::string_view)
+    {
+        const auto name = [&](const char* what) { return detail::torch_name(prefix, what); };
+        const auto Q = view_of(heads.W_Q).shape, K = view_of(heads.W_K).shape, V = view_of(heads.W_V).shape,
+                   O = view_of(heads.W_O).shape;
+        const std::size_t E = Q[0];
+        if (Q[1] != E || K[1] != E || V[1] != E || O[0] != E || O[1] != E)
+            throw shape_error(
+                "torch: nn.MultiheadAttention has queries, contexts and all heads together of one width, but "
+                "\"" +
+                std::string(prefix) + "\" is to go into W_Q " + shape_text(Q) + ", W_K " + shape_text(K) + ", W_V " +
+                shape_text(V) + " and W_O " + shape_text(O));
+        if (K[0] == E && V[0] == E) {
+            to.matrix(name("in_proj_weight"), 3 * E, {0, 0, false}, E, heads.W_Q);
+            to.matrix(name("in_proj_weight"), 3 * E, {E, 0, false}, E, heads.W_K);
+            to.matrix(name("in_proj_weight"), 3 * E, {2 * E, 0, false}, E, heads.W_V);
+        } else {
+            to.matrix(name("q_proj_weight"), heads.W_Q);
+            to.matrix(name("k_proj_weight"), heads.W_K);
+            to.matrix(name("v_proj_weight"), heads.W_V);
+        }
+        if constexpr (std::is_same_v<Biases, no_biases>) {
+            const char* const why = "this multi_head has no biases; give it heed::biases as its last part";
+            to.refuse(name("in_proj_bias"), why);
+            to.matrix(name("out_proj.weight"), heads.W_O);
+            to.refuse(name("out_proj.bias"), why);
+        } else {
+            to.vector(name("in_proj_bias"), 3 * E, {0, 0, false}, E, heads.bias.b_Q);
+            to.vector(name("in_proj_bias"), 3 * E, {E, 0, false}, E, heads.bias.b_K);
+            to.vector(name("in_proj_bias"), 3 * E, {2 * E, 0, false}, E, heads.bias.b_V);
+            to.matrix(name("out_proj.weight"), heads.W_O);
+            to.vector(name("out_proj.bias"), heads.bias.b_O);
+        }
+        to.refuse(name("bias_k"), "keys of no word (add_bias_kv) are not in heed");
+    }
+};
+
+template <class Attention, class Residual, class FeedForward>
+struct torch_layout<seq2seq::transformer_encoder_layer<Attention, Residual, FeedForward>> {
+    using numbers = typename torch_layout<Attention>::numbers;
+    static void list(auto& to, auto& layer, std::string_view prefix, std::string_view)
+    {
+        const auto name = [&](const char* what) { return detail::torch_name(prefix, what); };
+        list_torch(to, layer.attention, name("self_attn"));
+        list_torch(to, io::as_linear(layer.feed_forward.W_1, layer.feed_forward.b_1), name("linear1"));
+        list_torch(to, io::as_linear(layer.feed_forward.W_2, layer.feed_forward.b_2), name("linear2"));
+        list_torch(to, layer.around_attention.norm, name("norm1"));
+        list_torch(to, layer.around_feed_forward.norm, name("norm2"));
+    }
+};
+
+template <class Self, class Cross, class Residual, class FeedForward>
+struct torch_layout<seq2seq::transformer_decoder_layer<Self, Cross, Residual, FeedForward>> {
+    using numbers = typename torch_layout<Self>::numbers;
+    static void list(auto& to, auto& layer, std::string_view prefix, std::string_view)
+    {
+        const auto name = [&](const char* what) { return detail::torch_name(prefix, what); };
+        list_torch(to, layer.self, name("self_attn"));
+        list_torch(to, layer.cross, name("multihead_attn"));
+        list_torch(to, io::as_linear(layer.feed_forward.W_1, layer.feed_forward.b_1), name("linear1"));
+        list_torch(to, io::as_linear(layer.feed_forward.W_2, layer.feed_forward.b_2), name("linear2"));
+        list_torch(to, layer.around_self.norm, name("norm1"));
+        list_torch(to, layer.around_cross.norm, name("norm2"));
+        list_torch(to, layer.around_feed_forward.norm, name("norm3"));
+    }
+};
+
+template <class Layer>
+struct torch_layout<std::vector<Layer>> {
+    using numbers = typename torch_layout<Layer>::numbers;
+    static void list(auto& to, auto& layers, std::string_view prefix, std::string_view)
+    {
+        for (std::size_t i = 0; i < layers.size(); ++i)
+            list_torch(to, layers[i], detail::torch_name(prefix, std::to_string(i)));
+    }
+};
+
+namespace detail {
+
+/// Throws heed::error unless the archive has all these blocks, and none of those that it must not have.
+template <class T>
+void require_torch(const archive& from, const torch_blocks<T>& blocks)
+{
+    for (const auto& [name, why] : blocks.refused) {
+        if (from.find(name) != nullptr) throw error("torch: the file has \"" + name + "\", but " + why);
+    }
+    for (const auto& block : blocks.all) {
+        const tensor_entry* const found = from.find(block.name);
+        if (found == nullptr && block.optional) continue;
+        const tensor_entry& entry = from.at(block.name);
+        if (entry.shape != block.shape || !reads_as(entry.dtype, dtype_name<T>))
+            throw error("torch: tensor \"" + block.name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
+                        " in the file, but the module needs " + std::string(dtype_name<T>) + " " +
+                        shape_text(block.shape));
+    }
+}
+
+template <class T>
+void take_blocks(const archive& from, const torch_blocks<T>& blocks)
+{
+    std::map<std::string_view, std::vector<T>> values;
+    for (const torch_block<T>& block : blocks.all) {
+        const tensor_entry* const entry = from.find(block.name);
+        if (entry != nullptr && values.find(block.name) == values.end())
+            values.emplace(block.name, entry->template values<T>());
+        for (std::size_t row = 0; row < block.rows; ++row) {
+            for (std::size_t column = 0; column < block.columns; ++column) {
+                T& to = block.data[row + column * block.stride];
+                if (!block.added) to = T(0);
+                if (entry == nullptr) continue;
+                const T value = values[block.name][(block.first + row) * block.columns + column];
+                to += block.negated ? -value : value;
+            }
+        }
+    }
+}
+
+template <class T>
+void put_blocks(archive& to, const torch_blocks<const T>& blocks)
+{
+    std::set<std::string_view> done;
+    for (const auto& first : blocks.all) {
+        if (!done.insert(first.name).second) continue;
+        std::vector<T> values(bytes_of(first.shape, 1).value());
+        for (const auto& block : blocks.all) {
+            if (block.name != first.name || block.added) continue;  // what is added is 0: its other part has it all
+            for (std::size_t row = 0; row < block.rows; ++row) {
+                for (std::size_t column = 0; column < block.columns; ++column) {
+                    const T value = block.data[row + column * block.stride];
+                    values[(block.first + row) * block.columns + column] = block.negated ? -value : value;
+                }
+            }
+        }
+        to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));
+    }
+}
+
+}  // namespace detail
+
+/// Fills a module from PyTorch's weights, which are called "prefix.…". Where heed has one bias for PyTorch's two, it
+/// becomes their sum; biases that are missing (bias=False) become zeros. `suffix` is for recurrent cells: "_l0" is the
+/// first layer of nn.LSTM or nn.GRU, "_l0_reverse" its other direction, and "" nn.LSTMCell or nn.GRUCell.
+///
+/// Throws heed::error, and changes nothing, if a tensor is missing, has another shape or a type that the module's does
+/// not hold (see reads_as), or if the file has one that the module has no place for.
+template <class M>
+void take_torch(const archive& from, M&& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
+{
+    using T = element_of<typename torch_layout<std::remove_cvref_t<M>>::numbers>;
+    detail::torch_blocks<T> blocks;
+    io::list_torch(blocks, module, prefix, suffix);
+    detail::require_torch(from, blocks);
+    detail::take_blocks(from, blocks);
+}
+
+/// Adds a module's weights to an archive as PyTorch has them: load_state_dict takes what io::save then writes. Of two
+/// biases the first is heed's, the second 0.
+template <class M>
+void put_torch(archive& to, const M& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
+{
+    using T = element_of<typename torch_layout<M>::numbers>;
+    detail::torch_blocks<const T> blocks;
+    io::list_torch(blocks, module, prefix, suffix);
+    detail::put_blocks<T>(to, blocks);
+}
+
+}  // namespace heed::io

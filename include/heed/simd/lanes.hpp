@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/bit_cast.hpp>
+#include <heed/core/dual_number.hpp>
+#include <heed/simd/lane_numbers.hpp>
+#include <heed/simd/lane_steps.hpp>
+#include <heed/simd/simd.hpp>
+
+/// Numbers side by side: what functions of scores and places compute with (score::modified, masks of places).
+///
+///     [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); }
+///
+/// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
+/// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
+/// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
+/// The precision is the score's: 0.1 and 0.1F * p.key are rounded to floats where scores are floats, and never narrow a
+/// score in double. Scores may be dual numbers; their derivatives: simd/dual_lanes.hpp.
+namespace heed {
+
+namespace detail {
+
+template <class T, class X>
+HEED_SIMD_INLINE pack<T> lanes_of(const X& x)
+{
+    if constexpr (std::is_same_v<X, pack<T>>) {
+        return x;
+    } else {
+        return pack<T>(x);
+    }
+}
+
+template <class T>
+HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
+{
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        plain_number<T> value[lane_count], slope[lane_count];
+        for (std::size_t i = 0; i < lane_count; ++i) {
+            const T x = f(i);
+            value[i] = x.value;
+            slope[i] = x.slope;
+        }
+        std::memcpy(&result.at.value, value, sizeof value);
+        std::memcpy(&result.at.slope, slope, sizeof slope);
+    } else {
+        T each[lane_count];
+        for (std::size_t i = 0; i < lane_count; ++i) each[i] = static_cast<T>(f(i));
+        std::memcpy(&result.at, each, sizeof each);
+    }
+    return result;
+}
+/// lane_count numbers in memory.
+template <class T>
+HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
+{
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        using part = simd::vec<plain_number<T>>;
+        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
+        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
+            const simd::vec<T> v = simd::load(x + i * simd::lanes<T>);
+            value[i] = v.value;
+            slope[i] = v.slope;
+        });
+        std::memcpy(&result.at.value, &value, sizeof value);
+        std::memcpy(&result.at.slope, &slope, sizeof slope);
+    } else if constexpr (sizeof result.at == simd::register_bytes) {
+        // a copy of the block would go through memory, in halves, and stall there
+        typename simd::detail::register_of<std::conditional_t<sizeof(T) == sizeof(float), float, double>>::type bits;
+        std::memcpy(&bits, x, sizeof bits);
+        result.at = reinterpret_cast<typename pack<T>::vector>(bits);
+    } else {
+        std::memcpy(&result.at, x, sizeof result.at);
+    }
+    return result;
+}
+template <class T>
+HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
+{
+    if constexpr (dual_element<T>) {
+        using part = simd::vec<plain_number<T>>;
+        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
+        std::memcpy(&value, &v.at.value, sizeof value);
+        std::memcpy(&slope, &v.at.slope, sizeof slope);
+        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
+            simd::store(x + i * simd::lanes<T>, simd::vec<T>{value[i], slope[i]});
+        });
+    } else if constexpr (sizeof v.at == sizeof(simd::vec<T>)) {
+        simd::store(x, v.at);
+    } else {
+        std::memcpy(x, &v.at, sizeof v.at);
+    }
+}
+template <class T>
+HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
+{
+    constexpr std::size_t count = lane_count / simd::lanes<T>;
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        simd::vec<plain_number<T>> value[count], slope[count];
+        std::memcpy(&value, &x.at.value, sizeof value);
+        std::memcpy(&slope, &x.at.slope, sizeof slope);
+        simd::unrolled<count>([&](auto i) {
+            const simd::vec<T> y = f(simd::vec<T>{value[i], slope[i]});
+            value[i] = y.value;
+            slope[i] = y.slope;
+        });
+        std::memcpy(&result.at.value, &value, sizeof value);
+        std::memcpy(&result.at.slope, &slope, sizeof slope);
+    } else {
+        simd::vec<T> part[count];
+        std::memcpy(&part, &x.at, sizeof part);
+        simd::unrolled<count>([&](auto i) { part[i] = f(part[i]); });
+        std::memcpy(&result.at, &part, sizeof part);
+    }
+    return result;
+}
+
+template <class T>
+inline constexpr bool is_place_number = std::is_same_v<T, place_number>;
+
+template <class T>
+HEED_SIMD_INLINE pack<T> pack_of(const typename lanes_in_registers<T>::type& at)
+{
+    pack<T> result;
+    result.at = at;
+    return result;
+}
+
+/// f(doubles) and f(floats) of numbers of places.
+template <class T>
+HEED_SIMD_INLINE pack<T> each_part(const pack<T>& x, auto&& f)
+{
+    pack<T> result;
+    result.at.exact = f(detail::pack_of<double>(x.at.exact)).at;
+    result.at.near = f(detail::pack_of<float>(x.at.near)).at;
+    return result;
+}
+
+template <bool cosine, class T>
+HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x);
+
+}  // namespace detail
+
+/// Functions of lanes. Only their arguments find them: code that is `using namespace heed` has its own exp and max.
+struct lane_functions {
+    /// a where the mask holds, b elsewhere.
+    template <class A, class B>
+        requires(detail::lane_operands<A, B>)
+    HEED_SIMD_INLINE friend auto select(const lane_mask& which, const A& a, const B& b)
+    {
+        using T = typename detail::meeting<A, B>::type;
+        pack<T> result;
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);
+        if constexpr (detail::is_place_number<T>) {
+            result.at.exact =
+                select(which, detail::pack_of<double>(x.at.exact), detail::pack_of<double>(y.at.exact)).at;
+            result.at.near = select(which, detail::pack_of<float>(x.at.near), detail::pack_of<float>(y.at.near)).at;
+        } else {
+            using choice = typename detail::lanes_in_registers<detail::integer_of<sizeof(plain_number<T>)>>::type;
+            const choice chosen = __builtin_convertvector(which.at, choice);
+            if constexpr (dual_element<T>) {
+                result.at.value = chosen ? x.at.value : y.at.value;
+                result.at.slope = chosen ? x.at.slope : y.at.slope;
+            } else {
+                result.at = chosen ? x.at : y.at;
+            }
+        }
+        return result;
+    }
+    template <class A, class B>
+        requires(detail::lane_operands<A, B>)
+    HEED_SIMD_INLINE friend auto max(const A& a, const B& b) { return select(a > b, a, b); }
+    template <class A, class B>
+        requires(detail::lane_operands<A, B>)
+    HEED_SIMD_INLINE friend auto min(const A& a, const B& b) { return select(a < b, a, b); }
+    template <class T>
+    HEED_SIMD_INLINE friend pack<T> abs(const pack<T>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return abs(part); });
+        } else {
+            return select(x < T(0), -x, x);
+        }
+    }
+
+    template <detail::lane_fraction T>
+    HEED_SIMD_INLINE friend pack<T> exp(const pack<T>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return exp(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::exp(v); });
+        }
+    }
+    template <detail::lane_fraction T>
+    HEED_SIMD_INLINE friend pack<T> log(const pack<T>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return log(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::log(v); });
+        }
+    }
+    template <detail::lane_fraction T>
+    HEED_SIMD_INLINE friend pack<T> tanh(const pack<T>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return tanh(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::tanh(v); });
+        }
+    }
+    template <detail::lane_fraction T>
+    HEED_SIMD_INLINE friend pack<T> sigmoid(const pack<T>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return sigmoid(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::sigmoid(v); });
+        }
+    }
+    template <detail::lane_fraction T>
+    HEED_SIMD_INLINE friend pack<T> sqrt(const pack<T>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            return detail::each_part(x, [](const auto& part) { return sqrt(part); });
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
+        }
+    }
+    template <detail::lane_fraction T>
+    HEED_SIMD_INLINE friend pack<T> sin(const pack<T>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            return detail::sines_of_places<false>(x);
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::sin(v); });
+        }
+    }
+    template <detail::lane_fraction T>
+    HEED_SIMD_INLINE friend pack<T> cos(const pack<T>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            return detail::sines_of_places<true>(x);
+        } else {
+            return detail::each_register(x, [](auto v) { return simd::cos(v); });
+        }
+    }
+};
+
+/// A register of numbers, as functions of the score and masks of places see them: arithmetic, comparisons and the
+/// functions of `lane_functions`, number by number. A plain number becomes a register in which all are equal.
+template <class T>
+struct pack : lane_functions {
+    using vector = typename detail::lanes_in_registers<T>::type;
+    vector at;
+    HEED_NO_UNIQUE_ADDRESS typename detail::steps_of_lanes<T>::type steps;  // of places, where they are known
+
+    pack() = default;
+    template <class U>
+        requires(std::is_arithmetic_v<U> || std::is_same_v<U, T>)
+    HEED_SIMD_INLINE pack(U x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            at.exact = pack<double>(x).at;
+            at.near = pack<float>(x).at;
+        } else if constexpr (dual_element<T>) {
+            const T each = static_cast<T>(x);
+            at.value = each.value - typename vector::vector{};
+            at.slope = each.slope - typename vector::vector{};
+        } else {
+            at = static_cast<T>(x) - vector{};
+        }
+    }
+    template <class U>
+        requires(detail::is_place_number<U>&& std::floating_point<T>)
+    HEED_SIMD_INLINE pack(const pack<U>& x)
+    {
+        if constexpr (std::is_same_v<T, float>) {
+            at = x.at.near;
+        } else {
+            at = x.at.exact;
+        }
+    }
+    template <class U>
+    HEED_SIMD_INLINE explicit pack(const pack<U>& x)
+    {
+        if constexpr (detail::is_place_number<T>) {
+            at.exact = __builtin_convertvector(x.at, typename vector::doubles);
+            at.near = __builtin_convertvector(x.at, typename vector::floats);
+        } else if constexpr (detail::is_place_number<U>) {
+            if constexpr (std::is_same_v<plain_number<T>, float>) {
+                at = pack(detail::pack_of<float>(x.at.near)).at;
+            } else {
+                at = pack(detail::pack_of<double>(x.at.exact)).at;
+            }
+        } else if constexpr (dual_element<T>) {
+            static_assert(!dual_element<U>, "heed: scores of two kinds of dual numbers");
+            at.value = __builtin_convertvector(x.at, typename vector::vector);
+            at.slope = typename vector::vector{};
+        } else {
+            at = __builtin_convertvector(x.at, vector);
+        }
+    }
+    HEED_SIMD_INLINE T operator[](std::size_t i) const { return at[i]; }
+};
+
+namespace detail {
+
+/// first, first + 1, ...
+HEED_SIMD_INLINE pack<std::int32_t> counted_from(auto first)
+{
+    pack<std::int32_t> count;
+    for (std::size_t i = 0; i < lane_count; ++i) count.at[i] = static_cast<std::int32_t>(i);
+    count.at += static_cast<std::int32_t>(first);
+    return count;
+}
+/// first, first + per_lane, ... of a place.
+HEED_SIMD_INLINE pack<std::int32_t> stepping(const lane_steps& steps)
+{
+    pack<std::int32_t> x;
+    for (std::size_t i = 0; i < lane_count; ++i) x.at[i] = steps.per_lane * static_cast<std::int32_t>(i);
+    x.at += steps.first;
+    x.steps = steps;
+    return x;
+}
+
+template <class X>
+concept whole_lanes = std::is_same_v<X, pack<std::int32_t>>;
+template <class X>
+concept whole_number = whole_lanes<X> || std::is_integral_v<X>;
+
+HEED_SIMD_INLINE lane_steps steps_of(const pack<std::int32_t>& x) { return x.steps; }
+template <class X>
+    requires(std::is_integral_v<X>)
+HEED_SIMD_INLINE lane_steps steps_of(X x) { return {true, static_cast<std::int32_t>(x)}; }
+
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_sum(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (whole_number<A> && whole_number<B>) result.steps = steps_of(a) + steps_of(b);
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_difference(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (whole_number<A> && whole_number<B>) result.steps = steps_of(a) + steps_of(b) * -1;
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_product(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (whole_lanes<A> && std::is_integral_v<B>) result.steps = a.steps * static_cast<std::int32_t>(b);
+    if constexpr (std::is_integral_v<A> && whole_lanes<B>) result.steps = b.steps * static_cast<std::int32_t>(a);
+    if constexpr (whole_lanes<A> && std::floating_point<B>) result.steps = {a.steps, static_cast<double>(b)};
+    if constexpr (std::floating_point<A> && whole_lanes<B>) result.steps = {b.steps, static_cast<double>(a)};
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result);
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result);
+
+}  // namespace detail
+
+#define HEED_LANES(sign, steps_after)                                                                                  \
+    template <class A, class B>                                                                                        \
+        requires(detail::lane_operands<A, B>)                                                                          \
+    HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
+    {                                                                                                                  \
+        using T = typename detail::meeting<A, B>::type;                                                                \
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
+        pack<T> result;                                                                                                \
+        result.at = x.at sign y.at;                                                                                    \
+        detail::steps_after(a, b, result);                                                                             \
+        return result;                                                                                                 \
+    }
+HEED_LANES(+, steps_of_sum)
+HEED_LANES(-, steps_of_difference)
+HEED_LANES(*, steps_of_product)
+HEED_LANES(/, steps_of_quotient)
+HEED_LANES(%, steps_of_rest)  // of whole numbers
+#undef HEED_LANES
+
+template <class T>
+HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
+{
+    pack<T> result;
+    result.at = -x.at;
+    if constexpr (std::is_same_v<T, std::int32_t>) result.steps = x.steps * -1;
+    return result;
+}
+
+#define HEED_LANES(sign)                                                                                               \
+    template <class A, class B>                                                                                        \
+        requires(detail::lane_operands<A, B>)                                                                          \
+    HEED_SIMD_INLINE lane_mask operator sign(const A& a, const B& b)                                                   \
+    {                                                                                                                  \
+        using T = typename detail::meeting<A, B>::type;                                                                \
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
+        if constexpr (dual_element<T> || detail::is_place_number<T>) {                                                 \
+            return x.at sign y.at;                                                                                     \
+        } else {                                                                                                       \
+            return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                              \
+        }                                                                                                              \
+    }
+HEED_LANES(==)
+HEED_LANES(!=)
+HEED_LANES(<)
+HEED_LANES(<=)
+HEED_LANES(>)
+HEED_LANES(>=)
+#undef HEED_LANES
+
+namespace detail {
+
+template <class T, std::size_t... i>
+HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x, std::index_sequence<i...>)
+{
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        result.at.value = __builtin_shufflevector(x.at.value, x.at.value, (sizeof...(i) - 1 - i)...);
+        result.at.slope = __builtin_shufflevector(x.at.slope, x.at.slope, (sizeof...(i) - 1 - i)...);
+    } else {
+        result.at = __builtin_shufflevector(x.at, x.at, (sizeof...(i) - 1 - i)...);
+    }
+    return result;
+}
+/// The lanes from the last to the first.
+template <class T>
+HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x)
+{
+    return detail::reversed(x, std::make_index_sequence<lane_count>{});
+}
+
+/// What lane_memo keeps: functions of numbers from slot.first on.
+enum class kept_function : std::uint64_t { sine, cosine, quotient, rest };
+
+/// A function with its factor, which is finite and not below 0, or its divisor, in one number. Those of sines have no
+/// sign, so that the last bit is free; and none of them has all bits of an exponent, which divisors have.
+template <kept_function f>
+HEED_SIMD_INLINE std::uint64_t name_of(double by)
+{
+    if constexpr (f == kept_function::sine || f == kept_function::cosine) {
+        return detail::bit_cast<std::uint64_t>(by) << 1 | static_cast<std::uint64_t>(f);
+    } else {
+        return std::uint64_t{0xFFE} << 52 | static_cast<std::uint64_t>(f) << 32 |
+               static_cast<std::uint32_t>(static_cast<std::int32_t>(by));
+    }
+}
+
+template <kept_function f>
+HEED_SIMD_INLINE simd::vec<float> numbers_from(std::int32_t first, double by)
+{
+    const pack<std::int32_t> at = counted_from(first);
+    simd::vec<float> result;
+    if constexpr (f == kept_function::quotient || f == kept_function::rest) {
+        const auto divisor = static_cast<std::int32_t>(by);
+        const auto y = f == kept_function::rest ? at.at % divisor : at.at / divisor;
+        std::memcpy(&result, &y, sizeof y);
+    } else {
+        const auto angles = pack<double>(by).at * pack<double>(at).at;
+        simd::vec<double> part[2];
+        std::memcpy(&part, &angles, sizeof part);
+        result = simd::detail::rounded_sine<f == kept_function::cosine>(part[0], part[1]);
+    }
+    return result;
+}
+
+/// Of distances, all of the keys come, and as many of the queries behind this one as there is room for: at least those
+/// of its block in a tile.
+template <kept_function f>
+[[gnu::noinline]] void compute_ahead(lane_memo& memo, std::size_t k, std::int32_t lowest, std::int32_t per_lane,
+                                     std::int32_t per_key, double by)
+{
+    constexpr auto step = static_cast<std::int32_t>(lane_count);
+    constexpr std::int32_t block = 4 * step, tile = block + 96;
+    const std::int32_t count = per_key == 0 ? block : memo.count(), rest = count - step;
+    std::int32_t before = 0;
+    if (per_key < 0) before = per_lane > 0 ? std::min(memo.keys(), count - tile) : rest;
+    if (per_key > 0 && per_lane < 0) before = std::max(rest - memo.keys(), tile);
+    lane_memo::slot& slot = memo.at(k);
+    slot = {name_of<f>(by), 0, 0, lane_steps::plus(lowest, -before), count, slot.numbers};
+    for (std::int32_t i = 0; i < count; i += step)
+        simd::store(slot.numbers + i, numbers_from<f>(lane_steps::plus(slot.first, i), by));
+}
+
+/// f of each lane, or of those that are computed ahead; x.call is not null, and x.per_lane 1, 0 or −1.
+template <kept_function f>
+HEED_SIMD_INLINE simd::vec<float> function_of_steps(const lane_steps& x, double by)
+{
+    const std::size_t k = x.call->next++;
+    const std::int32_t lowest = x.lowest();
+    lane_memo::slot& slot = x.call->memo.at(k);
+    auto ahead = static_cast<std::uint32_t>(lowest) - static_cast<std::uint32_t>(slot.first);
+    if (slot.function != name_of<f>(by) || ahead + lane_count > static_cast<std::uint32_t>(slot.count)) [[unlikely]] {
+        compute_ahead<f>(x.call->memo, k, lowest, x.per_lane, x.per_key, by);
+        ahead = static_cast<std::uint32_t>(lowest) - static_cast<std::uint32_t>(slot.first);
+    }
+    const float* const found = slot.numbers + ahead;
+    if (x.per_lane == 0) return simd::splat(*found);
+    const pack<float> y = load_lanes(found);
+    return x.per_lane < 0 ? detail::reversed(y).at : y.at;
+}
+HEED_SIMD_INLINE bool has_slot(const lane_steps& x)
+{
+    return x.known && x.call != nullptr && x.call->next < lane_memo::slots && -1 <= x.per_lane && x.per_lane <= 1;
+}
+
+/// The sines or cosines of numbers of places: where scores are floats, rounded ones of the doubles. Angles that were
+/// rounded themselves would be off by more than a score may be, far from 0.
+template <bool cosine, class T>
+HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
+{
+    const auto exact = detail::pack_of<double>(x.at.exact);
+    pack<T> result;
+    if constexpr (cosine) {
+        result.at.exact = cos(exact).at;
+    } else {
+        result.at.exact = sin(exact).at;
+    }
+    // sin(−a x) = sin(a (−x))
+    const lane_steps steps = x.steps.by < 0 ? x.steps.steps * -1 : x.steps.steps;
+    const double by = std::abs(x.steps.by);
+    if (has_slot(steps) && by <= std::numeric_limits<double>::max()) {
+        constexpr auto f = cosine ? kept_function::cosine : kept_function::sine;
+        result.at.near = function_of_steps<f>(steps, by);
+    } else {
+        simd::vec<double> part[2];
+        std::memcpy(&part, &exact.at, sizeof part);
+        result.at.near = simd::detail::rounded_sine<cosine>(part[0], part[1]);
+    }
+    return result;
+}
+
+/// Lanes that are all the same are divided once, and those that follow each other for some keys ahead.
+template <kept_function f, class A, class B>
+HEED_SIMD_INLINE void divided_steps(const A& a, const B& b, pack<std::int32_t>& result)
+{
+    if constexpr (whole_lanes<A> && std::is_integral_v<B>) {
+        const lane_steps& x = a.steps;
+        const auto by = static_cast<std::int32_t>(b);
+        if (x.known && x.per_lane == 0) {
+            const std::int32_t y = f == kept_function::rest ? x.first % by : x.first / by;
+            result = pack<std::int32_t>(y);
+            result.steps = {true, y, 0, x.per_key == 0 ? 0 : lane_steps::any, x.call};
+        } else if (has_slot(x) && x.per_key != 0 && (by & (by - 1)) != 0) {  // by a power of two it is quick
+            const simd::vec<float> y = function_of_steps<f>(x, by);
+            std::memcpy(&result.at, &y, sizeof y);
+        }
+    }
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (std::is_same_v<T, std::int32_t>) divided_steps<kept_function::quotient>(a, b, result);
+    if constexpr (std::is_same_v<A, pack<place_number>> && std::is_arithmetic_v<B>)
+        result.at.near = a.at.near * static_cast<float>(1 / static_cast<double>(b));  // once for all keys
+}
+template <class A, class B, class T>
+HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result)
+{
+    if constexpr (std::is_same_v<T, std::int32_t>) divided_steps<kept_function::rest>(a, b, result);
+}
+
+}  // namespace detail
+
+}  // namespace heed

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The tests of gemm/blas.cpp without a BLAS, and sizes that heed's own products cut into parts.
+
+#define HEED_BLAS_NONE
+
+#include "blas.cpp"
+
+#if defined(CXXBLAS_DRIVERS_CBLAS_H) || defined(CBLAS_H)
+#error "heed includes a BLAS where there is none"
+#endif
+
+TEST_CASE("products deeper and wider than what is laid out at a time are right")
+{
+    check_errors<float>({1, 2}, 7, 70, 600, 0, 8 * static_cast<double>(std::numeric_limits<float>::epsilon()));
+    check_errors<float>({1}, 13, 1100, 300, 3, 8 * static_cast<double>(std::numeric_limits<float>::epsilon()));
+    check_errors<double>({1, 3}, 5, 530, 520, 1, 8 * std::numeric_limits<double>::epsilon());
+}

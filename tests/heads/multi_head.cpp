@@ -1,0 +1,747 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <support/approx.hpp>
+#include <support/gradients.hpp>
+#include <support/mechanism_tests.hpp>
+
+#include <heed/heads/multi_head.hpp>
+#include <heed/heads/multi_hop.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <vector>
+
+// Several attentions beside each other (heads, SPEC C5) and behind each other (hops, C6).
+
+using namespace heed;
+using support::check_close;
+using support::random;
+using running_form = support::running::form;
+namespace scalar = support::scalar;
+namespace running = support::running;
+
+namespace {
+
+constexpr std::size_t Q = 3, D = 5, K = 4, V = 2, O = 3, A = 3;
+
+scalar::matrix rows(const array<double, 2>& m) { return scalar::matrix_of(m); }
+
+/// The columns [first, first + count) of a matrix: one head's part.
+scalar::matrix columns(const array<double, 2>& m, std::size_t first, std::size_t count)
+{
+    scalar::matrix part;
+    for (const auto& row : rows(m)) {
+        part.push_back({row.begin() + static_cast<long>(first), row.begin() + static_cast<long>(first + count)});
+    }
+    return part;
+}
+
+/// One head or hop as loops: its equation, and whether it is temporal.
+struct loop {
+    scalar::score score;
+    bool temporal;
+};
+
+/// What a sentence (keys and values may differ) gives to queries: contexts and weights [T] of each step.
+struct told {
+    scalar::numbers context, weights;
+};
+std::vector<told> tell(const loop& how, const scalar::matrix& keys, const scalar::matrix& values, std::size_t width,
+                       const std::vector<std::vector<scalar::numbers>>& queries)
+{
+    std::vector<told> all;
+    const std::size_t key_width = keys.empty() ? 0 : keys[0].size();
+    for (const auto& answer : scalar::attend(how.score, how.temporal, keys, queries, key_width)) {
+        told now{scalar::numbers(width, 0.0), {}};
+        for (std::size_t j = 0; j < values.size(); ++j) {
+            now.weights.push_back(answer.weights[j][0]);
+            for (std::size_t d = 0; d < width; ++d) now.context[d] += answer.weights[j][0] * values[j][d];
+        }
+        all.push_back(now);
+    }
+    return all;
+}
+
+/// The real annotations of sentence b, and its queries' parts.
+scalar::matrix sentence_of(const auto& p, const auto& at, std::size_t b)
+{
+    scalar::matrix sentence(at.real[b]);
+    for (std::size_t j = 0; j < at.real[b]; ++j) {
+        for (std::size_t d = 0; d < p.annotations.shape()[2]; ++d) sentence[j].push_back(p.annotations(b, j, d));
+    }
+    return sentence;
+}
+std::vector<std::vector<scalar::numbers>> queries_of(const auto& p, const auto& at, std::size_t b)
+{
+    std::vector<std::vector<scalar::numbers>> queries(at.steps);
+    for (std::size_t s = 0; s < at.steps; ++s) {
+        for (const auto& part : p.parts) {
+            queries[s].emplace_back();
+            for (std::size_t k = 0; k < part.shape()[2]; ++k) queries[s].back().push_back(part(b, s, k));
+        }
+    }
+    return queries;
+}
+
+/// Everything in the order of running::results<form::step>, with rows of weights for each of n heads or hops.
+running::outcome<double> in_order(const auto& p, const auto& at, std::size_t n, auto&& contexts_and_weights)
+{
+    running::outcome<double> all;
+    for (std::size_t s = 0; s < at.steps; ++s) {
+        all.push_back({running::named("context", s), {}});
+        all.push_back({running::named("weights", s), {}});
+    }
+    for (std::size_t b = 0; b < at.real.batch(); ++b) {
+        const auto [contexts, weights] = contexts_and_weights(b);  // [S][.], [n][S][T_b]
+        for (std::size_t s = 0; s < at.steps; ++s) {
+            auto& c = all[2 * s].values;
+            auto& w = all[2 * s + 1].values;
+            c.insert(c.end(), contexts[s].begin(), contexts[s].end());
+            for (std::size_t i = 0; i < n; ++i) {
+                w.insert(w.end(), weights[i][s].begin(), weights[i][s].end());
+                w.insert(w.end(), p.annotations.shape()[1] - at.real[b], 0.0);
+            }
+        }
+    }
+    return all;
+}
+
+running::outcome<double> expected_heads(const std::vector<loop>& heads, const auto& p, const auto& at)
+{
+    const std::size_t n = heads.size(), k = p.attend.W_K.shape()[1] / n, v = p.attend.W_V.shape()[1] / n,
+                      q = p.attend.W_Q.shape()[1] / n;
+    return in_order(p, at, n, [&](std::size_t b) {
+        scalar::matrix joined(at.steps);
+        std::vector<scalar::matrix> weights(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            scalar::matrix keys, values;
+            for (const auto& h : sentence_of(p, at, b)) {
+                keys.push_back(scalar::times(h, columns(p.attend.W_K, i * k, k)));
+                values.push_back(scalar::times(h, columns(p.attend.W_V, i * v, v)));
+            }
+            auto queries = queries_of(p, at, b);
+            for (auto& query : queries) query[0] = scalar::times(query[0], columns(p.attend.W_Q, i * q, q));
+            const auto answers = tell(heads[i], keys, values, v, queries);
+            for (std::size_t s = 0; s < at.steps; ++s) {
+                joined[s].insert(joined[s].end(), answers[s].context.begin(), answers[s].context.end());
+                weights[i].push_back(answers[s].weights);
+            }
+        }
+        for (auto& c : joined) c = scalar::times(c, rows(p.attend.W_O));
+        return std::pair{joined, weights};
+    });
+}
+
+/// q_{k+1} = next(q_k, c_k); the context is the last hop's.
+running::outcome<double> expected_hops(const std::vector<loop>& hops, const auto& next, const auto& p, const auto& at)
+{
+    return in_order(p, at, hops.size(), [&](std::size_t b) {
+        const auto sentence = sentence_of(p, at, b);
+        auto queries = queries_of(p, at, b);
+        scalar::matrix contexts(at.steps);
+        std::vector<scalar::matrix> weights(hops.size());
+        for (std::size_t k = 0; k < hops.size(); ++k) {
+            const auto answers = tell(hops[k], sentence, sentence, D, queries);
+            for (std::size_t s = 0; s < at.steps; ++s) {
+                contexts[s] = answers[s].context;
+                weights[k].push_back(answers[s].weights);
+                queries[s][0] = next(queries[s][0], answers[s].context, k);
+            }
+        }
+        return std::pair{contexts, weights};
+    });
+}
+
+/// Every form in both families, on several shapes, against what the loops expect.
+void check_values(const auto& attend, const auto& expected, auto describe)
+{
+    const auto check = [&](const lengths& real, std::size_t positions, std::size_t steps) {
+        const auto [p, at] = support::made_up(attend, describe, real, positions, steps, D);
+        const auto must = expected(p, at);
+        const auto compare = [&must](const auto& problem, const auto& setting) {
+            check_close(running::results<running_form::step, double>(problem, setting), must, 1e-13);
+            check_close(running::results<running_form::compose, double>(problem, setting), must, 1e-13);
+            check_close(running::results<running_form::read, double>(problem, setting), support::contexts_of(must),
+                        1e-13);
+            check_close(running::results<running_form::at_once, double>(problem, setting), support::contexts_of(must),
+                        1e-13);
+        };
+        compare(p, at);
+        check_close(running::results<running_form::step_into, double>(p, at), must, 1e-13);
+        ad::tape<double> on;
+        compare(ad::lift(on, p), at);
+    };
+    check({5, 2, 0, 1}, 5, 3);
+    check({1}, 1, 1);
+    check({0}, 0, 2);
+}
+
+void check_contracts(const auto& attend, auto describe)
+{
+    const verification report = verify(attend, {.width = D}, describe);
+    CHECK_MESSAGE(bool(report), report.text());
+    CHECK(report.contracts.size() > 10);
+}
+
+template <class Heads>
+auto with_projections(Heads heads, std::size_t n)
+{
+    return multi_head{std::move(heads), random({Q, n * K}, 1), random({D, n * K}, 2), random({D, n * V}, 3),
+                      random({n * V, O}, 4)};
+}
+
+auto additive_heads(std::size_t n, const auto& normalize)
+{
+    std::vector<decltype(attention{score::additive{random({K, A}, 1), random({K, A}, 1), random({A}, 1)}, normalize,
+                                   combine::weighted_sum{}})>
+        heads;
+    for (std::size_t i = 0; i < n; ++i) {
+        heads.push_back({{random({K, A}, 10 + i), random({K, A}, 20 + i), random({A}, 30 + i)}, normalize, {}});
+    }
+    return heads;
+}
+std::vector<loop> additive_loops(const auto& heads, bool temporal)
+{
+    std::vector<loop> loops;
+    for (const auto& head : heads) {
+        loops.push_back(
+            {scalar::additive(rows(head.score.W), rows(head.score.U), scalar::vector_of(head.score.v)), temporal});
+    }
+    return loops;
+}
+
+/// eᵀ h / √d
+const loop scaled_dot_loop{[](const std::vector<scalar::numbers>& q, const scalar::numbers& h) {
+                               return scalar::numbers{scalar::inner(q[0], h) /
+                                                      std::sqrt(static_cast<double>(h.size()))};
+                           },
+                           false};
+
+array<double, 2> identity(std::size_t n)
+{
+    auto I = filled<double, 2>({n, n}, 0.0);
+    for (std::size_t i = 0; i < n; ++i) I(i, i) = 1;
+    return I;
+}
+
+const support::plain_query plainly{Q};
+
+}  // namespace
+
+TEST_CASE("heads of the Transformer, in one line")
+{
+    const auto attend = with_projections(
+        std::vector(3, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}), 3);
+    const std::vector<loop> loops(3, scaled_dot_loop);
+    check_values(
+        attend, [&](const auto& p, const auto& at) { return expected_heads(loops, p, at); }, plainly);
+    support::check_gradients(attend, plainly, D);
+    check_contracts(attend, plainly);
+    CHECK(parameter_count(attend) == 3 * (Q * K + D * K + D * V + V * O));
+}
+
+TEST_CASE("heads with parameters and memory of their own: additive, temporal")
+{
+    const auto heads = additive_heads(2, normalize::temporal{});
+    const auto attend = with_projections(heads, 2);
+    const auto loops = additive_loops(heads, true);
+    check_values(
+        attend, [&](const auto& p, const auto& at) { return expected_heads(loops, p, at); }, plainly);
+    support::check_gradients(attend, plainly, D);
+    check_contracts(attend, plainly);
+    std::vector<std::string> names;
+    for_each_parameter(attend, [&](const std::string& name, const auto&) { names.push_back(name); });
+    CHECK(names == std::vector<std::string>{"heads.0.score.W", "heads.0.score.U", "heads.0.score.v", "heads.1.score.W",
+                                            "heads.1.score.U", "heads.1.score.v", "W_Q", "W_K", "W_V", "W_O"});
+}
+
+TEST_CASE("heads of different kinds, and queries with a word")
+{
+    const auto Y = random({2, A}, 40);
+    const auto additive = additive_heads(1, normalize::temporal{})[0];
+    const attention first{score::with_word{additive.score, Y}, normalize::softmax{}, combine::weighted_sum{}};
+    const attention second{score::with_word{additive.score, Y}, normalize::temporal{}, combine::weighted_sum{}};
+    const auto attend = with_projections(std::tuple{first, second}, 2);
+    const auto equation = scalar::additive_with_word(rows(additive.score.W), rows(additive.score.U),
+                                                     scalar::vector_of(additive.score.v), rows(Y));
+    const std::vector<loop> loops{{equation, false}, {equation, true}};
+    const support::query_with_word describe{Q, 2};
+    check_values(
+        attend, [&](const auto& p, const auto& at) { return expected_heads(loops, p, at); }, describe);
+    support::check_gradients(attend, describe, D);
+}
+
+TEST_CASE("one head with identity projections is the mechanism itself")
+{
+    const auto check = [](const auto& plain) {
+        const multi_head one{std::vector{plain}, identity(D), identity(D), identity(D), identity(D)};
+        const support::plain_query describe{D};
+        const auto [p, at] = support::made_up(plain, describe, {5, 2, 0, 1}, 5, 3, D);
+        const auto [q, same] = support::made_up(one, describe, {5, 2, 0, 1}, 5, 3, D);
+        check_close(running::results<running_form::step, double>(q, same),
+                    running::results<running_form::step, double>(p, at), 1e-15);
+        check_close(running::results<running_form::at_once, double>(q, same),
+                    running::results<running_form::at_once, double>(p, at), 1e-15);
+    };
+    check(attention{score::dot{}, normalize::softmax{}, combine::weighted_sum{}});
+    check(attention{score::dot{}, normalize::temporal{}, combine::weighted_sum{}});
+    check(attention{score::additive{random({D, A}, 1), random({D, A}, 2), random({A}, 3)}, normalize::softmax{},
+                    combine::weighted_sum{}});
+}
+
+TEST_CASE("masks reach every head")
+{
+    const double none = -std::numeric_limits<double>::infinity();
+    const auto heads = additive_heads(2, normalize::temporal{});
+    const auto attend = with_projections(heads, 2);
+    const auto annotations = random({2, 4, D}, 1), queries = random({2, 3, Q}, 2);
+    const auto memory = attend.on(annotations, lengths{4, 3});
+    // Steps with a mask each, against all at once with the mask for all.
+    const auto check = [&](const auto& all, const auto& of_step) {
+        auto state = attend.start(memory);
+        const auto contexts = attend(memory, queries, all);
+        for (std::size_t s = 0; s < 3; ++s) {
+            const auto now = attend.step(memory, ops::step_of(queries, s), state, of_step(s));
+            CHECK(support::distance(ops::step_of(contexts, s), now.context) < 1e-14);
+            CHECK(now.weights.shape() == shape_of_rank<3>{2, 2, 4});
+            state = now.state;
+        }
+        CHECK(state.step == 3);
+    };
+    const auto sees = [](std::size_t s, std::size_t b, std::size_t t) { return (s + 2 * b + t) % 3 != 0; };
+    boolean_mask<3> each(shape_of_rank<3>{2, 3, 4});
+    for (std::size_t i = 0; i < 24; ++i) each[i] = sees(i / 4 % 3, i / 12, i % 4);
+    check(each, [&](std::size_t s) {
+        boolean_mask<2> mask(shape_of_rank<2>{2, 4});
+        for (std::size_t i = 0; i < 8; ++i) mask[i] = sees(s, i / 4, i % 4);
+        return mask;
+    });
+    check(causal{}, [](std::size_t s) { return lengths{2 + s, 1 + s}; });
+    const additive_mask bias{array<double, 2>{{0.5, none, 0, 1}, {none, 0, 0, 0}}};
+    check(bias, [&](std::size_t) { return bias; });
+    const auto now = attend.step(memory, ops::step_of(queries, 0u), attend.start(memory), bias);
+    for (std::size_t head = 0; head < 2; ++head) {
+        CHECK(now.weights(0, head, 1) == 0);
+        CHECK(now.weights(1, head, 0) == 0);
+        CHECK(now.weights(1, head, 3) == 0);
+        CHECK(now.weights(0, head, 0) + now.weights(0, head, 2) + now.weights(0, head, 3) ==
+              doctest::Approx(1).epsilon(1e-14));
+    }
+
+    // What the batch's mask hides may be NaN; without it the sentence is the shorter one.
+    auto broken = annotations;
+    for (std::size_t d = 0; d < D; ++d) broken(0, 1, d) = broken(1, 1, d) = std::nan("");
+    boolean_mask<2> hidden(shape_of_rank<2>{2, 4});
+    for (const std::size_t i : {0u, 2u, 3u, 4u, 6u, 7u}) hidden[i] = 1;
+    array<double, 3> cut(shape_of_rank<3>{2, 3, D});
+    for (std::size_t b = 0; b < 2; ++b) {
+        for (std::size_t t = 0; t < 3; ++t) {
+            for (std::size_t d = 0; d < D; ++d) cut(b, t, d) = annotations(b, t == 0 ? 0 : t + 1, d);
+        }
+    }
+    CHECK(support::distance(attend(attend.on(broken, hidden), queries), attend(attend.on(cut), queries)) < 1e-14);
+}
+
+TEST_CASE("keys and values of different annotations")
+{
+    const auto attend = with_projections(
+        std::vector(2, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}), 2);
+    const auto annotations = random({2, 4, D}, 1), values = random({2, 4, D}, 2);
+    const auto asked = random({2, Q}, 3);
+    const auto step = [&](const auto& memory) { return attend.step(memory, asked, attend.start(memory)); };
+    const auto both = step(attend.on(annotations, values, lengths{4, 2}));
+    const auto by_keys = step(attend.on(annotations, lengths{4, 2}));
+    CHECK(support::same_bits(both.weights, by_keys.weights));
+    const auto V_ = ops::split(ops::linear(values, attend.W_V), 2u);
+    for (std::size_t b = 0; b < 2; ++b) {
+        scalar::numbers joined;
+        for (std::size_t head = 0; head < 2; ++head) {
+            for (std::size_t d = 0; d < V; ++d) {
+                double sum = 0;
+                for (std::size_t t = 0; t < 4; ++t) sum += both.weights(b, head, t) * V_[head](b, t, d);
+                joined.push_back(sum);
+            }
+        }
+        const auto must = scalar::times(joined, rows(attend.W_O));
+        for (std::size_t k = 0; k < O; ++k) CHECK(both.context(b, k) == doctest::Approx(must[k]).epsilon(1e-13));
+    }
+}
+
+TEST_CASE("a state of several heads can be reordered, as a beam does, and copied")
+{
+    const auto attend = with_projections(additive_heads(2, normalize::temporal{}), 2);
+    const auto annotations = random({2, 4, D}, 1);
+    const auto asked = random({2, Q}, 3);
+    const auto swap = [](const auto& x) {
+        auto y = x;
+        const std::size_t n = x.size() / 2;
+        for (std::size_t i = 0; i < x.size(); ++i) y.data()[i] = x.data()[(i + n) % x.size()];
+        return y;
+    };
+    const auto memory = attend.on(annotations), swapped = attend.on(swap(annotations));
+    const auto first = attend.step(memory, asked, attend.start(memory));
+    const auto second = attend.step(memory, asked, first.state);
+    const auto other = attend.step(swapped, swap(asked), first.state.map(swap));
+    CHECK(support::distance(other.context, swap(second.context)) < 1e-15);
+    CHECK(other.state.step == 2);
+}
+
+TEST_CASE("scores of +-1e4 in float")
+{
+    auto attend =
+        with_projections(std::vector(2, attention{score::dot{}, normalize::temporal{}, combine::weighted_sum{}}), 2);
+    for (double& x : attend.W_Q) x *= 1e3;
+    const auto single = running::converted<float>(attend);
+    const auto memory = single.on(random<float>({2, 4, D}, 1), lengths{4, 2});
+    auto state = single.start(memory);
+    for (std::size_t s = 0; s < 3; ++s) {
+        const auto now = single.step(memory, random<float>({2, Q}, 5 + s), state);
+        CHECK(support::all_finite(now.context));
+        CHECK(support::all_finite(now.weights));
+        state = now.state;
+    }
+}
+
+TEST_CASE("hops: each asks with what the ones before found")
+{
+    const auto scores = [](std::size_t i) { return score::general{random({D, D}, 50 + i, 0.5)}; };
+    const auto softmax_hop = [&](std::size_t i) {
+        return attention{scores(i), normalize::softmax{}, combine::weighted_sum{}};
+    };
+    const auto plus = [](scalar::numbers q, const scalar::numbers& c, std::size_t) {
+        for (std::size_t k = 0; k < q.size(); ++k) q[k] += c[k];
+        return q;
+    };
+    const support::plain_query describe{D};
+    {
+        const multi_hop attend{std::vector{softmax_hop(0), softmax_hop(1), softmax_hop(2)}};
+        std::vector<loop> loops;
+        for (std::size_t i = 0; i < 3; ++i) loops.push_back({scalar::general(rows(scores(i).W)), false});
+        check_values(
+            attend, [&](const auto& p, const auto& at) { return expected_hops(loops, plus, p, at); }, describe);
+        support::check_gradients(attend, describe, D);
+        check_contracts(attend, describe);
+    }
+    {
+        // Of different kinds, one of them with memory.
+        const attention second{scores(1), normalize::temporal{}, combine::weighted_sum{}};
+        const multi_hop attend{std::tuple{softmax_hop(0), second}};
+        const std::vector<loop> loops{{scalar::general(rows(scores(0).W)), false},
+                                      {scalar::general(rows(scores(1).W)), true}};
+        check_values(
+            attend, [&](const auto& p, const auto& at) { return expected_hops(loops, plus, p, at); }, describe);
+        support::check_gradients(attend, describe, D);
+    }
+}
+
+namespace {
+
+/// An update with parameters: q' = tanh(q W + c U), whatever the sizes.
+template <class Matrix>
+struct mixed {
+    Matrix W, U;
+
+    auto operator()(const tensor auto& query, const tensor auto& context, std::size_t) const
+    {
+        return ops::tanh(ops::add(ops::linear(query, W), ops::linear(context, U)));
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return ::mixed{visit("W", self.W), visit("U", self.U)}; }
+};
+template <class Matrix>
+mixed(Matrix, Matrix) -> mixed<Matrix>;
+
+}  // namespace
+
+TEST_CASE("hops with an update of one's own, where sizes differ")
+{
+    const score::general score{random({Q, D}, 60)};
+    const attention hop{score, normalize::softmax{}, combine::weighted_sum{}};
+    const mixed update{random({Q, Q}, 61), random({D, Q}, 62)};
+    const multi_hop attend{std::vector{hop, hop}, update};
+    const std::vector<loop> loops(2, {scalar::general(rows(score.W)), false});
+    const auto next = [&](const scalar::numbers& q, const scalar::numbers& c, std::size_t) {
+        return scalar::hidden({scalar::times(q, rows(update.W)), scalar::times(c, rows(update.U))});
+    };
+    check_values(
+        attend, [&](const auto& p, const auto& at) { return expected_hops(loops, next, p, at); }, plainly);
+    support::check_gradients(attend, plainly, D);
+    std::vector<std::string> names;
+    for_each_parameter(attend, [&](const std::string& name, const auto&) { names.push_back(name); });
+    CHECK(names == std::vector<std::string>{"hops.0.score.W", "hops.1.score.W", "update.W", "update.U"});
+}
+
+TEST_CASE("hops: the query goes on, with its word; one hop is the mechanism itself")
+{
+    const auto Y = random({2, A}, 40);
+    const score::with_word score{score::additive{random({D, A}, 41), random({D, A}, 42), random({A}, 43)}, Y};
+    const attention hop{score, normalize::temporal{}, combine::weighted_sum{}};
+    const multi_hop once{std::vector{hop}}, twice{std::vector{hop, hop}};
+    const auto annotations = random({2, 4, D}, 1), states = random({2, 3, D}, 2), words = random({2, 3, 2}, 3);
+    const state_and_word asked{ops::step_of(states, 0u), ops::step_of(words, 0u)};
+    const auto plain = hop.on(annotations, lengths{4, 2});
+    const auto memory = twice.on(annotations, lengths{4, 2});
+    const auto first = hop.step(plain, asked, hop.start(plain));
+    const auto single = once.step(once.on(annotations, lengths{4, 2}), asked, once.start(once.on(annotations)));
+    CHECK(support::same_bits(single.context, first.context));
+    const auto both = twice.step(memory, asked, twice.start(memory));
+    const state_and_word again{ops::add(asked.state, first.context), asked.word};
+    const auto second = hop.step(plain, again, hop.start(plain));
+    CHECK(support::same_bits(both.context, second.context));
+    CHECK(support::same_bits(both.query.state, ops::add(again.state, second.context)));
+    CHECK(support::same_bits(both.query.word, asked.word));
+    const state_and_projected_word multiplied{asked.state, score.project_words(asked.word)};
+    CHECK(support::same_bits(twice.step(memory, multiplied, twice.start(memory)).context, both.context));
+    const multi_head heads{std::vector{hop, hop}, random({D, 2 * D}, 4), random({D, 2 * D}, 5), random({D, 2 * D}, 6),
+                           random({2 * D, D}, 7)};
+    const auto of_heads = heads.on(annotations);
+    CHECK(support::same_bits(heads.step(of_heads, multiplied, heads.start(of_heads)).context,
+                             heads.step(of_heads, asked, heads.start(of_heads)).context));
+    for (std::size_t b = 0; b < 2; ++b) {
+        for (std::size_t t = 0; t < 4; ++t) {
+            CHECK(both.weights(b, 0, t) == first.weights(b, t));
+            CHECK(both.weights(b, 1, t) == second.weights(b, t));
+        }
+    }
+    CHECK(support::same_bits(twice.read(memory, asked, twice.start(memory)).query.state, both.query.state));
+    // All queries at once, step by step.
+    const auto all = twice.all(memory, state_and_word{states, words});
+    auto state = twice.start(memory);
+    for (std::size_t s = 0; s < 3; ++s) {
+        const auto now = twice.step(memory, state_and_word{ops::step_of(states, s), ops::step_of(words, s)}, state);
+        CHECK(support::distance(ops::step_of(all.contexts, s), now.context) < 1e-14);
+        CHECK(support::distance(ops::step_of(all.queries.state, s), now.query.state) < 1e-14);
+        state = now.state;
+    }
+}
+
+TEST_CASE("what does not fit is told with names and numbers")
+{
+    const auto attend =
+        with_projections(std::vector(2, attention{score::dot{}, normalize::softmax{}, combine::weighted_sum{}}), 2);
+    const auto annotations = random({2, 4, D}, 1);
+    const auto message = [](auto&& f) { return support::message_of<error>(f); };
+    auto odd = attend;
+    odd.W_K = random({D, 7}, 1);
+    CHECK(message([&] { odd.on(annotations); }) == "multi_head: 2 heads, W_Q [3,8], W_K [5,7] and W_V [5,4]; W_Q must "
+                                                   "have columns for n heads, W_K and W_V for n or for a divisor of n");
+    auto none = attend;
+    none.heads.clear();
+    CHECK(message([&] { none.on(annotations); }) == "multi_head: heads: there is none; give at least one");
+    auto three = with_projections(std::vector(3, attend.heads[0]), 3);
+    const auto memory = attend.on(annotations);
+    CHECK(message([&] { three.start(memory); }) ==
+          "multi_head: the memory is for 2 heads of keys, but there are 3; take the one that this mechanism made");
+    CHECK(support::contains(message([&] {
+                                attend.step(memory, random({2, Q}, 1), three.start(three.on(annotations)));
+                            }),
+                            "multi_head: the state is for 3 but there are 2"));
+    CHECK(support::contains(message([&] {
+                                attend.step(memory, random({2, Q + 1}, 1), attend.start(memory));
+                            }),
+                            "linear: x is [2,4] and the matrix is [3,8]"));
+    CHECK(support::contains(message([&] {
+                                attend.on(annotations, lengths{4, 5});
+                            }),
+                            "multi_head::on: the length of row 1"));
+    CHECK(support::contains(message([&] {
+                                attend.on(annotations, random({2, 3, D}, 1), lengths{4, 4});
+                            }),
+                            "multi_head::on: the values"));
+
+    const score::general score{random({Q, D}, 60)};
+    const attention hop{score, normalize::softmax{}, combine::weighted_sum{}};
+    const multi_hop hops{std::vector{hop, hop}};
+    const auto memories = hops.on(annotations);
+    CHECK(message([&] {
+              hops.step(memories, random({2, Q}, 1), hops.start(memories));
+          }) ==
+          "multi_hop: the context is [2,5] but must be [2,3] (as the query that it is added to; or give multi_hop an "
+          "update of your own)");
+    const multi_hop no_hops{std::vector<std::remove_cvref_t<decltype(hop)>>{}};
+    CHECK(message([&] { no_hops.on(annotations); }) == "multi_hop: hops: there is none; give at least one");
+}
+
+TEST_CASE("split and join: values and gradients")
+{
+    const auto x = random({2, 3, 6}, 1);
+    const auto parts = ops::split(x, 3u);
+    CHECK(parts.size() == 3);
+    for (std::size_t b = 0; b < 2; ++b) {
+        for (std::size_t t = 0; t < 3; ++t) {
+            for (std::size_t k = 0; k < 6; ++k) CHECK(parts[k / 2](b, t, k % 2) == x(b, t, k));
+        }
+    }
+    CHECK(support::same_bits(ops::join(parts), x));
+    CHECK_GRADIENT(
+        [](const auto& y) {
+            const auto two = ops::split(y, 3u);
+            return ops::multiply(two[0], two[2]);  // the middle part is not used
+        },
+        x);
+    CHECK_GRADIENT([](const auto& y) { return ops::split(y, 2u)[1]; }, random({3, 4}, 2));
+    CHECK_GRADIENT([](const auto& a) { return ops::join(std::vector{a, ops::scale(a, 2), a}); }, random({2, 3}, 3));
+    CHECK(support::same_bits(ops::join(std::vector{array<double, 2>{{1, 2}, {3, 4}}, array<double, 2>{{5}, {6}}}),
+                             array<double, 2>{{1, 2, 5}, {3, 4, 6}}));
+    CHECK(support::contains(support::message_of<shape_error>([&] { ops::split(x, 4u); }),
+                            "[2,3,6] cannot be cut into 4"));
+    CHECK(support::contains(support::message_of<shape_error>([&] { ops::join(std::vector<array<double, 2>>{}); }),
+                            "join: nothing to join"));
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                ops::join(std::vector{random({2, 3}, 1), random({3, 3}, 1)});
+                            }),
+                            "join: a part is [3,3] but must be [2,3]"));
+}
+
+TEST_CASE("a memory that is extended word by word is that of all words at once")
+{
+    const auto words = random({2, 4, 6}, 71), queries = random({2, 3, 6}, 72);
+    const auto part = [&](std::size_t first, std::size_t count) {
+        array<double, 3> some(shape_of_rank<3>{2, count, 6});
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t i = 0; i < count * 6; ++i)
+                some.data()[b * count * 6 + i] = words.data()[(b * 4 + first) * 6 + i];
+        }
+        return some;
+    };
+    const auto check = [&](const auto& attend) {
+        auto memory = attend.on(part(0, 1));
+        memory = attend.extend(memory, part(1, 2));
+        memory = attend.extend(memory, part(3, 1));
+        CHECK(support::distance(attend(memory, queries), attend(attend.on(words), queries)) < 1e-14);
+    };
+    const attention general{score::general{random({6, 6}, 73)}, normalize::softmax{}, combine::weighted_sum{}};
+    check(general);
+    check(attention{score::additive{random({6, 5}, 74), random({6, 5}, 75), random({5}, 76)}, normalize::softmax{},
+                    combine::weighted_sum{}});
+    check(multi_head{std::vector(2, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
+                     random({6, 4}, 77), random({6, 4}, 78), random({6, 4}, 79), random({4, 6}, 80)});
+    CHECK_THROWS_WITH_AS(
+        (void)general.extend(general.on(words, lengths{4, 3}), part(0, 1)),
+        "attention::extend: row 1 of the memory has 3 real positions of 4; a memory is extended behind "
+        "its last position, so it must be without padding, or a growing one: growing(memory)",
+        shape_error);
+}
+
+// Heads that share keys and values.
+
+namespace {
+
+template <class X>
+void check_near(const X& is, const X& must, double tolerance)
+{
+    REQUIRE(is.shape() == must.shape());
+    double worst = 0;
+    for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is.data()[i] - must.data()[i]));
+    CHECK(worst <= tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("grouped heads: the same as heads whose keys and values are repeated")
+{
+    constexpr std::size_t n = 4, G = 2, B = 2, T = 7, S = 6;
+    const auto head = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto W_Q = random({Q, n * K}, 1), W_K = random({D, G * K}, 2), W_V = random({D, G * V}, 3),
+               W_O = random({n * V, O}, 4);
+    const auto repeated = [](const array<double, 2>& W, std::size_t width) {
+        array<double, 2> all({W.shape()[0], n * width});
+        for (std::size_t r = 0; r < W.shape()[0]; ++r)
+            for (std::size_t i = 0; i < n * width; ++i) all(r, i) = W(r, i / width / (n / G) * width + i % width);
+        return all;
+    };
+    const multi_head grouped{std::vector(n, head), W_Q, W_K, W_V, W_O};
+    const multi_head all{std::vector(n, head), W_Q, repeated(W_K, K), repeated(W_V, V), W_O};
+    const auto annotations = random({B, T, D}, 5), queries = random({B, S, Q}, 6);
+    const lengths real({7, 4});
+    const auto shared = grouped.on(annotations, real);
+    const auto every = all.on(annotations, real);
+    CHECK(shared.of.size() == G);
+    check_near(grouped(shared, queries, causal{}), all(every, queries, causal{}), 1e-13);
+    auto a = grouped.start(shared);
+    auto b = all.start(every);
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto x = grouped.step(shared, ops::step_of(queries, s), a);
+        const auto y = all.step(every, ops::step_of(queries, s), b);
+        check_near(x.context, y.context, 1e-13);
+        check_near(x.weights, y.weights, 1e-13);
+        a = x.state;
+        b = y.state;
+    }
+    const auto f = [&](const auto& h, const auto& q) { return grouped(grouped.on(h, real), q); };
+    CHECK_GRADIENT(f, annotations, queries);
+    const auto u = random({B, S, O}, 7);
+    const auto gradient_of_keys = [&](const auto& attend) {
+        ad::tape<double> on;
+        const auto lifted = ad::lift(on, attend);
+        on.backward(ops::inner(lifted(lifted.on(annotations, real), queries), u));
+        return copy_of(on.gradient(lifted.W_K));
+    };
+    const auto of_shared = gradient_of_keys(grouped), of_all = gradient_of_keys(all);
+    for (std::size_t r = 0; r < D; ++r) {
+        for (std::size_t i = 0; i < G * K; ++i) {
+            const std::size_t at = i / K * (n / G) * K + i % K;
+            CHECK(of_shared(r, i) == support::approx(of_all(r, at) + of_all(r, at + K)));
+        }
+    }
+    const multi_head one{std::vector(n, head), W_Q, random({D, 3 * K}, 2), W_V, W_O};
+    CHECK_THROWS_WITH_AS(
+        (void)one.on(annotations, real),
+        "multi_head: 4 heads, W_Q [3,16], W_K [5,12] and W_V [5,4]; W_Q must have columns for n heads, W_K "
+        "and W_V for n or for a divisor of n",
+        shape_error);
+}
+
+TEST_CASE("heads that share keys may have a function of the score, and heads that prepare keys share none")
+{
+    constexpr std::size_t n = 4, G = 2;
+    const auto alibi = [](auto e, place p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
+    const auto annotations = random({1, 7, D}, 5), queries = random({1, 6, Q}, 6);
+    const multi_head grouped{std::vector(n, attention{score::modified{score::scaled_dot{}, alibi}, normalize::softmax{},
+                                                      combine::weighted_sum{}}),
+                             random({Q, n * K}, 1), random({D, G * K}, 2), random({D, G * V}, 3),
+                             random({n * V, O}, 4)};
+    const auto memory = grouped.on(annotations);
+    CHECK(memory.of.size() == G);
+    CHECK(grouped(memory, queries).shape()[2] == O);
+
+    // Keys of another width than the queries: each head has its own matrix for them.
+    const attention head{score::additive{random({K, A}, 7), random({K / 2, A}, 8), random({A}, 9)},
+                         normalize::softmax{}, combine::weighted_sum{}};
+    const multi_head narrow{std::vector(n, head), random({Q, n * K}, 1), random({D, n * K / 2}, 2),
+                            random({D, n * V}, 3), random({n * V, O}, 4)};
+    CHECK(narrow.on(annotations).of.size() == n);
+    CHECK(narrow(narrow.on(annotations), queries).shape()[2] == O);
+}
+
+TEST_CASE("a function of the score knows which head asks, step by step and all at once")
+{
+    constexpr std::size_t n = 3, B = 2, T = 70, S = 60;
+    const auto alibi = [](auto e, place p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
+    const multi_head attend{std::vector(n, attention{score::modified{score::scaled_dot{}, alibi}, normalize::softmax{},
+                                                     combine::weighted_sum{}}),
+                            random({Q, n * K}, 1), random({D, n * K}, 2), random({D, n * V}, 3), random({n * V, O}, 4)};
+    const auto annotations = random({B, T, D}, 5), queries = random({B, S, Q}, 6);
+    const auto memory = attend.on(annotations, lengths({70, 40}));
+    const auto at_once = attend(memory, queries);
+    auto state = attend.start(memory);
+    const auto k = ops::linear(annotations, attend.W_K), q = ops::linear(queries, attend.W_Q);
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto seen = attend.step(memory, ops::step_of(queries, s), state);
+        state = seen.state;
+        check_near(seen.context, ops::step_of(at_once, s), 1e-12);
+        for (std::size_t h = 0; h < n; ++h) {  // by the definition
+            double all = 0, first = 0;
+            for (std::size_t t = 0; t < T; ++t) {
+                double e = 0;
+                for (std::size_t i = 0; i < K; ++i)
+                    e += q(0, s, h * K + i) * k(0, t, h * K + i) / std::sqrt(static_cast<double>(K));
+                e -= 0.3 * static_cast<double>(h + 1) * std::abs(static_cast<double>(s) - static_cast<double>(t));
+                all += std::exp(e);
+                if (t == 0) first = std::exp(e);
+            }
+            CHECK(seen.weights(0, h, 0) == support::approx(first / all));
+        }
+    }
+}
