@@ -12,7 +12,7 @@
 // on the way back, the gradient of each parameter is final; and how fast this machine adds. --fraction 0.5 halves all
 // sizes. --hosts 8 computes 2 to 8 hosts; every number of hosts is a power of two.
 //
-// Computed, one process a host, by how heed/distributed/mpi.hpp sums (D bytes over n hosts):
+// Computed, one process a host, by how heed_mpi/mpi.hpp sums (D bytes over n hosts):
 //
 //     network(D) = 2 (n−1)/n · D / bandwidth + 2 (latency + (n−1) · overhead)
 //     adding(D)  = (n−1)/n · D / (bytes added a second)
@@ -46,9 +46,9 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
-#include <heed/distributed/gradients.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/translator/systems.hpp>
+#include <heed_mpi/gradients.hpp>
+#include <heed_translator/systems.hpp>
 
 namespace {
 

@@ -32,7 +32,7 @@
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <heed/train/adam.hpp>
-#include <heed/view/chart.hpp>
+#include <heed_kit/view/chart.hpp>
 
 #include "limits.hpp"
 

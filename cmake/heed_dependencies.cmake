@@ -213,7 +213,7 @@ if(NOT TARGET heed::blas)
   unset(heed_cblas_probe)
 endif()
 
-# ---- JSON: for io/ and text/ only; without it heed::io has nothing to link, and heed::heed is whole. -------------------
+# ---- JSON: for io/ and heed_kit only; without it heed::io has nothing to link, and heed::heed is whole. -------------------
 
 if(NOT TARGET nlohmann_json::nlohmann_json)
   find_package(nlohmann_json QUIET)
@@ -246,7 +246,7 @@ if(NOT TARGET heed::sentencepiece)
   endif()
 endif()
 
-# ---- MPI, as heed::mpi: for distributed/mpi.hpp; without it there is no heed::distributed. Looked for only where it is
+# ---- MPI, as heed::mpi: for heed_mpi/mpi.hpp; without it there is no heed::distributed. Looked for only where it is
 # asked for: that takes a second. -------------------------------------------------------------------------------------------
 
 # That a target exists does not mean that its package was found: FindMPI creates MPI::MPI_CXX to try the compiler with it,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake --install: headers, the CMake package `heed` (targets heed::heed, heed::linalg and heed::io), and heed.pc.
+# cmake --install: headers, the CMake package `heed` (targets heed::heed, heed::linalg, heed::io and heed::kit), and heed.pc.
 
 include(CMakePackageConfigHelpers)
 
@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 # own file in lib/, see src/CMakeLists.txt.
 set(heed_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/heed")
 
-install(DIRECTORY include/heed DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 install(TARGETS heed EXPORT heed_targets)
@@ -17,7 +17,7 @@ install(EXPORT heed_targets NAMESPACE heed:: FILE heedTargets.cmake DESTINATION 
 # heed::linalg, heed::io and heed::npz are loaded only if their dependencies are installed, so each has its own export file.
 install(TARGETS heed_linalg EXPORT heed_linalg_targets)
 install(EXPORT heed_linalg_targets NAMESPACE heed:: FILE heedLinalgTargets.cmake DESTINATION "${heed_package_dir}")
-install(TARGETS heed_io EXPORT heed_io_targets)
+install(TARGETS heed_io heed_kit EXPORT heed_io_targets)
 install(EXPORT heed_io_targets NAMESPACE heed:: FILE heedIoTargets.cmake DESTINATION "${heed_package_dir}")
 install(TARGETS heed_npz EXPORT heed_npz_targets)
 install(EXPORT heed_npz_targets NAMESPACE heed:: FILE heedNpzTargets.cmake DESTINATION "${heed_package_dir}")

@@ -24,14 +24,14 @@
 #include <heed/ad/ad.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/io/atomic_file.hpp>
-#include <heed/metrics/alignment_error.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/systems/bahdanau2015.hpp>
-#include <heed/text/vocabulary.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/train/stop_signals.hpp>
-#include <heed/view/shades.hpp>
-#include <heed/view/svg.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
+#include <heed_kit/text/vocabulary.hpp>
+#include <heed_kit/view/shades.hpp>
+#include <heed_kit/view/svg.hpp>
 
 #include "support/number_words.hpp"
 #include "support/progress.hpp"

@@ -21,7 +21,6 @@
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/distributed/optimizer.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -29,9 +28,10 @@
 #include <heed/score/additive.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/train/averaging.hpp>
+#include <heed_mpi/optimizer.hpp>
 
 #ifdef HEED_DISTRIBUTED
-#include <heed/distributed/mpi.hpp>
+#include <heed_mpi/mpi.hpp>
 using engine = heed::distributed::mpi;
 #else
 using engine = heed::distributed::alone;  // heed was configured without MPI

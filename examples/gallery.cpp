@@ -26,7 +26,7 @@
 #include <heed/nn/coverage_gru.hpp>
 #include <heed/nn/gru.hpp>
 #include <heed/papers.hpp>
-#include <heed/view/svg.hpp>
+#include <heed_kit/view/svg.hpp>
 
 using namespace heed;
 

@@ -16,19 +16,19 @@
 #include <vector>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/metrics/alignment_error.hpp>
-#include <heed/metrics/bleu.hpp>
-#include <heed/metrics/bootstrap.hpp>
-#include <heed/metrics/chrf.hpp>
-#include <heed/metrics/symmetrize.hpp>
-#include <heed/metrics/ter.hpp>
-#include <heed/metrics/tokenize_13a.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/own_model.hpp>
-#include <heed/text/bpe.hpp>
-#include <heed/text/learn_bpe.hpp>
-#include <heed/text/vocabulary.hpp>
-#include <heed/view/page.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/metrics/bootstrap.hpp>
+#include <heed_kit/metrics/chrf.hpp>
+#include <heed_kit/metrics/symmetrize.hpp>
+#include <heed_kit/metrics/ter.hpp>
+#include <heed_kit/metrics/tokenize_13a.hpp>
+#include <heed_kit/text/bpe.hpp>
+#include <heed_kit/text/learn_bpe.hpp>
+#include <heed_kit/text/vocabulary.hpp>
+#include <heed_kit/view/page.hpp>
 
 using namespace heed;
 using text::sentence;

@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/corpus.hpp>
+#include <heed_kit/text/corpus.hpp>
 
 #include "support/number_words.hpp"
 #include "support/program.hpp"

@@ -17,7 +17,7 @@
 #include <heed/nn/init.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/verify.hpp>
-#include <heed/view/shades.hpp>
+#include <heed_kit/view/shades.hpp>
 
 using namespace heed;
 

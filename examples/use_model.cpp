@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include <heed/text/corpus.hpp>
-#include <heed/translator/load.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_translator/load.hpp>
 
 namespace {
 

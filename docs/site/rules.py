@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is public, and what of it needs a sentence of its own. The one place where this is written down.
 
-Public is every name that the headers of include/heed declare at namespace scope, and every public member of a public
+Public is every name that the headers of include declare at namespace scope, and every public member of a public
 type, except
 
-- what is in a namespace `detail` or in the folder `kernels`: how things are computed, not what users call; so with the
-  folders `translator/definitions` and `translator/systems`, which define what is declared beside them;
+- what is in a namespace `detail`, and headers that only heed includes (INTERNAL below): how things are computed, not what users call;
 - macros, and names that a macro declares (the concepts of heed::hook, which the page of the hooks explains).
 
 A public name must have a comment above it, or behind it, as the shapes of members have. It is a fault if a name at
@@ -43,8 +42,7 @@ begin end size empty data rows columns operator()
 
 # Headers that only heed's own include.
 INTERNAL = ("heed/kernels/", *(f"heed/simd/{name}.hpp" for name in ("registers", "registers_of_duals", "simd", "sines", "lookup")),
-            *(f"heed/gemm/{name}.hpp" for name in ("own_gemm", "panels", "int8_panels", "weight_panels")),
-            "heed/translator/definitions/", "heed/translator/systems/")
+            *(f"heed/gemm/{name}.hpp" for name in ("own_gemm", "panels", "int8_panels", "weight_panels")))
 
 
 def is_public(name: Name) -> bool:

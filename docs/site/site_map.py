@@ -13,6 +13,9 @@ from pathlib import Path
 import markdown
 from names import Name
 
+# The folders of include, of which a docstring may leave the name out.
+PRODUCTS = ("heed", "heed_kit", "heed_mpi", "heed_translator")
+
 
 class SiteMap:
     def __init__(self, root: Path, out: Path):
@@ -57,7 +60,7 @@ class SiteMap:
             return None
         if path in self.steps:
             return self.steps[path]
-        if path.startswith("include/heed/") and path[len("include/"):] in self.headers:
+        if path.startswith("include/") and path[len("include/"):] in self.headers:
             return self.headers[path[len("include/"):]]
         return self.source(path)
 
@@ -80,7 +83,7 @@ class SiteMap:
     def header_of(self, text: str) -> str | None:
         """The place of a header: heed/score/additive.hpp, score/additive.hpp, score/additive."""
         path = text.removesuffix(".hpp") + ".hpp"
-        for known in (path, f"heed/{path}"):
+        for known in (path, *(f"{product}/{path}" for product in PRODUCTS)):
             if known in self.headers and "/" in text:
                 return self.headers[known]
         return None
@@ -96,8 +99,9 @@ class SiteMap:
                 place = self.name_of(part)
             if part in self.pages:
                 place = part.removesuffix(".md")
-            elif place is None and part.endswith(".hpp") and (self.root / "include/heed" / part).exists():
-                place = self.source(f"include/heed/{part}")
+            elif place is None and part.endswith(".hpp"):
+                found = [path for path in (f"include/{product}/{part}" for product in PRODUCTS) if (self.root / path).exists()]
+                place = self.source(found[0]) if found else None
             result.append(self.link(page, place, shown) if place else shown)
         return "".join(result)
 

@@ -13,7 +13,7 @@
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/systems/sankaran2016.hpp>
-#include <heed/translator/language.hpp>
+#include <heed_translator/language.hpp>
 
 #include "learner.hpp"
 

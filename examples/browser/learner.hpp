@@ -17,9 +17,9 @@
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/translator.hpp>
-#include <heed/text/sentence.hpp>
-#include <heed/text/vocabulary.hpp>
 #include <heed/train/adam.hpp>
+#include <heed_kit/text/sentence.hpp>
+#include <heed_kit/text/vocabulary.hpp>
 
 #include "../support/number_words.hpp"
 

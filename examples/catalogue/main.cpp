@@ -20,7 +20,7 @@
 
 #include <heed/heed.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/view/blocks.hpp>
+#include <heed_kit/view/blocks.hpp>
 
 #include "masks.hpp"
 #include "scores.hpp"

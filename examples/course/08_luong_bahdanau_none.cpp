@@ -10,7 +10,7 @@
 #include "07_translator.cpp"
 #undef main
 
-#include <heed/metrics/by_length.hpp>
+#include <heed_kit/metrics/by_length.hpp>
 
 // ## The policies
 //

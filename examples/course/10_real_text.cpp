@@ -16,15 +16,15 @@
 #include <string>
 
 #include <heed/heed.hpp>
-#include <heed/metrics/bleu.hpp>
-#include <heed/metrics/tokenize_13a.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/systems/bahdanau2015.hpp>
-#include <heed/text/bpe.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/text/learn_bpe.hpp>
-#include <heed/text/vocabulary.hpp>
 #include <heed/train/adam.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/metrics/tokenize_13a.hpp>
+#include <heed_kit/text/bpe.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/text/learn_bpe.hpp>
+#include <heed_kit/text/vocabulary.hpp>
 
 #include "course.hpp"
 #include "picture.hpp"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <heed/view/shades.hpp>
-#include <heed/view/svg.hpp>
+#include <heed_kit/view/shades.hpp>
+#include <heed_kit/view/svg.hpp>
 
 /// Pictures of the course: in the terminal and, with `--out DIR`, as SVG files for a browser.
 namespace course {

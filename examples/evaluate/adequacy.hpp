@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/metrics/adequacy.hpp>
+#include <heed_kit/metrics/adequacy.hpp>
 
 #include "command.hpp"
 

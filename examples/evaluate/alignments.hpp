@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/metrics/alignment_error.hpp>
-#include <heed/metrics/symmetrize.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
+#include <heed_kit/metrics/symmetrize.hpp>
 
 #include "command.hpp"
 

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/utf8.hpp>
-#include <heed/metrics/bootstrap.hpp>
+#include <heed_kit/metrics/bootstrap.hpp>
 
 #include "../support/misuse.hpp"
 #include "../support/progress.hpp"

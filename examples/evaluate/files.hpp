@@ -17,7 +17,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/corpus.hpp>
+#include <heed_kit/text/corpus.hpp>
 
 namespace evaluation {
 

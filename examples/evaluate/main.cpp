@@ -2,7 +2,7 @@
 //
 // evaluate: score translations, word alignments and texts in files from any source.
 //
-// The metrics are in heed/metrics; this program reads the files and prints the tables.
+// The metrics are in heed_kit/metrics; this program reads the files and prints the tables.
 //
 // test: --help
 // test: compare --help

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <heed/core/utf8.hpp>
-#include <heed/metrics/bootstrap.hpp>
+#include <heed_kit/metrics/bootstrap.hpp>
 
 namespace evaluation {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/metrics/tuning.hpp>
+#include <heed_kit/metrics/tuning.hpp>
 
 #include "../support/nbest.hpp"
 #include "command.hpp"

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include <heed/metrics/bleu.hpp>
-#include <heed/metrics/chrf.hpp>
-#include <heed/metrics/error_rate.hpp>
-#include <heed/metrics/perplexity.hpp>
-#include <heed/metrics/ribes.hpp>
-#include <heed/metrics/ter.hpp>
-#include <heed/metrics/tokenize_13a.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/metrics/chrf.hpp>
+#include <heed_kit/metrics/error_rate.hpp>
+#include <heed_kit/metrics/perplexity.hpp>
+#include <heed_kit/metrics/ribes.hpp>
+#include <heed_kit/metrics/ter.hpp>
+#include <heed_kit/metrics/tokenize_13a.hpp>
 
 #include "../support/raw_lines.hpp"
 #include "command.hpp"

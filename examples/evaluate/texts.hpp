@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/metrics/by_length.hpp>
-#include <heed/metrics/repetition.hpp>
-#include <heed/metrics/words.hpp>
-#include <heed/view/chart.hpp>
+#include <heed_kit/metrics/by_length.hpp>
+#include <heed_kit/metrics/repetition.hpp>
+#include <heed_kit/metrics/words.hpp>
+#include <heed_kit/view/chart.hpp>
 
 #include "command.hpp"
 

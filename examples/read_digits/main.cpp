@@ -19,7 +19,7 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/io/atomic_file.hpp>
-#include <heed/view/overlay.hpp>
+#include <heed_kit/view/overlay.hpp>
 
 #include "../support/program.hpp"
 #include "../support/progress.hpp"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <heed/pairs/batch.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/text/similar.hpp>
-#include <heed/text/vocabulary.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/text/similar.hpp>
+#include <heed_kit/text/vocabulary.hpp>
 
 #include "../support/number_words.hpp"
 

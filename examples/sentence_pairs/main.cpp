@@ -4,7 +4,7 @@
 // without attention.
 //
 // Half of the pairs are translations. In the other half the second sentence is the most similar other one of the same
-// length, so that the words decide and not the look of the sentence (heed/text/similar.hpp).
+// length, so that the words decide and not the look of the sentence (heed_kit/text/similar.hpp).
 //
 // test: --help
 // test: numbers --form bcnn --pairs 1500 --epochs 3 --rate 5e-3 --dropout 0 --expect 0.65

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include <heed/metrics/two_classes.hpp>
 #include <heed/seq2seq/batch.hpp>
+#include <heed_kit/metrics/two_classes.hpp>
 
 #include "../support/progress.hpp"
 #include "model.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <heed/text/sentence.hpp>
+#include <heed_kit/text/sentence.hpp>
 
 /// N-best lists and phrase tables separate their fields by the word "|||", which a text may have, too. There it is
 /// written "&#124;&#124;&#124;", as Moses' escape-special-chars.perl writes it, and read as "|||" again. So that a text

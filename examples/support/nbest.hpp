@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/text/sentence.hpp>
+#include <heed_kit/text/sentence.hpp>
 
 #include "bars.hpp"
 

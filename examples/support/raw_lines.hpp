@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/text/sentence.hpp>
+#include <heed_kit/text/sentence.hpp>
 
 namespace program {
 

@@ -13,9 +13,9 @@
 
 #include <heed/io/atomic_file.hpp>
 #include <heed/seq2seq/forced.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/translator/search.hpp>
-#include <heed/view/svg.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/view/svg.hpp>
+#include <heed_translator/search.hpp>
 
 #include "command_line.hpp"
 #include "for_page.hpp"

@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/bpe.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/text/learn_bpe.hpp>
+#include <heed_kit/text/bpe.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/text/learn_bpe.hpp>
 
 #include "command_line.hpp"
 #include "progress.hpp"

@@ -15,10 +15,10 @@
 #include <heed/core/errors.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/seq2seq/candidates.hpp>
-#include <heed/text/lexicon.hpp>
-#include <heed/text/vocabulary.hpp>
-#include <heed/translator/language.hpp>
-#include <heed/translator/options.hpp>
+#include <heed_kit/text/lexicon.hpp>
+#include <heed_kit/text/vocabulary.hpp>
+#include <heed_translator/language.hpp>
+#include <heed_translator/options.hpp>
 
 #include "dictionary.hpp"
 #include "library.hpp"

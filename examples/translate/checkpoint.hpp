@@ -17,7 +17,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 #include <heed/train/averaging.hpp>
-#include <heed/translator/model_file.hpp>
+#include <heed_translator/model_file.hpp>
 
 #include "candidates.hpp"
 #include "library.hpp"

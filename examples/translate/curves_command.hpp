@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/view/chart.hpp>
+#include <heed_kit/view/chart.hpp>
 
 #include "../support/misuse.hpp"
 #include "command_line.hpp"

@@ -17,9 +17,9 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/seq2seq/candidates.hpp>
-#include <heed/text/bpe.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/translator/language.hpp>
+#include <heed_kit/text/bpe.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_translator/language.hpp>
 
 #include "library.hpp"
 

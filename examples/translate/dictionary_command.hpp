@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/text/lexicon.hpp>
-#include <heed/text/vocabulary.hpp>
-#include <heed/translator/model_file.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/text/lexicon.hpp>
+#include <heed_kit/text/vocabulary.hpp>
+#include <heed_translator/model_file.hpp>
 
 #include "command_line.hpp"
 #include "dictionary.hpp"

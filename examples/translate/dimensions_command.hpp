@@ -17,10 +17,10 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/io/atomic_file.hpp>
-#include <heed/metrics/word_classes.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/translator/model_file.hpp>
-#include <heed/view/svg.hpp>
+#include <heed_kit/metrics/word_classes.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/view/svg.hpp>
+#include <heed_translator/model_file.hpp>
 
 #include "command_line.hpp"
 #include "for_page.hpp"

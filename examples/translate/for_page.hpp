@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <heed/text/corpus.hpp>
-#include <heed/translator/model_file.hpp>
-#include <heed/translator/word_weights.hpp>
-#include <heed/view/page.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/view/page.hpp>
+#include <heed_translator/model_file.hpp>
+#include <heed_translator/word_weights.hpp>
 
 #include "library.hpp"
 

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/metrics/alignment_error.hpp>
-#include <heed/text/corpus.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
+#include <heed_kit/text/corpus.hpp>
 
 namespace translation {
 

@@ -7,7 +7,7 @@ class system;
 
 }  // namespace heed::translator
 
-/// What this program is made of is in the library: heed/translator, models, their files and searches.
+/// What this program is made of is in heed_translator: models, their files and searches.
 namespace translation {
 
 using namespace heed::translator;

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/text/corpus.hpp>
+#include <heed_kit/text/corpus.hpp>
 
 #include "training_log.hpp"
 

@@ -2,7 +2,7 @@
 //
 // translate: train a translator on any parallel text, use it, score it, and see where it attends.
 //
-// A choice of systems and attentions, on the CPU. The interesting parts are in heed/translator/definitions, which put
+// A choice of systems and attentions, on the CPU. The interesting parts are in src/translator, which puts
 // heed's models together, one file per system, and in training.cpp, which trains them.
 //
 // test: --help

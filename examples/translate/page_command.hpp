@@ -13,10 +13,10 @@
 #include <fmt/format.h>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/metrics/alignment_error.hpp>
 #include <heed/seq2seq/forced.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/view/page.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/view/page.hpp>
 
 #include "../support/misuse.hpp"
 #include "command_line.hpp"

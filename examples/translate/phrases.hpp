@@ -12,11 +12,11 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/metrics/symmetrize.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/text/lexicon.hpp>
-#include <heed/text/phrases.hpp>
-#include <heed/translator/language.hpp>
+#include <heed_kit/metrics/symmetrize.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/text/lexicon.hpp>
+#include <heed_kit/text/phrases.hpp>
+#include <heed_translator/language.hpp>
 
 #include "../support/bars.hpp"
 #include "library.hpp"

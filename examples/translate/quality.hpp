@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/metrics/bleu.hpp>
 #include <heed/seq2seq/batch.hpp>
-#include <heed/translator/language.hpp>
-#include <heed/translator/search.hpp>
-#include <heed/translator/system.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_translator/language.hpp>
+#include <heed_translator/search.hpp>
+#include <heed_translator/system.hpp>
 
 #include "library.hpp"
 #include "ranks.hpp"

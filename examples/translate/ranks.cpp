@@ -15,7 +15,7 @@
 #include <heed/core/random.hpp>
 
 #ifdef HEED_DISTRIBUTED
-#include <heed/distributed/mpi.hpp>
+#include <heed_mpi/mpi.hpp>
 #endif
 
 #include "../support/launched.hpp"

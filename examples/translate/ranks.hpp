@@ -16,10 +16,10 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/distributed/ranks.hpp>
 #include <heed/seq2seq/translation.hpp>
-#include <heed/translator/load.hpp>
-#include <heed/translator/system.hpp>
+#include <heed_mpi/ranks.hpp>
+#include <heed_translator/load.hpp>
+#include <heed_translator/system.hpp>
 
 #include "../support/misuse.hpp"
 #include "library.hpp"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <heed/text/sentence.hpp>
-#include <heed/translator/language.hpp>
+#include <heed_kit/text/sentence.hpp>
+#include <heed_translator/language.hpp>
 
 #include "../support/raw_lines.hpp"
 #include "progress.hpp"

@@ -23,15 +23,15 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/text/id_pairs.hpp>
-#include <heed/text/learn_bpe.hpp>
-#include <heed/text/pair_shards.hpp>
-#include <heed/text/spilled_numbers.hpp>
-#include <heed/text/word_table.hpp>
-#include <heed/translator/language.hpp>
-#include <heed/translator/options.hpp>
-#include <heed/translator/raw.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/text/id_pairs.hpp>
+#include <heed_kit/text/learn_bpe.hpp>
+#include <heed_kit/text/pair_shards.hpp>
+#include <heed_kit/text/spilled_numbers.hpp>
+#include <heed_kit/text/word_table.hpp>
+#include <heed_translator/language.hpp>
+#include <heed_translator/options.hpp>
+#include <heed_translator/raw.hpp>
 
 #include "library.hpp"
 #include "progress.hpp"

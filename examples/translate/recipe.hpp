@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/translator/uses.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_translator/uses.hpp>
 
 #include "../support/program.hpp"
 #include "train_command.hpp"

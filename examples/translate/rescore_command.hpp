@@ -12,8 +12,8 @@
 
 #include <heed/io/atomic_file.hpp>
 #include <heed/seq2seq/forced.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/translator/search.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_translator/search.hpp>
 
 #include "../support/nbest.hpp"
 #include "command_line.hpp"

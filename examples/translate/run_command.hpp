@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include <heed/io/atomic_file.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/translator/load.hpp>
-#include <heed/translator/model_file.hpp>
-#include <heed/view/page.hpp>
-#include <heed/view/svg.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/view/page.hpp>
+#include <heed_kit/view/svg.hpp>
+#include <heed_translator/load.hpp>
+#include <heed_translator/model_file.hpp>
 
 #include "../support/misuse.hpp"
 #include "../support/nbest.hpp"

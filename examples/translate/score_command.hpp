@@ -11,11 +11,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <heed/metrics/bleu.hpp>
-#include <heed/metrics/chrf.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/translator/model_file.hpp>
-#include <heed/translator/word_weights.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/metrics/chrf.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_translator/model_file.hpp>
+#include <heed_translator/word_weights.hpp>
 
 #include "command_line.hpp"
 #include "dictionary.hpp"

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <heed/translator/search.hpp>
+#include <heed_translator/search.hpp>
 
 #include "../support/misuse.hpp"
 #include "command_line.hpp"

@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <heed/translator/model_file.hpp>
+#include <heed_translator/model_file.hpp>
 
 #include "command_line.hpp"
 #include "library.hpp"

@@ -7,9 +7,9 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/parameters.hpp>
-#include <heed/distributed/gradients.hpp>
-#include <heed/distributed/ranks.hpp>
-#include <heed/translator/system.hpp>
+#include <heed_mpi/gradients.hpp>
+#include <heed_mpi/ranks.hpp>
+#include <heed_translator/system.hpp>
 
 namespace translation {
 

@@ -15,9 +15,9 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/text/corpus.hpp>
 #include <heed/train/training_lock.hpp>
-#include <heed/translator/systems.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_translator/systems.hpp>
 
 #include "../support/declared.hpp"
 #include "../support/misuse.hpp"

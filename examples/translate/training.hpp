@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include <heed/translator/model_file.hpp>
+#include <heed_translator/model_file.hpp>
 
 #include "candidates.hpp"
 #include "checkpoint.hpp"

@@ -11,8 +11,8 @@
 
 #include <heed/core/random.hpp>
 #include <heed/seq2seq/batch.hpp>
-#include <heed/text/id_pairs.hpp>
-#include <heed/text/pair_shards.hpp>
+#include <heed_kit/text/id_pairs.hpp>
+#include <heed_kit/text/pair_shards.hpp>
 
 #include "library.hpp"
 #include "quality.hpp"

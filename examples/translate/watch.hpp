@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <heed/translator/search.hpp>
+#include <heed_translator/search.hpp>
 
 #include "interrupt.hpp"
 #include "library.hpp"

@@ -125,4 +125,3 @@ class HeedConan(ConanFile):
             translator = self.cpp_info.components["translator"]
             translator.libs = ["heed_translator"]
             translator.libdirs = ["lib"]
-            translator.defines = ["HEED_TRANSLATOR_COMPILED"]

@@ -1,2 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/translator/definitions/convs2s.hpp>
+
+#include "convs2s.hpp"
+
+#include <string>
+
+#include <heed/seq2seq/systems/gehring2017.hpp>
+
+#include "system_of.hpp"
+
+namespace heed::translator {
+
+std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_words,
+                                                            std::size_t target_words)
+{
+    heed::seq2seq::convolutional_sizes n;
+    n.source_vocabulary = source_words;
+    n.target_vocabulary = target_words;
+    n.embedding = how.embedding;
+    n.hidden = how.hidden;
+    n.encoder_layers = n.decoder_layers = how.layers;
+    n.width = how.width;
+    n.longest = how.longest;
+    n.dropout = how.dropout;
+    return make_system_of(heed::papers::gehring2017::translator<float>(how.seed, n), how);
+}
+
+std::vector<claim> convs2s_claims(const options& how, std::size_t source_words,
+                                                         std::size_t target_words)
+{
+    const std::size_t E = how.embedding, H = how.hidden;
+    if (how.layers == 0) throw heed::error("a ConvS2S without layers");
+    std::vector<claim> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
+    for (const char* side : {"encoder", "decoder"})
+        all.push_back({std::string(side) + ".positions.table", how.longest, E});
+    all.push_back({"encoder.W_in", E, H});
+    const std::string last = std::to_string(how.layers - 1);
+    all.push_back({"encoder.blocks." + last + ".W", times(how.width, H), times(2, H)});
+    all.push_back({"decoder.layers." + last + ".convolution.W", times(how.width, H), times(2, H)});
+    return all;
+}
+
+}  // namespace heed::translator

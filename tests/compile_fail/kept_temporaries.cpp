@@ -15,7 +15,7 @@
 #include <heed/heed.hpp>
 #include <heed/seq2seq/features.hpp>
 #include <heed/seq2seq/objective.hpp>
-#include <heed/view/alignment.hpp>
+#include <heed_kit/view/alignment.hpp>
 
 #include <string>
 #include <vector>

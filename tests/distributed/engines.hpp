@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/distributed/ranks.hpp>
+#include <heed_mpi/ranks.hpp>
 
 namespace support {
 

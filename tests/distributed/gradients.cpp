@@ -13,9 +13,9 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/distributed/gradients.hpp>
-#include <heed/distributed/optimizer.hpp>
 #include <heed/train/sgd.hpp>
+#include <heed_mpi/gradients.hpp>
+#include <heed_mpi/optimizer.hpp>
 #include <support/tensors.hpp>
 
 #include "engines.hpp"

@@ -25,7 +25,7 @@
 #include "engines.hpp"
 
 #ifdef HEED_DISTRIBUTED
-#include <heed/distributed/mpi.hpp>
+#include <heed_mpi/mpi.hpp>
 #endif
 
 using heed::distributed::any_ranks;

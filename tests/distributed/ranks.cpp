@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/core/random.hpp>
-#include <heed/distributed/ranks.hpp>
+#include <heed_mpi/ranks.hpp>
 #include <support/allocations.hpp>
 
 #include "engines.hpp"

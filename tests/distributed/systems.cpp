@@ -12,7 +12,7 @@
 
 #include <heed/core/random.hpp>
 #include <heed/seq2seq/translator.hpp>
-#include <heed/translator/systems.hpp>
+#include <heed_translator/systems.hpp>
 #include <support/sentences.hpp>
 
 #include "../../examples/translate/sums_over.hpp"

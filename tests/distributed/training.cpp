@@ -12,12 +12,12 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/random.hpp>
-#include <heed/distributed/optimizer.hpp>
 #include <heed/seq2seq/systems/vaswani2017.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/train/averaging.hpp>
 #include <heed/train/checkpoint.hpp>
+#include <heed_mpi/optimizer.hpp>
 #include <support/sentences.hpp>
 #include <support/temporary_directory.hpp>
 

@@ -10,11 +10,11 @@
 
 #include <heed/core/random.hpp>
 #include <heed/io/safetensors.hpp>
-#include <heed/metrics/alignment_error.hpp>
-#include <heed/text/bpe.hpp>
-#include <heed/text/corpus.hpp>
-#include <heed/text/learn_bpe.hpp>
-#include <heed/text/vocabulary.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
+#include <heed_kit/text/bpe.hpp>
+#include <heed_kit/text/corpus.hpp>
+#include <heed_kit/text/learn_bpe.hpp>
+#include <heed_kit/text/vocabulary.hpp>
 
 #include <doctest/doctest.h>
 

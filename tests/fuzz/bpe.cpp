@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
-#include <heed/text/bpe.hpp>
+#include <heed_kit/text/bpe.hpp>
 
 namespace fuzz::bpe {
 

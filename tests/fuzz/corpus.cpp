@@ -2,8 +2,8 @@
 #include "fuzz.hpp"
 
 #include <heed/core/utf8.hpp>
-#include <heed/metrics/tokenize_13a.hpp>
-#include <heed/text/corpus.hpp>
+#include <heed_kit/metrics/tokenize_13a.hpp>
+#include <heed_kit/text/corpus.hpp>
 
 namespace fuzz::corpus {
 

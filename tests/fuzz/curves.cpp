@@ -4,7 +4,7 @@
 #include <examples/translate/log_columns.hpp>
 
 #include <heed/core/utf8.hpp>
-#include <heed/view/chart.hpp>
+#include <heed_kit/view/chart.hpp>
 
 namespace fuzz::curves {
 

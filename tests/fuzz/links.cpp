@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
-#include <heed/metrics/alignment_error.hpp>
-#include <heed/metrics/symmetrize.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
+#include <heed_kit/metrics/symmetrize.hpp>
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #include "headers.hpp"
 
 #include <heed/core/parallel.hpp>
-#include <heed/translator/model_file.hpp>
-#include <heed/translator/search.hpp>
+#include <heed_translator/model_file.hpp>
+#include <heed_translator/search.hpp>
 
 namespace fuzz::model {
 

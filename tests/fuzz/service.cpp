@@ -5,7 +5,7 @@
 
 #include <examples/translate/serve/service.hpp>
 
-#include <heed/text/sentence.hpp>
+#include <heed_kit/text/sentence.hpp>
 
 #include <nlohmann/json.hpp>
 

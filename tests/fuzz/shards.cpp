@@ -2,7 +2,7 @@
 #include "fuzz.hpp"
 #include "headers.hpp"
 
-#include <heed/text/pair_shards.hpp>
+#include <heed_kit/text/pair_shards.hpp>
 
 #include <array>
 #include <span>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
-#include <heed/text/vocabulary.hpp>
+#include <heed_kit/text/vocabulary.hpp>
 
 namespace fuzz::vocabulary {
 

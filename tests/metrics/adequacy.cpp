@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/adequacy.hpp>
+#include <heed_kit/metrics/adequacy.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/alignment_error.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/bleu.hpp>
-#include <heed/metrics/tokenize_13a.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/metrics/tokenize_13a.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/core/parallel.hpp>
-#include <heed/metrics/bleu.hpp>
-#include <heed/metrics/bootstrap.hpp>
-#include <heed/metrics/chrf.hpp>
-#include <heed/metrics/ribes.hpp>
-#include <heed/metrics/ter.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/metrics/bootstrap.hpp>
+#include <heed_kit/metrics/chrf.hpp>
+#include <heed_kit/metrics/ribes.hpp>
+#include <heed_kit/metrics/ter.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/by_length.hpp>
+#include <heed_kit/metrics/by_length.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/chrf.hpp>
+#include <heed_kit/metrics/chrf.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/core/random.hpp>
-#include <heed/metrics/error_rate.hpp>
+#include <heed_kit/metrics/error_rate.hpp>
 
 #include <doctest/doctest.h>
 

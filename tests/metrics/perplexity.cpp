@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/perplexity.hpp>
+#include <heed_kit/metrics/perplexity.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/core/random.hpp>
-#include <heed/metrics/bleu.hpp>
-#include <heed/metrics/chrf.hpp>
-#include <heed/metrics/error_rate.hpp>
-#include <heed/metrics/ribes.hpp>
-#include <heed/metrics/ter.hpp>
-#include <heed/metrics/tuning.hpp>
-#include <heed/text/sentence.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/metrics/chrf.hpp>
+#include <heed_kit/metrics/error_rate.hpp>
+#include <heed_kit/metrics/ribes.hpp>
+#include <heed_kit/metrics/ter.hpp>
+#include <heed_kit/metrics/tuning.hpp>
+#include <heed_kit/text/sentence.hpp>
 
 #include <doctest/doctest.h>
 

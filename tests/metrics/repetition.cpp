@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/core/random.hpp>
-#include <heed/metrics/repetition.hpp>
+#include <heed_kit/metrics/repetition.hpp>
 
 #include <doctest/doctest.h>
 

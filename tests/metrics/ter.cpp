@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/ter.hpp>
+#include <heed_kit/metrics/ter.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/tokenize_13a.hpp>
+#include <heed_kit/metrics/tokenize_13a.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/core/random.hpp>
-#include <heed/metrics/bleu.hpp>
-#include <heed/metrics/tuning.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/metrics/tuning.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/two_classes.hpp>
+#include <heed_kit/metrics/two_classes.hpp>
 
 #include <doctest/doctest.h>
 

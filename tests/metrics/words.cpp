@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/metrics/words.hpp>
+#include <heed_kit/metrics/words.hpp>
 
 #include <doctest/doctest.h>
 

@@ -34,8 +34,8 @@ done
 
 root=$scratch/root
 dpkg-deb --extract "$package" "$root"
-diff -r "$source/include/heed" "$root/usr/include/heed" >/dev/null || fail "usr/include/heed is not include/heed"
-others=$(cd "$root" && find . -type f ! -path './usr/include/heed/*' | sort)
+diff -r "$source/include" "$root/usr/include" >/dev/null || fail "usr/include is not include"
+others=$(cd "$root" && find . -type f ! -path './usr/include/*' | sort)
 unexpected=$(grep -v -e '^\./usr/share/cmake/heed/heed[A-Za-z_]*\.cmake$' -e '^\./usr/share/pkgconfig/heed\.pc$' \
     -e '^\./usr/share/doc/libheed-dev/' <<<"$others" || true)
 [[ -z $unexpected ]] || fail "libheed-dev holds $unexpected"

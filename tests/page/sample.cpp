@@ -2,7 +2,7 @@
 //
 // Writes a page with a bit of everything to standard output, for page.sh to open in a browser.
 
-#include <heed/view/page.hpp>
+#include <heed_kit/view/page.hpp>
 
 #include <cmath>
 #include <cstddef>

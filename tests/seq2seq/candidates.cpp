@@ -11,9 +11,9 @@
 #include <heed/seq2seq/candidates.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/translator.hpp>
-#include <heed/text/lexicon.hpp>
-#include <heed/text/phrases.hpp>
-#include <heed/text/unknown_words.hpp>
+#include <heed_kit/text/lexicon.hpp>
+#include <heed_kit/text/phrases.hpp>
+#include <heed_kit/text/unknown_words.hpp>
 #include <support/approx.hpp>
 #include <support/sentences.hpp>
 

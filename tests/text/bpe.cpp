@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/bpe.hpp>
-#include <heed/text/learn_bpe.hpp>
+#include <heed_kit/text/bpe.hpp>
+#include <heed_kit/text/learn_bpe.hpp>
 
 #include <doctest/doctest.h>
 

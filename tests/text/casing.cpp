@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/casing.hpp>
+#include <heed_kit/text/casing.hpp>
 
 #include <doctest/doctest.h>
 

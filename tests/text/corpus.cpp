@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/corpus.hpp>
+#include <heed_kit/text/corpus.hpp>
 
 #include <doctest/doctest.h>
 

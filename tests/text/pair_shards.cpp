@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/pair_shards.hpp>
-#include <heed/text/spilled_numbers.hpp>
-#include <heed/text/word_table.hpp>
+#include <heed_kit/text/pair_shards.hpp>
+#include <heed_kit/text/spilled_numbers.hpp>
+#include <heed_kit/text/word_table.hpp>
 
 #include <heed/core/random.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/core/random.hpp>
-#include <heed/text/phrases.hpp>
+#include <heed_kit/text/phrases.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/raw_text.hpp>
+#include <heed_kit/text/raw_text.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/sentence_pieces.hpp>
+#include <heed_kit/text/sentence_pieces.hpp>
 
 #include <doctest/doctest.h>
 

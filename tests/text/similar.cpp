@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/similar.hpp>
+#include <heed_kit/text/similar.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/tokenizer.hpp>
+#include <heed_kit/text/tokenizer.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/unicode.hpp>
+#include <heed_kit/text/unicode.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/text/vocabulary.hpp>
+#include <heed_kit/text/vocabulary.hpp>
 
 #include <doctest/doctest.h>
 

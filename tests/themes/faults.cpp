@@ -21,11 +21,11 @@
 #include <heed/core/parallel.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
-#include <heed/text/pair_shards.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/train/checkpoint.hpp>
 #include <heed/train/training_lock.hpp>
-#include <heed/translator/batcher.hpp>
+#include <heed_kit/text/pair_shards.hpp>
+#include <heed_translator/batcher.hpp>
 #include <support/temporary_directory.hpp>
 #include <support/tensors.hpp>
 

@@ -2,7 +2,7 @@
 #include <heed/heed.hpp>
 #include <heed/nn/feed_forward.hpp>
 #include <heed/train/adamw.hpp>
-#include <heed/view/blocks.hpp>
+#include <heed_kit/view/blocks.hpp>
 
 #include <doctest/doctest.h>
 

@@ -19,7 +19,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/additive.hpp>
-#include <heed/translator/batcher.hpp>
+#include <heed_translator/batcher.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;

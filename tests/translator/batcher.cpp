@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <doctest/doctest.h>
 
-#include <heed/translator/batcher.hpp>
+#include <heed_translator/batcher.hpp>
 
 #include <algorithm>
 #include <atomic>

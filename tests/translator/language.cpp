@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/translator/language.hpp>
+#include <heed_translator/language.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/translator/load.hpp>
+#include <heed_translator/load.hpp>
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <heed/seq2seq/translator.hpp>  // whose name is that of a namespace
-#include <heed/text/learn_bpe.hpp>
-#include <heed/translator/search.hpp>
+#include <heed_kit/text/learn_bpe.hpp>
+#include <heed_translator/search.hpp>
 
 #include <support/approx.hpp>
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <heed/nn/init.hpp>
-#include <heed/translator/model_file.hpp>
+#include <heed_translator/model_file.hpp>
 
 namespace {
 

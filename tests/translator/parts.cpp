@@ -12,7 +12,7 @@
 
 #include <doctest/doctest.h>
 
-#include <heed/translator/systems.hpp>
+#include <heed_translator/systems.hpp>
 
 namespace {
 

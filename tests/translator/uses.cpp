@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/translator/uses.hpp>
+#include <heed_translator/uses.hpp>
 
 #include <doctest/doctest.h>
 

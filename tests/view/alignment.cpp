@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/view/shades.hpp>
-#include <heed/view/svg.hpp>
+#include <heed_kit/view/shades.hpp>
+#include <heed_kit/view/svg.hpp>
 
 #include <support/markup.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <doctest/doctest.h>
 
-#include <heed/view/blocks.hpp>
+#include <heed_kit/view/blocks.hpp>
 
 using namespace heed;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/core/random.hpp>
-#include <heed/view/chart.hpp>
+#include <heed_kit/view/chart.hpp>
 
 #include <support/markup.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/view/overlay.hpp>
+#include <heed_kit/view/overlay.hpp>
 
 #include <support/markup.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/view/page.hpp>
+#include <heed_kit/view/page.hpp>
 
 #include <support/markup.hpp>
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <heed/core/random.hpp>
-#include <heed/metrics/alignment_error.hpp>
 #include <heed/nn/gru.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
 
 #include "07.hpp"
 #include "course.hpp"

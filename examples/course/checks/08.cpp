@@ -10,10 +10,10 @@
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/core/random.hpp>
-#include <heed/metrics/bleu.hpp>
 #include <heed/normalize/softmax.hpp>
-#include <heed/text/sentence.hpp>
 #include <heed/verify.hpp>
+#include <heed_kit/metrics/bleu.hpp>
+#include <heed_kit/text/sentence.hpp>
 
 #include "08.hpp"
 #include "course.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <heed/core/random.hpp>
-#include <heed/text/learn_bpe.hpp>
+#include <heed_kit/text/learn_bpe.hpp>
 
 #include "10.hpp"
 #include "course.hpp"

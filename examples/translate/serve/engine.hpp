@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include <heed/translator/load.hpp>
-#include <heed/translator/model_file.hpp>
+#include <heed_translator/load.hpp>
+#include <heed_translator/model_file.hpp>
 
 #include "service.hpp"
 

@@ -15,7 +15,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/core/utf8.hpp>
-#include <heed/text/corpus.hpp>
+#include <heed_kit/text/corpus.hpp>
 
 namespace translation {
 

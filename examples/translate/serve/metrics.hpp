@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <heed/translator/batcher.hpp>
+#include <heed_translator/batcher.hpp>
 
 #include "http.hpp"
 

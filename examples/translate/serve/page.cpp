@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include <heed/view/page.hpp>
+#include <heed_kit/view/page.hpp>
 
 #include "service.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <heed/translator/batcher.hpp>
+#include <heed_translator/batcher.hpp>
 
 #include "http.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <span>
 
-#include <heed/distributed/mpi.hpp>
+#include <heed_mpi/mpi.hpp>
 
 int main()
 {

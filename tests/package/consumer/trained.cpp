@@ -2,7 +2,7 @@
 // A program of a user: it translates two lines, with the installed library.
 #include <cstdio>
 
-#include <heed/translator/load.hpp>
+#include <heed_translator/load.hpp>
 
 int main(int, char** arguments)
 {

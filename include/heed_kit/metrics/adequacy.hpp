@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/core/errors.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Source words that a translation overlooks. Attention that fails to focus on a part of the source leaves it
+/// untranslated ("lack of adequacy", Sankaran et al. 2016, section 1; "under-translation", Tu et al. 2016): the fault
+/// opposite to repetition.
+namespace heed::metrics {
+
+/// When a source word counts as overlooked.
+struct adequacy_options {
+    double threshold = 0.2;  ///< of the attention that one target word pays, which sums to 1
+};
+
+/// The attention that each source word receives from all target words:
+///
+///     a_i = Σ_j α_ji        α_ji: the weight of source word i for target word j
+///
+/// `rows` has the weights of one target word each, with a number for each of the `source_words` and possibly more,
+/// which are ignored (that of the end word, as in seq2seq::forced_decoding). Leave the end word's own row out: it looks
+/// where there is nothing left to say. Throws heed::shape_error for a row that is too short.
+template <class Rows>
+std::vector<double> attention_received(const Rows& rows, std::size_t source_words)
+{
+    std::vector<double> received(source_words, 0.0);
+    std::size_t j = 0;
+    for (const auto& row : rows) {
+        if (row.size() < source_words)
+            throw shape_error("attention_received: row " + std::to_string(j) + " has " + counted(row.size(), "weight") +
+                              " for " + counted(source_words, "source word"));
+        for (std::size_t i = 0; i < source_words; ++i) received[i] += static_cast<double>(row[i]);
+        ++j;
+    }
+    return received;
+}
+
+/// The same from links: 1 for each target word that a source word is linked to. Links to other positions are ignored.
+inline std::vector<double> attention_received(const links& all, std::size_t source_words)
+{
+    std::vector<double> received(source_words, 0.0);
+    for (const auto& link : all)
+        if (std::cmp_less(link.first, source_words) && link.first >= 0)
+            ++received[static_cast<std::size_t>(link.first)];
+    return received;
+}
+
+/// The source words with a_i < threshold, in order. The papers give examples but no definition; this one is ours. A
+/// function word may rightly have no counterpart, so compare systems on the same sentences.
+inline std::vector<std::size_t> overlooked_words(std::span<const double> received, const adequacy_options& how = {})
+{
+    if (!(how.threshold > 0))
+        throw error("adequacy: a threshold of " + std::to_string(how.threshold) +
+                    " overlooks no word; it must be above 0");
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < received.size(); ++i)
+        if (received[i] < how.threshold) result.push_back(i);
+    return result;
+}
+
+/// Overlooked source words, of one sentence or summed over a corpus.
+struct adequacy_counts {
+    std::size_t sentences = 0;
+    std::size_t affected = 0;    ///< sentences with an overlooked word
+    std::size_t words = 0;       ///< of the source
+    std::size_t overlooked = 0;  ///< of these
+
+    adequacy_counts& operator+=(const adequacy_counts& other)
+    {
+        sentences += other.sentences;
+        affected += other.affected;
+        words += other.words;
+        overlooked += other.overlooked;
+        return *this;
+    }
+
+    /// The share of the source's words that no target word looked at, 0 … 1; 0 without a word.
+    double share() const { return words == 0 ? 0 : static_cast<double>(overlooked) / static_cast<double>(words); }
+};
+
+/// The counts of one sentence, from the attention that its words received.
+inline adequacy_counts count_overlooked(std::span<const double> received, const adequacy_options& how = {})
+{
+    const std::size_t count = overlooked_words(received, how).size();
+    return {1, count > 0 ? 1u : 0u, received.size(), count};
+}
+
+}  // namespace heed::metrics

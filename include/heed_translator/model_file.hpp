@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/io/smaller.hpp>
+#include <heed/nn/init.hpp>
+#include <heed_translator/language.hpp>
+#include <heed_translator/raw.hpp>
+#include <heed_translator/system.hpp>
+#include <heed_translator/systems.hpp>
+
+/// A trained translator in one safetensors file: weights, both languages (vocabularies, byte-pair codes, what raw text
+/// needs) and the options it was trained with.
+namespace heed::translator {
+
+/// What a file holds: options, both languages, and the model, which lives as long as this.
+struct translator_file {
+    options how;
+    language source, target;
+    std::unique_ptr<translator::system> system;
+    std::string weights = "F32";  // the numbers of the file's matrices: F32, BF16 or I8
+};
+
+/// A translation as it is to be written: that of a line in capitals is in capitals, too.
+inline reading read_translation(const translator_file& model, const sentence& source, const id_sentence& ids)
+{
+    reading read = model.target.read(ids);
+    if (model.source.shouted(source)) model.target.shout(read);
+    return read;
+}
+
+/// The narrowest numbers of a model file's matrices.
+inline std::string weights_of(const heed::io::archive& archive)
+{
+    std::string narrowest = "F32";
+    for (const heed::io::tensor_entry& each : archive.tensors) {
+        if (each.shape.size() == 2 && heed::io::dtype_size(each.dtype) < heed::io::dtype_size(narrowest))
+            narrowest = each.dtype;
+    }
+    return narrowest;
+}
+
+/// All that a model file has.
+inline heed::io::archive to_archive(const translator_file& model)
+{
+    heed::io::archive archive;
+    archive.metadata["format"] = format_name;
+    for (const auto& [name, side] : {std::pair("source", &model.source), std::pair("target", &model.target)}) {
+        archive.metadata[std::string("vocabulary.") + name] = side->vocabulary.to_text();
+        if (side->raw) archive.metadata[std::string("raw.") + name] = side->raw->to_text();
+        if (side->splitting) archive.metadata[std::string("bpe.") + name] = side->splitting->codes().to_text();
+    }
+    model.how.write(archive.metadata);
+    model.system->put(archive);
+    return archive;
+}
+
+/// Writes it whole or not at all.
+inline void save_model(const std::filesystem::path& path, const translator_file& model)
+{
+    heed::io::save(path, to_archive(model));
+}
+
+/// Runs body() and prefixes its errors with the name of this file, unless they begin with it.
+auto about(const std::filesystem::path& file, auto&& body)
+{
+    try {
+        return body();
+    } catch (const heed::error& problem) {
+        const std::string named = file.string() + ": ", what = problem.what();
+        throw heed::error(what.starts_with(named) ? what : named + what);
+    }
+}
+
+/// Checks the sizes that a file claims against its tensors.
+inline void check_sizes(const heed::io::archive& archive, const translator_file& model)
+{
+    const system_kind& kind = kind_of(model.how);
+    for (const claim& each : kind.claims(model.how, model.source.vocabulary.size(), model.target.vocabulary.size())) {
+        const std::vector<std::size_t> expected{each.rows, each.columns};
+        const auto& shape = archive.at(each.tensor).shape;
+        if (shape != expected || each.rows == 0 || each.columns == 0) {
+            throw heed::error("the file contradicts itself: \"" + each.tensor + "\" is " + heed::shape_text(shape) +
+                              ", but by its options and vocabularies " + heed::shape_text(expected));
+        }
+    }
+}
+
+/// The count of a file's numbers; an empty tensor counts as one number, as nn::limited_numbers counts.
+inline std::size_t count_numbers(const heed::io::archive& archive)
+{
+    std::size_t count = 0;
+    for (const heed::io::tensor_entry& each : archive.tensors) {
+        const bool known = heed::io::dtype_size(each.dtype).has_value();
+        count += known ? std::max<std::size_t>(1, each.size()) : 1;
+    }
+    return count;
+}
+
+/// A new system for a file, whose parameters have at most twice as many numbers as the file: what the options claim
+/// beyond check_sizes() is refused here before it is allocated, and a single tensor that is missing is still named
+/// later.
+inline std::unique_ptr<system> make_system_for(const heed::io::archive& archive, const translator_file& model)
+{
+    const std::size_t numbers = count_numbers(archive);
+    const heed::nn::limited_numbers limit(2 * numbers);
+    try {
+        return make_system(model.how, model.source.vocabulary.size(), model.target.vocabulary.size());
+    } catch (const heed::nn::too_many_numbers&) {
+        throw heed::error("the file contradicts itself: it has " + heed::counted(numbers, "number") +
+                          ", but by its options and vocabularies the model has more");
+    }
+}
+
+/// Refuses a file if one of its numbers is not finite.
+inline void require_finite(const system& read)
+{
+    if (const auto bad = read.not_finite())
+        throw heed::error(*bad + "; the file is damaged, or its training had diverged: use an earlier copy of it, or "
+                                 "train anew");
+}
+
+/// The metadata's entry that says that a file is a smaller one: the numbers of its matrices, I8 or BF16.
+inline constexpr const char* smaller_entry = "weights";
+
+/// A smaller file of a model: its weights in "int8" or "bf16". What is the same for source and target is stored once.
+inline heed::io::archive to_smaller(const translator_file& model, const std::string& numbers)
+{
+    if (model.weights != "F32" && (numbers != "int8" || model.weights == "I8"))
+        throw heed::error("its weights are " + model.weights + " already; give the model that `translate train` wrote");
+    heed::io::archive whole = to_archive(model);
+    for (const std::string what : {"vocabulary.", "raw.", "bpe."}) {
+        const auto source = whole.metadata.find(what + "source"), target = whole.metadata.find(what + "target");
+        if (source != whole.metadata.end() && target != whole.metadata.end() && source->second == target->second)
+            whole.metadata.erase(target);
+    }
+    whole.metadata[smaller_entry] = numbers == "int8" ? "I8" : "BF16";
+    return numbers == "int8" ? heed::io::in_int8(whole) : heed::io::in_bfloat16(whole);
+}
+
+/// The entry of one side, "source" or "target".
+inline const std::string& entry_of_side(const metadata& from, const std::string& what, const std::string& side)
+{
+    const bool stored_once = from.contains(smaller_entry) && !from.contains(what + side);
+    return entry(from, what + (stored_once ? "source" : side));
+}
+
+/// The inverse of to_archive(). Throws heed::error for anything but what `translate train` writes, before it allocates
+/// what a damaged file claims.
+inline translator_file from_archive(const heed::io::archive& stored)
+{
+    const bool int8 = heed::io::has_int8(stored);
+    const heed::io::archive widened = int8 ? heed::io::in_floats(stored) : heed::io::archive();
+    const heed::io::archive& archive = int8 ? widened : stored;
+    if (const std::string& format = entry(archive.metadata, "format");
+        format != format_name && format != first_format_name)
+        throw heed::error("its format is \"" + format + "\" but this program reads \"" + format_name + "\"");
+    translator_file model;
+    model.how = options::read(archive.metadata);
+    const bool split = model.how.bpe > 0 || archive.metadata.contains("bpe.source");
+    for (const auto& [name, side] : {std::pair("source", &model.source), std::pair("target", &model.target)}) {
+        side->vocabulary = heed::text::vocabulary::from_text(entry_of_side(archive.metadata, "vocabulary.", name));
+        if (model.how.raw) side->raw = read_tokenizer(entry_of_side(archive.metadata, "raw.", name));
+        if (split)
+            side->splitting.emplace(heed::text::bpe_codes::from_text(entry_of_side(archive.metadata, "bpe.", name),
+                                                                     std::string("bpe.") + name));
+    }
+    model.source.forgiving = true;
+    check_sizes(archive, model);
+    model.system = make_system_for(archive, model);
+    model.system->take(archive);
+    require_finite(*model.system);
+    model.weights = weights_of(stored);
+    model.system->prefer_int8(int8);
+    return model;
+}
+
+/// Reads a model file. Throws heed::error, which names the file.
+inline translator_file load_model(const std::filesystem::path& path)
+{
+    const heed::io::archive archive = heed::io::load(path);
+    return about(path, [&] { return from_archive(archive); });
+}
+
+}  // namespace heed::translator

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <heed/core/errors.hpp>
+#include <heed_kit/text/sentence.hpp>
+#include <heed_kit/text/tokenizer.hpp>
+
+#include <heed_translator/options.hpp>
+
+/// Raw text, where SentencePiece and ICU are there: heed::raw_text links them and defines HEED_RAW_TEXT.
+namespace heed::translator {
+
+/// How lines of one language become tokens, learned as the options say. Throws heed::error without the two libraries.
+std::shared_ptr<const heed::text::tokenizer> learn_tokenizer(const std::vector<heed::text::sentence>& lines,
+                                                             const options& how);
+
+/// What a model file says of it. Throws heed::error without the two libraries.
+std::shared_ptr<const heed::text::tokenizer> read_tokenizer(const std::string& text);
+
+}  // namespace heed::translator

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <heed/ad/lift.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/io/safetensors.hpp>
+#include <heed/nn/dropout.hpp>
+#include <heed/seq2seq/batch.hpp>
+#include <heed/train/accumulation.hpp>
+#include <heed/train/adadelta.hpp>
+#include <heed/train/adam.hpp>
+#include <heed/train/sgd.hpp>
+
+#include <heed_translator/options.hpp>
+
+namespace heed::seq2seq {
+
+template <class T>
+class decoding;
+
+}  // namespace heed::seq2seq
+
+namespace heed::translator {
+
+/// Sentence pairs to learn from.
+using batch = heed::seq2seq::training_batch<float>;
+
+/// Describes the first number that is not finite: "decoder.b"[3] is NaN. Nothing if all are finite.
+std::optional<std::string> not_finite(const std::string& name, std::span<const float> numbers);
+
+/// What one of several processes has of a batch that they learn from together: some of its sentences, with the steps of
+/// its longest ones, so that all of them draw the same random numbers.
+struct part_of_lesson {
+    heed::nn::part_of_batch sentences;
+    std::size_t target_words = 0;  ///< of the whole batch
+    bool learns = true;            ///< false: there were fewer sentences than processes, and this one adds nothing
+};
+
+/// A batch to learn from. `only`: the softmax runs over these words, which include the references'; if not given, over
+/// all.
+struct lesson {
+    batch examples;
+    std::optional<std::vector<std::uint32_t>> only;
+    std::optional<part_of_lesson> part{};  ///< if `examples` are only some of the sentences
+};
+
+/// This process's part of a batch, one of `of`: the sentences are dealt out as cards are, forth and back, so that the
+/// parts of a batch that is sorted by length cost about the same. A process that gets none has the first sentence, and
+/// does not learn from it.
+lesson part_of(const lesson& whole, std::size_t process, std::size_t of);
+
+/// heed's models are types, put together at compile time. A program that chooses by a command-line option needs one
+/// type for all of them: this one. What is virtual here is called once per batch; what all models share is compiled
+/// once, in system.cpp. system_of.hpp makes a system of a model.
+class system {
+public:
+    using numbers = std::vector<heed::named_numbers<float>>;
+    using constant_numbers = std::vector<heed::named_numbers<const float>>;
+    using variables = std::vector<heed::ad::named_variable<float>>;
+
+    virtual ~system() = default;
+
+    struct learned {
+        double loss;           // Σ −log p, in nats
+        double gradient_norm;  // before clipping, of the mean loss per word
+    };
+    /// The other processes that train the same system, each with a part of every batch.
+    struct exchange {
+        virtual ~exchange() = default;
+        /// Before the way back, in a step of one batch: what the tape then calls final (tape::when_final) is the step's
+        /// gradient. In a step of several batches it is not called.
+        virtual void before_backward(heed::ad::tape<float>&, const variables&) {}
+        /// After the way back: the gradients on the tape become those of all processes together. Returns the sum of the
+        /// losses.
+        virtual double sum(heed::ad::tape<float>& on, const variables& lifted, double loss) = 0;
+    };
+
+    /// One update, by the gradient of all these batches together, and by those of the other processes.
+    learned train(std::span<lesson> together, const options& how, heed::random_source& random, double rate,
+                  exchange* others = nullptr);
+
+    /// Σ −log p(target | source), in nats, without dropout.
+    virtual double loss(const batch& examples) const = 0;
+
+    /// Starts decoding these sentences, for a search. The system must not move or change meanwhile; several threads may
+    /// decode at once.
+    virtual std::unique_ptr<heed::seq2seq::decoding<float>>
+    decode(const heed::seq2seq::source_batch& sentences) const = 0;
+
+    /// Whether it has attention weights.
+    virtual bool looks() const = 0;
+
+    /// The weights while it is led through a translation, if it has a weight per dimension: [words + 1][source words +
+    /// 1, dimensions], end words included. Otherwise empty.
+    virtual std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
+                                                              const heed::seq2seq::id_sentence& target) const = 0;
+
+    /// All parameters, in a fixed order. The first is for changing them.
+    virtual numbers parameters() = 0;
+    virtual constant_numbers parameters() const = 0;
+    /// The count of their numbers.
+    std::size_t parameter_count() const;
+    /// The numbers of all parameters, to be set again later.
+    std::vector<float> copy() const;
+    /// The inverse of copy().
+    void set(const std::vector<float>& copied);
+    /// The first number that is not finite, in a parameter or in the optimiser's state, as described by not_finite().
+    std::optional<std::string> not_finite() const;
+    /// Steps of training so far.
+    std::size_t updates() const;
+
+    /// Whether searches compute products with weights in 8 bits where the processor is fast at it; before the first
+    /// search.
+    void prefer_int8(bool yes) { prefers_int8_ = yes; }
+    /// Whether that was said.
+    bool prefers_int8() const { return prefers_int8_; }
+
+    /// Adds the parameters to a file.
+    virtual void put(heed::io::archive& to) const = 0;
+    /// The inverse. Throws heed::error if one is missing or has another shape.
+    virtual void take(const heed::io::archive& from) = 0;
+    /// Adds the optimiser's state to a file.
+    void put_optimiser(heed::io::archive& to) const;
+    /// The inverse. Throws heed::error if it is not there.
+    void take_optimiser(const heed::io::archive& from);
+
+protected:
+    /// The optimiser is that of these options.
+    explicit system(const options& how);
+
+    /// Lifts the model onto a tape, records the loss of a batch there, and computes the gradients, but not those of a
+    /// part that it does not learn from. Returns the loss, the mean by the batch's weights, and adds the model's
+    /// variables to `lifted`, in the order of parameters(). `others`: are told before the way back.
+    virtual float record(heed::ad::tape<float>& on, const lesson& one, const options& how,
+                         const heed::nn::dropout& drop, variables& lifted, exchange* others) = 0;
+
+private:
+    using optimisers = std::variant<heed::train::adam<float>, heed::train::sgd<float>, heed::train::adadelta<float>>;
+
+    heed::ad::tape<float> tape_;
+    heed::train::accumulated_gradients<float> sum_;
+    optimisers optimiser_;
+    bool prefers_int8_ = false;
+};
+
+}  // namespace heed::translator

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <heed_translator/claim.hpp>
+#include <heed_translator/options.hpp>
+#include <heed_translator/system.hpp>
+
+/// RNNsearch: Bahdanau, Cho and Bengio 2015, with a choice of attentions and cells.
+namespace heed::translator {
+
+std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words, std::size_t target_words);
+std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words);
+
+namespace detail {
+
+// Each in a file of its own, so that they compile at the same time.
+std::unique_ptr<system> make_rnnsearch_of_gru(const options& how, std::size_t source_words, std::size_t target_words);
+std::unique_ptr<system> make_rnnsearch_of_lstm(const options& how, std::size_t source_words, std::size_t target_words);
+std::unique_ptr<system> make_rnnsearch_remembering(const options& how, std::size_t source_words,
+                                                   std::size_t target_words);
+std::unique_ptr<system> make_rnnsearch_weighing(const options& how, std::size_t source_words, std::size_t target_words);
+
+}  // namespace detail
+
+}  // namespace heed::translator

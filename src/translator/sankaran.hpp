@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <heed_translator/claim.hpp>
+#include <heed_translator/options.hpp>
+#include <heed_translator/system.hpp>
+
+/// Sankaran et al. 2016: temporal attention and its rivals on a conditional GRU.
+namespace heed::translator {
+
+std::unique_ptr<system> make_sankaran(const options& how, std::size_t source_words, std::size_t target_words);
+std::vector<claim> sankaran_claims(const options& how, std::size_t source_words, std::size_t target_words);
+
+}  // namespace heed::translator

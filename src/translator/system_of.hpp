@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/combine/elementwise_sum.hpp>
+#include <heed/io/weights.hpp>
+#include <heed/seq2seq/decoding.hpp>
+#include <heed/seq2seq/packed.hpp>
+
+#include <heed_translator/system.hpp>
+
+/// For the file of a system alone: it compiles the whole model.
+namespace heed::translator {
+
+/// A model of heed's as a system: anything that trains as heed::seq2seq::translator does, and decodes.
+template <class Model>
+class system_of final : public system {
+public:
+    system_of(Model model, const options& how) : system(how), model_(std::move(model)) {}
+
+    double loss(const batch& examples) const override { return static_cast<double>(model_.loss(examples).data()[0]); }
+
+    std::unique_ptr<heed::seq2seq::decoding<float>> decode(const heed::seq2seq::source_batch& sentences) const override
+    {
+        {
+            const std::lock_guard once(packing_);
+            if (!packed_) packed_.emplace(model_, numbers_of_weights());  // for all batches
+        }
+        return heed::seq2seq::decode<float>(*packed_, sentences);
+    }
+
+    bool looks() const override
+    {
+        const heed::seq2seq::id_sentence empty;
+        const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&empty});
+        return heed::seq2seq::decode<float>(model_, one)->looks();
+    }
+
+    std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
+                                                      const heed::seq2seq::id_sentence& target) const override
+    {
+        std::vector<std::vector<float>> rows;
+        if constexpr (has_dimensions) {
+            const heed::seq2seq::special_ids special;
+            const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&source});
+            const auto start = model_.open(one);
+            auto state = start.state;
+            for (std::size_t i = 0; i <= target.size(); ++i) {
+                const heed::word_ids previous(1, 1, i == 0 ? special.begin : target[i - 1]);
+                auto next = model_.advance(start.memory, state, previous);
+                const auto weights = heed::view_of(next.seen.weights);  // [1,T,D]
+                rows.emplace_back(weights.data, weights.data + weights.size());
+                state = std::move(next.state);
+            }
+        }
+        return rows;
+    }
+
+    numbers parameters() override
+    {
+        packed_.reset();
+        return heed::numbers_of<float>(model_);
+    }
+    constant_numbers parameters() const override { return heed::numbers_of<const float>(model_); }
+
+    void put(heed::io::archive& to) const override { heed::io::put(to, model_); }
+    void take(const heed::io::archive& from) override
+    {
+        packed_.reset();
+        heed::io::take(from, model_);
+    }
+
+protected:
+    float record(heed::ad::tape<float>& on, const lesson& one, const options& how, const heed::nn::dropout& drop,
+                 variables& lifted, exchange* others) override
+    {
+        const auto model = heed::ad::lift(on, model_, lifted);
+        const auto loss =
+            model.loss(one.examples, static_cast<float>(how.label_smoothing), drop, one.only ? &*one.only : nullptr);
+        if (others != nullptr) others->before_backward(on, lifted);
+        if (one.part && !one.part->learns) {  // no sentence of this batch is this process's: its gradients are 0
+            on.gradients_given();
+            return 0;
+        }
+        on.backward(loss);
+        return loss.data()[0];
+    }
+
+private:
+    heed::seq2seq::weight_numbers numbers_of_weights() const
+    {
+        using heed::seq2seq::weight_numbers;
+        return prefers_int8() && heed::kernels::int8_is_fast ? weight_numbers::int8 : weight_numbers::full;
+    }
+
+    /// Whether the context is a sum with a weight per dimension (heed::combine::elementwise_sum).
+    static constexpr bool has_dimensions = requires(const Model& model)
+    {
+        requires std::is_same_v<std::remove_cvref_t<decltype(model.decoder.attention.combine)>,
+                                heed::combine::elementwise_sum>;
+    };
+
+    Model model_;
+    mutable std::mutex packing_;
+    mutable std::optional<heed::seq2seq::packed<float, Model>> packed_;  // the model laid out for searching
+};
+
+/// A model as a system.
+template <class Model>
+std::unique_ptr<system> make_system_of(Model model, const options& how)
+{
+    return std::make_unique<system_of<Model>>(std::move(model), how);
+}
+
+}  // namespace heed::translator
