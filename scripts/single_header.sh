@@ -6,18 +6,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 usage()
 {
     cat <<'END'
-usage: scripts/single_header.sh [--check | FILE]
+usage: scripts/single_header.sh [FILE]
 
 Writes single_include/heed/heed.hpp: heed/heed.hpp, papers.hpp, nn and the optimisers of train in one file, for Compiler
-Explorer and for programs that want one file. FILE is written in its place. --check only looks whether it is current.
+Explorer and for programs that want one file. FILE is written in its place. Each release has the file as an asset; it is
+not in git.
 END
 }
 
 target=single_include/heed/heed.hpp
-check=no
 case ${1:-} in
 -h | --help) usage && exit ;;
---check) check=yes ;;
 -*) usage >&2 && exit 2 ;;
 ?*) target=$1 ;;
 esac
@@ -124,12 +123,5 @@ END
     echo '#define HEED_SINGLE_HEADER  // core/cxx20.hpp refuses the headers of the folder now'
 } >"$scratch"
 
-if [[ $check == yes ]]; then
-    cmp -s "$scratch" "$target" && exit
-    printf '%s\n' "$target is not what include/heed makes. To make it anew, and commit it:" \
-        "    scripts/single_header.sh" >&2
-    diff "$target" "$scratch" | head -n 20 >&2 || true
-    exit 1
-fi
 mkdir -p "$(dirname "$target")"
 cmp -s "$scratch" "$target" || { cat "$scratch" >"$target"; }

@@ -1,19 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# single_include/heed/heed.hpp alone: two translation units of one program, without a BLAS and without a warning; what else
+# The single header that scripts/single_header.sh makes, alone: two translation units of one program, without a BLAS and without a warning; what else
 # it holds, with xtensor-blas; and a word to those who mix it with the headers of the folder.
-#
-# CURRENT=ON: it is what scripts/single_header.sh makes of include/ now.
 
 cmake_minimum_required(VERSION 3.22)
-
-if(CURRENT)
-  execute_process(COMMAND bash "${HEED_SOURCE}/scripts/single_header.sh" --check RESULT_VARIABLE result ERROR_VARIABLE output)
-  if(NOT result EQUAL 0)
-    message(FATAL_ERROR "${output}")
-  endif()
-  return()
-endif()
 
 foreach(directory IN LISTS SYSTEM_INCLUDES)
   # Naming the compiler's own directories again would break its #include_next.
@@ -22,7 +12,7 @@ foreach(directory IN LISTS SYSTEM_INCLUDES)
   endif()
 endforeach()
 set(flags -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fdiagnostics-color=never ${includes})
-set(single "-I${HEED_SOURCE}/single_include")
+set(single "-I${SCRATCH}/single_include")
 set(ENV{LC_ALL} C)
 
 function(compile what)
@@ -36,6 +26,8 @@ endfunction()
 
 file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}")
+set(header "${SCRATCH}/single_include/heed/heed.hpp")
+execute_process(COMMAND bash "${HEED_SOURCE}/scripts/single_header.sh" "${header}" COMMAND_ERROR_IS_FATAL ANY)
 set(consumer "${CMAKE_CURRENT_LIST_DIR}/consumer")
 foreach(unit IN ITEMS main other)
   compile("${unit}.cpp with the single header" -DHEED_BLAS_NONE ${single} -c "${consumer}/${unit}.cpp" -o "${SCRATCH}/${unit}.o")
@@ -51,7 +43,7 @@ compile("what the single header holds" ${DEFINITIONS} ${single} -fsyntax-only
 # mixes(<lines>): the compiler's first error says what is wrong.
 function(mixes lines)
   file(WRITE "${SCRATCH}/mixes.cpp" "${lines}")
-  compile("" "-I${HEED_SOURCE}" -fsyntax-only "${SCRATCH}/mixes.cpp")
+  compile("" "-I${HEED_SOURCE}" "-I${SCRATCH}" -fsyntax-only "${SCRATCH}/mixes.cpp")
   string(REGEX MATCH "error: [^\n]*" first "${output}")
   if(result EQUAL 0 OR NOT first MATCHES "heed: .*single header.*include one or the other")
     message(FATAL_ERROR "the single header beside others should be refused in a sentence; the compiler said:\n${output}")
@@ -59,7 +51,7 @@ function(mixes lines)
 endfunction()
 mixes("#include <include/heed/core/cxx20.hpp>\n#include <single_include/heed/heed.hpp>\n")
 mixes("#define HEED_SINGLE_HEADER  // as its last line does\n#include <include/heed/core/cxx20.hpp>\n")
-file(STRINGS "${HEED_SOURCE}/single_include/heed/heed.hpp" last REGEX "^#define HEED_SINGLE_HEADER")
+file(STRINGS "${header}" last REGEX "^#define HEED_SINGLE_HEADER")
 if(NOT last)
   message(FATAL_ERROR "the single header does not define HEED_SINGLE_HEADER")
 endif()
