@@ -63,7 +63,7 @@ mkdir -p "$build" "$out"
 # ---- both builds -------------------------------------------------------------------------------------------------------
 
 configure() {
-    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF \
+    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release \
         -DHEED_BUILD_BENCHMARKS=ON -DHEED_AGAINST="$old" -DHEED_AGAINST_SOURCES="$1" >"$out/configure.log"
 }
 compile() { cmake --build "$build" --parallel "$jobs" --target "$@" >"$out/$1.log" 2>&1; }

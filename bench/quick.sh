@@ -42,7 +42,7 @@ done
 
 mkdir -p "$build"
 [ -x "$build/bench/quick" ] || heed_say "building; this takes a minute, once"
-if ! { cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF \
+if ! { cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release \
     -DHEED_BUILD_BENCHMARKS=ON && cmake --build "$build" --target quick; } >"$build/quick.log" 2>&1; then
     tail -n 20 "$build/quick.log" >&2
     echo "quick.sh: it was not built; all of the output is in $build/quick.log" >&2

@@ -53,7 +53,7 @@ if [ ! -d "$build" ]; then
     if [ $peer = yes ] && { [ -n "${Torch_DIR:-}" ] || compgen -G "/usr/lib/*/cmake/Torch/TorchConfig.cmake" >/dev/null; }; then
         peers=ON
     fi
-    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF \
+    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release \
         -DHEED_BUILD_BENCHMARKS=ON -DHEED_BUILD_PEERS=$peers
     cmake --build "$build"
 fi

@@ -50,7 +50,7 @@ if [[ -z $programs ]]; then
     heed_say "Building the targets"
     cmake --log-level=WARNING -S "$heed_root" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++ \
         -DCMAKE_CXX_FLAGS_DEBUG=-g1 -DHEED_SANITIZE=address,undefined -DHEED_NATIVE=OFF -DHEED_BUILD_FUZZERS=ON \
-        -DHEED_BUILD_EXAMPLES=OFF >/dev/null
+        -DHEED_BUILD_TESTS=ON -DHEED_BUILD_TRANSLATOR=ON >/dev/null
     cmake --build "$build" --target fuzz fuzz_replay --parallel "$(heed_jobs)"
     programs=$build/tests/fuzz
 fi

@@ -256,7 +256,7 @@ generator=()
 if [[ ! -e $build/heed/CMakeCache.txt ]] && command -v ninja >/dev/null; then generator=(-G Ninja); fi
 if ! cmake -S "$heed_root" -B "$build/heed" "${generator[@]}" "${options[@]}" "-DCMAKE_CXX_COMPILER=$compiler" \
     "-DCMAKE_CXX_FLAGS=$cxx_flags" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DHEED_TEST_OPTIMIZATION=-O0 \
-    -DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF -DHEED_TEST_WIDTHS= -DHEED_TEST_STATIC=OFF \
+    -DHEED_BUILD_TESTS=ON -DHEED_TEST_WIDTHS= -DHEED_TEST_STATIC=OFF \
     -DHEED_WARNINGS_AS_ERRORS=ON -DHEED_NATIVE="$([[ $flags == *-march* ]] && echo OFF || echo ON)" >"$build/configured" 2>&1; then
     cat "$build/configured" >>"$log"
     row 0 0 "$(sed -n '/^CMake Error/,/^$/{/^CMake Error/d;p}' "$build/configured" | xargs -0 | tr -s ' \n' ' ' | cut -c1-200)"
