@@ -5,7 +5,7 @@
 #
 # The throughput of `translate serve` with 32 clients, each of which asks for a sentence, waits for it and asks for the
 # next, beside that of `translate run` on the same sentences. The two take turns; the ratio is the median of the rounds'.
-# SERVICE_CLIENT is what CMake builds from tests/tool/service_client.cpp. Fails if a byte differs.
+# SERVICE_CLIENT is what CMake builds from tests/tools/service_client.cpp. Fails if a byte differs.
 
 set -Eeuo pipefail
 translate=$1 client=$2 model=$3 source=$4 rounds=${5:-5} clients=${6:-32} threads=${7:-1}

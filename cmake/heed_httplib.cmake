@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # cpp-httplib as heed_httplib, for `translate serve`: the compiled library of Debian 12 (0.11), whose classes depend on
-# the three macros below. Without it there is no such target. The probe is what examples/translate/serve/http.cpp asks
+# the three macros below. Without it there is no such target. The probe is what tools/translate/serve/http.cpp asks
 # of it; later versions have another `process_request`.
 
 find_path(HEED_HTTPLIB_INCLUDE_DIR httplib.h)

@@ -36,8 +36,8 @@
 #include <heed/train/adam.hpp>
 #include <heed/train/rates.hpp>
 
-#include "support/program.hpp"
-#include "support/progress.hpp"
+#include "../tools/support/program.hpp"
+#include "../tools/support/progress.hpp"
 
 using namespace heed;
 

@@ -34,7 +34,7 @@
 #include <heed_kit/view/svg.hpp>
 
 #include "support/number_words.hpp"
-#include "support/progress.hpp"
+#include "../tools/support/progress.hpp"
 
 namespace {
 

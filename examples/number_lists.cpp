@@ -22,7 +22,7 @@
 #include <heed_kit/text/corpus.hpp>
 
 #include "support/number_words.hpp"
-#include "support/program.hpp"
+#include "../tools/support/program.hpp"
 
 namespace {
 

@@ -74,7 +74,7 @@ make_root()
 ci='
 scripts/demo.sh
 echo "== Everything optional is absent"
-cmake -S . -B /absent -G Ninja -DHEED_BUILD_EXAMPLES=ON >/absent.log || { cat /absent.log; exit 1; }
+cmake -S . -B /absent -G Ninja -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON >/absent.log || { cat /absent.log; exit 1; }
 for part in RAW_TEXT DISTRIBUTED HTTPLIB; do
     ! grep -q -e "-DHEED_$part" /absent/build.ninja || { echo "HEED_$part is in a build without what it needs"; exit 1; }
 done

@@ -85,8 +85,8 @@ if [[ -n $data ]]; then
     translate=${HEED_TRANSLATE_PROGRAM:-}
     need_browser
     if [[ -z $translate ]]; then
-        heed_build demo translate
-        translate=$heed_builds/demo/examples/translate
+        heed_build tools translate
+        translate=$heed_builds/tools/tools/translate
     fi
     heed_environment
     if [[ ! -e $model.done ]]; then

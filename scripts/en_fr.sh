@@ -36,8 +36,8 @@ for file in "$multi30k"/{train,val}.{en,fr} "$tatoeba"/train.{en,fr} "$gold"/{sr
 done
 
 heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-heed_build demo translate >&2
-heed_build demo evaluate >&2
+heed_build tools translate >&2
+heed_build tools evaluate >&2
 heed_environment
 mkdir -p "$out"
 export LC_ALL=C.UTF-8  # \L and \b below must know é
@@ -79,8 +79,8 @@ sed -E 's/.*/\L&/' "$gold/tgt" >"$out/gold.fr"
 # ---- one model per direction, and its weights while it is led through the gold text
 # --------------------------------------
 
-translate=("$heed_builds/demo/examples/translate" --threads "${THREADS:-2}")
-evaluate=$heed_builds/demo/examples/evaluate
+translate=("$heed_builds/tools/tools/translate" --threads "${THREADS:-2}")
+evaluate=$heed_builds/tools/tools/evaluate
 
 for pair in en-fr fr-en; do
     source=${pair%-*} target=${pair#*-} model=$out/$pair.safetensors

@@ -34,9 +34,9 @@ for file in {train,val,test2016}.{en,de}; do
 done
 
 heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-heed_build demo translate >&2
+heed_build tools translate >&2
 heed_environment
-translate=("$heed_builds/demo/examples/translate" --threads "${THREADS:-2}")
+translate=("$heed_builds/tools/tools/translate" --threads "${THREADS:-2}")
 mkdir -p "$out"
 
 # The two lines of `translate score` as "BLEU perplexity".

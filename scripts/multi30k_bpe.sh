@@ -36,11 +36,11 @@ for file in {train,val,test2016}.{en,de}; do
 done
 
 heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-heed_build demo translate >&2
-heed_build demo evaluate >&2
+heed_build tools translate >&2
+heed_build tools evaluate >&2
 heed_environment
-translate=("$heed_builds/demo/examples/translate" --threads "${THREADS:-2}")
-evaluate=$heed_builds/demo/examples/evaluate
+translate=("$heed_builds/tools/tools/translate" --threads "${THREADS:-2}")
+evaluate=$heed_builds/tools/tools/evaluate
 mkdir -p "$out"
 
 greedy=() beam=() logs=() models=() names=()

@@ -45,10 +45,10 @@ rows="rnnencdec         $recurrent --attention none
 heed_choose_rows "$rows" "$@"
 
 heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-heed_build demo translate >&2
+heed_build tools translate >&2
 heed_build demo number_lists >&2
 heed_environment
-translate=$heed_builds/demo/examples/translate lists=$heed_builds/demo/examples/number_lists
+translate=$heed_builds/tools/tools/translate lists=$heed_builds/demo/examples/number_lists
 mkdir -p "$out"
 cd "$out"
 

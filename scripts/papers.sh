@@ -115,14 +115,14 @@ if [[ ${GOLD:-} ]]; then
     GOLD=$(cd "$GOLD" && pwd)
 fi
 heed_choose_rows "$rows" "$@"
-recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")/../examples/translate/recipes" && pwd)
+recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")/../tools/translate/recipes" && pwd)
 for name in "${!options_of[@]}"; do options_of[$name]="$common ${options_of[$name]//RECIPES/$recipes}"; done
 
 heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-heed_build demo translate >&2
-heed_build demo evaluate >&2
+heed_build tools translate >&2
+heed_build tools evaluate >&2
 heed_environment
-translate=$heed_builds/demo/examples/translate evaluate=$heed_builds/demo/examples/evaluate
+translate=$heed_builds/tools/tools/translate evaluate=$heed_builds/tools/tools/evaluate
 mkdir -p "$out"
 # shellcheck disable=SC2034  # for heed_train
 text=(--source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" --valid-target "$data/val.de")

@@ -39,10 +39,10 @@ heed_choose_rows "$rows" "${@:4}"
 TRAIN=${TRAIN_OPTIONS:-}
 
 heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}"
-heed_build demo translate >&2
-heed_build demo evaluate >&2
+heed_build tools translate >&2
+heed_build tools evaluate >&2
 heed_environment
-translate=$heed_builds/demo/examples/translate evaluate=$heed_builds/demo/examples/evaluate
+translate=$heed_builds/tools/tools/translate evaluate=$heed_builds/tools/tools/evaluate
 cd "$out"
 # shellcheck disable=SC2034  # for heed_train
 out=. text=(--source train.letters --target train.phonemes --valid-source valid.letters --valid-target valid.phonemes)

@@ -70,7 +70,8 @@ heed_kilobytes_per_job=3200000  # units of five tests
 for preset in "${presets[@]}"; do
     # Set either way, since a build directory remembers its options.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_EACH_POLICY=OFF -DHEED_TEST_WITHOUT_PRODUCTS=OFF
-        -DHEED_TEST_EXHAUSTIVE=OFF -DHEED_TEST_FILES_PER_UNIT=5 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TRANSLATOR=ON
+        -DHEED_TEST_EXHAUSTIVE=OFF -DHEED_TEST_FILES_PER_UNIT=5 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON
+        -DHEED_BUILD_TRANSLATOR=ON
         -DHEED_BUILD_BENCHMARKS=OFF
         -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT= -DHEED_EXAMPLES_ONLY=
         -DHEED_EXAMPLES_EXCEPT=)
@@ -88,13 +89,13 @@ for preset in "${presets[@]}"; do
         # compiler is enough for. clang: products of policies.
         case $preset in
         release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_TEST_WITHOUT_PRODUCTS=ON
-            -DHEED_BUILD_TRANSLATOR=OFF "-DHEED_EXAMPLES_EXCEPT=translate;evaluate;use_model;browser"
+            -DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF -DHEED_EXAMPLES_EXCEPT=browser
             "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
-        clang) target=composition_products options+=(-DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
+        clang) target=composition_products options+=(-DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
         # The first two checks take a third of the time to build and to run, the others a sixth to a quarter of the rest
         # to build. A null pointer that is followed ends the program without them; --sanitize alone has them.
         asan) lines=-g0 options+=(-DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
-            "-DHEED_EXAMPLES_ONLY=translate;evaluate;use_model") ;;
+            -DHEED_EXAMPLES_ONLY=use_model) ;;
         esac
     fi
     [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")

@@ -21,8 +21,8 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed_kit/view/overlay.hpp>
 
-#include "../support/program.hpp"
-#include "../support/progress.hpp"
+#include "../../tools/support/program.hpp"
+#include "../../tools/support/progress.hpp"
 #include "drawing.hpp"
 #include "reader.hpp"
 

@@ -19,7 +19,7 @@
 
 #include <heed/core/parallel.hpp>
 
-#include "../support/program.hpp"
+#include "../../tools/support/program.hpp"
 #include "corpus.hpp"
 #include "model.hpp"
 #include "training.hpp"

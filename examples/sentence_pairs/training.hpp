@@ -14,7 +14,7 @@
 #include <heed/seq2seq/batch.hpp>
 #include <heed_kit/metrics/two_classes.hpp>
 
-#include "../support/progress.hpp"
+#include "../../tools/support/progress.hpp"
 #include "model.hpp"
 
 namespace sentence_pairs {

@@ -64,9 +64,6 @@ class HeedConan(ConanFile):
         CMakeDeps(self).generate()
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables.update({
-            "HEED_BUILD_TESTS": False,
-            "HEED_BUILD_EXAMPLES": False,
-            "HEED_BUILD_BENCHMARKS": False,
             "HEED_BUILD_TRANSLATOR": True,
             "HEED_NATIVE": False,
             "HEED_MPI": False,

@@ -11,8 +11,8 @@ if [[ -z $browser ]] || ! command -v node >/dev/null; then
     echo "skipped: a browser or Node is missing (Debian: chromium nodejs)"
     exit 77
 fi
-# shellcheck source=tests/tool/common.bash
-source "$here/../tool/common.bash"
+# shellcheck source=tests/tools/common.bash
+source "$here/../tools/common.bash"
 service=  # a process that must not outlive a test that fails
 trap 'status=$?; [[ ! $service ]] || kill -9 $service 2>/dev/null || true; rm -rf -- "$directory"; ((status)) || echo passed' EXIT
 sentences 100 1 train

@@ -15,7 +15,7 @@
 #include <heed_translator/systems.hpp>
 #include <support/sentences.hpp>
 
-#include "../../examples/translate/sums_over.hpp"
+#include "../../tools/translate/sums_over.hpp"
 #include "engines.hpp"
 
 // The systems of `translate train`, whose gradients are summed as it sums them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
-#include <examples/translate/log_columns.hpp>
+#include <tools/translate/log_columns.hpp>
 
 #include <heed/core/utf8.hpp>
 #include <heed_kit/view/chart.hpp>

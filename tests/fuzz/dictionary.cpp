@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
-#include <examples/translate/dictionary.hpp>
-#include <examples/translate/phrases.hpp>
+#include <tools/translate/dictionary.hpp>
+#include <tools/translate/phrases.hpp>
 
 namespace fuzz::dictionary {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
-#include <examples/translate/serve/http_head.hpp>
+#include <tools/translate/serve/http_head.hpp>
 
 namespace fuzz::http {
 

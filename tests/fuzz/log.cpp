@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fuzz.hpp"
 
-#include <examples/support/nbest.hpp>
-#include <examples/translate/training_log.hpp>
+#include <tools/support/nbest.hpp>
+#include <tools/translate/training_log.hpp>
 
 namespace fuzz::log {
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include <examples/translate/serve/service.hpp>
+#include <tools/translate/serve/service.hpp>
 
 #include <heed_kit/text/sentence.hpp>
 

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "../../examples/translate/serve/http.hpp"
-#include "../../examples/translate/serve/service.hpp"
+#include "../../tools/translate/serve/http.hpp"
+#include "../../tools/translate/serve/service.hpp"
 
 namespace support {
 

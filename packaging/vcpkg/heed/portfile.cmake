@@ -16,10 +16,6 @@ vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
     OPTIONS
         -DHEED_BLAS=${blas}
-        -DHEED_BUILD_TESTS=OFF
-        -DHEED_BUILD_EXAMPLES=OFF
-        -DHEED_BUILD_BENCHMARKS=OFF
-        -DHEED_BUILD_TRANSLATOR=OFF
         -DHEED_INSTALL=ON
         -DHEED_MPI=OFF
         -DCMAKE_DISABLE_FIND_PACKAGE_ICU=ON  # heed::raw_text needs SentencePiece, too: not part of this port

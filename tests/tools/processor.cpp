@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "../../examples/support/processor.hpp"
+#include "../../tools/support/processor.hpp"
 
 namespace {
 

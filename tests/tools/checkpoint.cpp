@@ -14,7 +14,7 @@
 
 #include <support/temporary_directory.hpp>
 
-#include "../../examples/translate/checkpoint.hpp"
+#include "../../tools/translate/checkpoint.hpp"
 
 namespace {
 

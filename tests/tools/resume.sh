@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Ctrl-C, SIGTERM or SIGHUP at any moment saves and ends; --resume continues to the same result, bit for bit.
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 1000 1 few
 sentences 100 2 valid

@@ -4,7 +4,7 @@
 # A text of more than --shard pairs is kept as numbers in a file of shards and trained on shard by shard: in the same
 # order whatever the number of threads, and resumed in the middle of an epoch to the same result, bit for bit. A file of
 # shards that is of another text, cut off or damaged is made anew; a full disk leaves none.
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 1500 1 train
 sentences 50 2 valid

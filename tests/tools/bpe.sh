@@ -3,7 +3,7 @@
 #
 # Byte-pair encoding: the commands, the same merges as an independent program, and models of pieces.
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$here/common.bash"
 
 # This repository's texts, and lines of letters with many equally frequent pairs and symbols next to themselves.

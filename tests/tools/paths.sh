@@ -3,7 +3,7 @@
 #
 # A path that is empty, and an output that cannot be written, end `translate` and `evaluate` before the work begins.
 evaluate=$(realpath -- "$2")
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
 sentences 10 2 valid

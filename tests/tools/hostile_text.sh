@@ -3,7 +3,7 @@
 #
 # Text that is not parallel text, and options that make no sense.
 evaluate=$(realpath -- "$2")
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
 sentences 10 2 valid

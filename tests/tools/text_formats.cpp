@@ -2,11 +2,11 @@
 //
 // What heed writes as text, it reads: every format, with words that are marks of some format.
 
-#include "../../examples/support/nbest.hpp"
-#include "../../examples/translate/dictionary.hpp"
-#include "../../examples/translate/log_columns.hpp"
-#include "../../examples/translate/phrases.hpp"
-#include "../../examples/translate/training_log.hpp"
+#include "../../tools/support/nbest.hpp"
+#include "../../tools/translate/dictionary.hpp"
+#include "../../tools/translate/log_columns.hpp"
+#include "../../tools/translate/phrases.hpp"
+#include "../../tools/translate/training_log.hpp"
 
 #include <heed/core/random.hpp>
 #include <heed/io/safetensors.hpp>

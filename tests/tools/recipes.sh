@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # How the numbers are updated: optimisers, learning rates, gradients and models that are summed; and recipes.
-recipes=$(realpath -- "$(dirname "${BASH_SOURCE[0]}")/../../examples/translate/recipes")
-# shellcheck source=tests/tool/common.bash
+recipes=$(realpath -- "$(dirname "${BASH_SOURCE[0]}")/../../tools/translate/recipes")
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 40 1 train
 sentences 10 2 valid

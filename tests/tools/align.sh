@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Alignments by forced decoding, of words and of words in pieces; pages for the browser.
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 400 1 train
 sentences 30 2 valid

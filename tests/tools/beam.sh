@@ -3,7 +3,7 @@
 #
 # Searches: beams, n-best lists, penalties, ensembles, unknown words, candidate lists.
 evaluate=$(realpath -- "$2")
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 500 1 plain
 sentences 30 2 valid

@@ -4,9 +4,9 @@
 # `translate serve`: what it answers and refuses, as `translate run` translates, its limits, bad clients, its end.
 client=$(realpath -- "$3")
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$here/common.bash"
-# shellcheck source=tests/tool/service.bash
+# shellcheck source=tests/tools/service.bash
 source "$here/service.bash"
 sentences 100 1 train
 sentences 12 2 valid

@@ -4,9 +4,9 @@
 # Raw text: in as people write it, out as people write it; everything that reads text reads it. docs/raw_text.md shows these
 # commands.
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$here/common.bash"
-# shellcheck source=tests/tool/service.bash
+# shellcheck source=tests/tools/service.bash
 source "$here/service.bash"
 evaluate=$(realpath -- "$2" 2>/dev/null || true)
 [[ $evaluate ]] || evaluate=$(dirname "$translate")/evaluate

@@ -3,7 +3,7 @@
 #
 # Every system of the papers: trained, interrupted and resumed, searched, led through translations, drawn, and part of
 # ensembles; options that do not go with it are refused.
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 120 1 train
 sentences 16 2 valid

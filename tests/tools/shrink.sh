@@ -3,7 +3,7 @@
 #
 # Smaller models: `translate shrink`, and what reads its files.
 page=$(realpath -- "$(dirname "${BASH_SOURCE[0]}")/../../docs/smaller_models.md")
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 200 1 train
 sentences 20 2 valid

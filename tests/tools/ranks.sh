@@ -3,7 +3,7 @@
 #
 # Several processes under mpirun: the updates are those of one process but for rounding, and repeat bit for bit; any
 # number of processes resumes; a killed one ends the others; translations and scores are those of one process.
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 evaluate=$(realpath -- "$2")
 # As root, with more processes than cores, and inside of containers. With another launcher these say nothing.

@@ -3,7 +3,7 @@
 #
 # Files that are not a model, half a model, or a model that lies.
 # shellcheck disable=SC2016  # these are not commands
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 50 1 train
 sentences 10 2 valid

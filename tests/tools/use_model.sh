@@ -3,7 +3,7 @@
 #
 # A trained model in a program of one's own: the commands and the program of docs/trained_models.md.
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$here/common.bash"
 use_model=$(dirname "$translate")/use_model
 [[ -x $use_model ]] || fail "there is no use_model beside translate"

@@ -4,7 +4,7 @@
 # Each score of `evaluate`, its table and its JSON; the examples of its help; files that are not text or differ in
 # length.
 evaluate=$(realpath -- "$2")
-# shellcheck source=tests/tool/common.bash
+# shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
 # ends_with STATUS TEXT COMMAND...: the command must end with this status and one message, which contains TEXT.
