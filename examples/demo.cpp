@@ -33,8 +33,8 @@
 #include <heed_kit/view/shades.hpp>
 #include <heed_kit/view/svg.hpp>
 
-#include "support/number_words.hpp"
 #include "../tools/support/progress.hpp"
+#include "support/number_words.hpp"
 
 namespace {
 

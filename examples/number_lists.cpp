@@ -21,8 +21,8 @@
 #include <heed/io/atomic_file.hpp>
 #include <heed_kit/text/corpus.hpp>
 
-#include "support/number_words.hpp"
 #include "../tools/support/program.hpp"
+#include "support/number_words.hpp"
 
 namespace {
 

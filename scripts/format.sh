@@ -12,7 +12,7 @@ format=$(command -v clang-format-14) || {
     exit 1
 }
 # The examples of releases stay as they were.
-find include tests examples bench -path tests/releases -prune -o \( -name '*.hpp' -o -name '*.cpp' \) -print0 |
+find include src tools tests examples bench -path tests/releases -prune -o \( -name '*.hpp' -o -name '*.cpp' \) -print0 |
     case ${1:-} in
     --check) xargs -0 -r "$format" --dry-run --Werror ;;
     "") xargs -0 -r "$format" -i ;;

@@ -27,16 +27,14 @@ std::unique_ptr<system> make_choi_of(const auto& parts, const options& how, cons
 
 }  // namespace detail
 
-std::unique_ptr<system> make_choi(const options& how, std::size_t source_words,
-                                                         std::size_t target_words)
+std::unique_ptr<system> make_choi(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const auto n = recurrent_sizes(how, source_words, target_words);
     return how.context ? detail::make_choi_of(heed::papers::choi2018::parts_with_context(), how, n)
                        : detail::make_choi_of(heed::papers::choi2018::parts(), how, n);
 }
 
-std::vector<claim> choi_claims(const options& how, std::size_t source_words,
-                                                      std::size_t target_words)
+std::vector<claim> choi_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
     const std::string words = how.context ? "embedding.words" : "embedding";

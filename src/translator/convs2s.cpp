@@ -10,8 +10,7 @@
 
 namespace heed::translator {
 
-std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_words,
-                                                            std::size_t target_words)
+std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_words, std::size_t target_words)
 {
     heed::seq2seq::convolutional_sizes n;
     n.source_vocabulary = source_words;
@@ -25,8 +24,7 @@ std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_word
     return make_system_of(heed::papers::gehring2017::translator<float>(how.seed, n), how);
 }
 
-std::vector<claim> convs2s_claims(const options& how, std::size_t source_words,
-                                                         std::size_t target_words)
+std::vector<claim> convs2s_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden;
     if (how.layers == 0) throw heed::error("a ConvS2S without layers");

@@ -80,20 +80,18 @@ struct trained_translator::models {
 };
 
 std::vector<translated_line> trained_translator::translate(const std::vector<std::string>& lines,
-                                                                                  const translate_options& how) const
+                                                           const translate_options& how) const
 {
     return translate_words(detail::words_of_lines(files().front().source, lines, "translate:"), how);
 }
 
-translated_line trained_translator::translate(std::string_view line,
-                                                                     const translate_options& how) const
+translated_line trained_translator::translate(std::string_view line, const translate_options& how) const
 {
     return std::move(translate(std::vector<std::string>{std::string(line)}, how).front());
 }
 
-std::vector<translated_line>
-trained_translator::translate_words(const std::vector<std::vector<std::string>>& lines,
-                                    const translate_options& how) const
+std::vector<translated_line> trained_translator::translate_words(const std::vector<std::vector<std::string>>& lines,
+                                                                 const translate_options& how) const
 {
     const heed::translator::translator_file& file = files().front();
     heed::translator::search_options search;
@@ -131,8 +129,8 @@ trained_translator::translate_words(const std::vector<std::vector<std::string>>&
 }
 
 std::vector<scored_pair> trained_translator::score(const std::vector<std::string>& sources,
-                                                                          const std::vector<std::string>& targets,
-                                                                          const score_options& how) const
+                                                   const std::vector<std::string>& targets,
+                                                   const score_options& how) const
 {
     if (sources.size() != targets.size())
         throw error("score: " + counted(sources.size(), "source") + " and " + counted(targets.size(), "target") +
@@ -166,8 +164,7 @@ std::vector<scored_pair> trained_translator::score(const std::vector<std::string
     return results;
 }
 
-scored_pair trained_translator::score(std::string_view source, std::string_view target,
-                                                             const score_options& how) const
+scored_pair trained_translator::score(std::string_view source, std::string_view target, const score_options& how) const
 {
     return std::move(
         score(std::vector<std::string>{std::string(source)}, std::vector<std::string>{std::string(target)}, how)
@@ -214,10 +211,7 @@ const std::vector<std::string>& trained_translator::target_vocabulary() const
     return files().front().target.vocabulary.words();
 }
 
-const std::vector<heed::translator::translator_file>& trained_translator::files() const
-{
-    return models_->files;
-}
+const std::vector<heed::translator::translator_file>& trained_translator::files() const { return models_->files; }
 
 trained_translator load(const std::vector<std::filesystem::path>& paths)
 {

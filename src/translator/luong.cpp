@@ -10,8 +10,7 @@ namespace heed::translator {
 
 /// With --reverse-source the encoder reads from the last word to the first. Annotation t is that of word t either way,
 /// so attentions that know positions (location, local-m, local-p) count from the beginning of the sentence.
-std::unique_ptr<system> make_luong(const options& how, std::size_t source_words,
-                                                          std::size_t target_words)
+std::unique_ptr<system> make_luong(const options& how, std::size_t source_words, std::size_t target_words)
 {
     namespace paper = heed::papers::luong2015;
     const auto reads = detail::direction_of(how);
@@ -25,8 +24,7 @@ std::unique_ptr<system> make_luong(const options& how, std::size_t source_words,
     return detail::make_luong_of(paper::parts_without_feeding(how.layers, reads), how, n);
 }
 
-std::vector<claim> luong_claims(const options& how, std::size_t source_words,
-                                                       std::size_t target_words)
+std::vector<claim> luong_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     if (how.layers == 0) throw heed::error("stacked cells without a layer");
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;

@@ -6,13 +6,12 @@
 #include <heed_kit/text/raw_text.hpp>
 #endif
 
-
 namespace heed::translator {
 
 #ifdef HEED_RAW_TEXT
 
-std::shared_ptr<const heed::text::tokenizer>
-learn_tokenizer(const std::vector<heed::text::sentence>& lines, const options& how)
+std::shared_ptr<const heed::text::tokenizer> learn_tokenizer(const std::vector<heed::text::sentence>& lines,
+                                                             const options& how)
 {
     std::vector<std::string> text;
     text.reserve(lines.size());
@@ -38,16 +37,12 @@ namespace detail {
 
 }  // namespace detail
 
-std::shared_ptr<const heed::text::tokenizer>
-learn_tokenizer(const std::vector<heed::text::sentence>&, const options&)
+std::shared_ptr<const heed::text::tokenizer> learn_tokenizer(const std::vector<heed::text::sentence>&, const options&)
 {
     detail::no_raw_text();
 }
 
-std::shared_ptr<const heed::text::tokenizer> read_tokenizer(const std::string&)
-{
-    detail::no_raw_text();
-}
+std::shared_ptr<const heed::text::tokenizer> read_tokenizer(const std::string&) { detail::no_raw_text(); }
 
 #endif
 

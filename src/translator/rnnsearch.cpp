@@ -10,8 +10,8 @@
 
 namespace heed::translator {
 
-std::unique_ptr<system>
-detail::make_rnnsearch_of_gru(const options& how, std::size_t source_words, std::size_t target_words)
+std::unique_ptr<system> detail::make_rnnsearch_of_gru(const options& how, std::size_t source_words,
+                                                      std::size_t target_words)
 {
     return make_rnnsearch_of(heed::nn::new_gru{}, how, source_words, target_words);
 }
@@ -35,8 +35,7 @@ inline bool weighs_otherwise(const std::string& attention)
 
 }  // namespace detail
 
-std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words,
-                                                              std::size_t target_words)
+std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const bool others = detail::remembers(how.attention) || detail::weighs_otherwise(how.attention);
     if (others && how.cell == "lstm")
@@ -48,8 +47,7 @@ std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_wo
     return make(how, source_words, target_words);
 }
 
-std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words,
-                                                           std::size_t target_words)
+std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
     std::vector<claim> all{{"encoder.embedding", source_words, E},

@@ -5,8 +5,8 @@
 #include <heed/seq2seq/translator.hpp>
 
 #include "recurrent.hpp"
-#include "system_of.hpp"
 #include "rnnsearch.hpp"
+#include "system_of.hpp"
 
 namespace heed::translator::detail {
 

@@ -15,8 +15,8 @@
 // around the score, and nothing else of RNNsearch changes.
 namespace heed::translator {
 
-std::unique_ptr<system>
-detail::make_rnnsearch_remembering(const options& how, std::size_t source_words, std::size_t target_words)
+std::unique_ptr<system> detail::make_rnnsearch_remembering(const options& how, std::size_t source_words,
+                                                           std::size_t target_words)
 {
     using heed::random_source;
     using heed::seq2seq::sizes;

@@ -16,8 +16,8 @@
 // Bahdanau et al.'s score, with another way from scores to weights or from weights to a context.
 namespace heed::translator {
 
-std::unique_ptr<system>
-detail::make_rnnsearch_weighing(const options& how, std::size_t source_words, std::size_t target_words)
+std::unique_ptr<system> detail::make_rnnsearch_weighing(const options& how, std::size_t source_words,
+                                                        std::size_t target_words)
 {
     using heed::attention;
     using heed::random_source;

@@ -9,8 +9,7 @@
 
 namespace heed::translator {
 
-std::unique_ptr<system> make_sankaran(const options& how, std::size_t source_words,
-                                                             std::size_t target_words)
+std::unique_ptr<system> make_sankaran(const options& how, std::size_t source_words, std::size_t target_words)
 {
     namespace attentions = heed::seq2seq::attentions;
     namespace paper = heed::papers::sankaran2016;
@@ -26,8 +25,7 @@ std::unique_ptr<system> make_sankaran(const options& how, std::size_t source_wor
     return with(attentions::temporal<float>{});
 }
 
-std::vector<claim> sankaran_claims(const options& how, std::size_t source_words,
-                                                          std::size_t target_words)
+std::vector<claim> sankaran_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
     std::vector<claim> all{{"encoder.embedding", source_words, E},

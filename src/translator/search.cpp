@@ -10,11 +10,9 @@
 #include <heed/seq2seq/ensemble.hpp>
 #include <heed/seq2seq/greedy.hpp>
 
-
 namespace heed::translator {
 
-std::unique_ptr<heed::seq2seq::decoding<float>>
-models::decode(const heed::seq2seq::source_batch& sentences) const
+std::unique_ptr<heed::seq2seq::decoding<float>> models::decode(const heed::seq2seq::source_batch& sentences) const
 {
     if (members_.size() == 1) return members_.front()->decode(sentences);
     std::vector<std::unique_ptr<heed::seq2seq::decoding<float>>> parts;
@@ -22,9 +20,9 @@ models::decode(const heed::seq2seq::source_batch& sentences) const
     return std::make_unique<heed::seq2seq::ensemble<float>>(std::move(parts));
 }
 
-std::vector<heed::seq2seq::forced_decoding<float>>
-models::force(const heed::seq2seq::source_batch& sentences, const std::vector<const id_sentence*>& targets,
-              bool with_weights) const
+std::vector<heed::seq2seq::forced_decoding<float>> models::force(const heed::seq2seq::source_batch& sentences,
+                                                                 const std::vector<const id_sentence*>& targets,
+                                                                 bool with_weights) const
 {
     const auto at_work = decode(sentences);
     return heed::seq2seq::force(*at_work, sentences.real, targets, {.with_weights = with_weights});
@@ -52,10 +50,8 @@ std::vector<translator_file> load_models(const std::vector<std::filesystem::path
 }
 
 std::vector<translations> search_all(const models& with, const std::vector<id_sentence>& sources,
-                                                            std::size_t batch_size, const search_options& how,
-                                                            bool with_weights,
-                                                            const heed::seq2seq::candidate_lists* only,
-                                                            const watch_search& watch)
+                                     std::size_t batch_size, const search_options& how, bool with_weights,
+                                     const heed::seq2seq::candidate_lists* only, const watch_search& watch)
 {
     // Options that only a beam search supports. Otherwise greedy decoding gives the result of a beam of 1 faster.
     const bool greedy = how.beam == 1 && how.block_ngrams == 0 && how.min_length == 0;

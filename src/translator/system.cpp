@@ -9,7 +9,6 @@
 #include <heed/train/averaging.hpp>
 #include <heed/train/stored.hpp>
 
-
 namespace heed::translator {
 
 namespace detail {
@@ -94,8 +93,8 @@ system::system(const options& how)
     }
 }
 
-system::learned system::train(std::span<lesson> together, const options& how,
-                                                     heed::random_source& random, double rate, exchange* others)
+system::learned system::train(std::span<lesson> together, const options& how, heed::random_source& random, double rate,
+                              exchange* others)
 {
     std::size_t words = 0;
     for (const lesson& each : together) words += each.part ? each.part->target_words : each.examples.target_words;

@@ -107,8 +107,7 @@ const system_kind& kind_of(const options& how)
     return kind;
 }
 
-std::unique_ptr<system> make_system(const options& how, std::size_t source_words,
-                                                           std::size_t target_words)
+std::unique_ptr<system> make_system(const options& how, std::size_t source_words, std::size_t target_words)
 {
     return kind_of(how).make(how, source_words, target_words);
 }

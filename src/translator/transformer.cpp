@@ -152,8 +152,7 @@ struct new_tables {
 
 }  // namespace detail
 
-std::unique_ptr<system> make_transformer(const options& how, std::size_t source_words,
-                                                                std::size_t target_words)
+std::unique_ptr<system> make_transformer(const options& how, std::size_t source_words, std::size_t target_words)
 {
     papers::vaswani2017::translator_sizes n;
     n.source_vocabulary = source_words;
@@ -170,8 +169,7 @@ std::unique_ptr<system> make_transformer(const options& how, std::size_t source_
                           how);
 }
 
-std::vector<claim> transformer_claims(const options& how, std::size_t source_words,
-                                                             std::size_t target_words)
+std::vector<claim> transformer_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden;
     std::vector<claim> all;
