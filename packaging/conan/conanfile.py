@@ -90,7 +90,8 @@ class HeedConan(ConanFile):
             copy(self, "*heed_translator.a", self.build_folder, os.path.join(self.package_folder, "lib"), keep_path=False)
 
     def package_info(self):
-        # The CMake targets are those that heed's own package has: heed::heed, heed::io, heed::npz, heed::translator.
+        # The CMake targets are those that heed's own package has: heed::heed, heed::io, heed::kit, heed::npz,
+        # heed::translator.
         # Conan also makes one of all, which has to have a name of its own.
         self.cpp_info.set_property("cmake_file_name", "heed")
         self.cpp_info.set_property("cmake_target_name", "heed::all")
@@ -98,10 +99,11 @@ class HeedConan(ConanFile):
         components = {
             "core": ("heed", ["xtensor::xtensor"]),
             "io": ("io", ["core", "nlohmann_json::nlohmann_json"]),
+            "kit": ("kit", ["io"]),
             "npz": ("npz", ["io", "zlib::zlib"]),
         }
         if self.options.with_translator:
-            components["translator"] = ("translator", ["io"])
+            components["translator"] = ("translator", ["kit"])
         for name, (target, requires) in components.items():
             component = self.cpp_info.components[name]
             component.set_property("cmake_target_name", f"heed::{target}")
