@@ -82,7 +82,7 @@ public:
     std::size_t at_work() const { return server_.count().at_work; }
 
     gate model;
-    std::atomic<int> given_up{0};  // sentences "forever" whose search has ended
+    std::atomic<int> begun{0}, given_up{0};  // sentences "forever" whose search has begun, has ended
     int port = 0;
 
     static translation::service_limits limits()
@@ -105,6 +105,7 @@ private:
                     for (std::size_t i = 0; i < lines.size(); ++i) {
                         const std::string& line = lines[i];
                         if (line == "forever") {
+                            ++begun;
                             while (wanted(i)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
                             ++given_up;
                             all.emplace_back();
