@@ -16,6 +16,7 @@
 #include <heed/heed.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
+#include <heed/nn/dropout.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/train/adam.hpp>

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <heed/combine/grouped_sum.hpp>
 #include <heed/kernels/additive.hpp>
 #include <heed/kernels/coverage.hpp>
 #include <heed/kernels/per_dimension.hpp>
-#include <heed/ops/groups.hpp>
 
 #include "parts.hpp"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <heed/core/random.hpp>
-#include <heed/ops/patches.hpp>
 
 /// Pictures of numbers: digits drawn with strokes of a pen, at random places, sizes, slants and thicknesses, on a paper
 /// with clutter and noise.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/combine/wrapping.hpp>
 #include <support/gradients.hpp>
 #include <support/mechanism_tests.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/ad/ad.hpp>
+#include <heed/nn/gated_convolution.hpp>
 
 #include <doctest/doctest.h>
 

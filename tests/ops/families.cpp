@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/ad/ad.hpp>
-#include <heed/ops/distances.hpp>
-#include <heed/ops/linear_attention.hpp>
+#include <heed/attention/linear.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/attention/step.hpp>
+#include <heed/combine/relative.hpp>
+#include <heed/combine/wrapping.hpp>
+#include <heed/heads/differential.hpp>
+#include <heed/heads/talking_heads.hpp>
+#include <heed/normalize/local_p.hpp>
+#include <heed/pairs/abcnn.hpp>
+#include <heed/score/contextual_positions.hpp>
+#include <heed/score/dynamic_convolution.hpp>
+#include <heed/score/location.hpp>
+#include <heed/score/with_location.hpp>
+#include <heed/score/with_neighbours.hpp>
 
 #include <doctest/doctest.h>
 

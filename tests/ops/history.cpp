@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/ad/ad.hpp>
+#include <heed/normalize/connected.hpp>
+#include <heed/normalize/fading_temporal.hpp>
+#include <heed/normalize/recent_temporal.hpp>
+#include <heed/score/with_fertility.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
-#include <heed/ops/linear_attention.hpp>
+#include <heed/attention/linear.hpp>
 #include <support/approx.hpp>
 #include <support/gradients.hpp>
 

@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <heed/nn/layer_norm.hpp>
 #include <support/gradients.hpp>
 
 #include <algorithm>

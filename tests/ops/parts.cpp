@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/ad/ad.hpp>
+#include <heed/attention/grown.hpp>
+#include <heed/score/location.hpp>
+#include <heed/score/with_positions.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,10 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
-#include <heed/ops/patches.hpp>
+#include <heed/nn/convolution.hpp>
+#include <heed/nn/dropout.hpp>
+#include <heed/nn/gated_convolution.hpp>
+#include <heed/nn/layer_norm.hpp>
 #include <support/curvature.hpp>
 
 #include <cstddef>

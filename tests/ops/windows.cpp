@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/ad/ad.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/attention/step.hpp>
+#include <heed/normalize/local_p.hpp>
+#include <heed/score/with_location.hpp>
+#include <heed/score/with_neighbours.hpp>
 
 #include <doctest/doctest.h>
 

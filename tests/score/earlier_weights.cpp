@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/score/with_location.hpp>
 #include <support/scalar_memory.hpp>
 
 #include <memory>

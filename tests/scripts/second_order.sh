@@ -1,20 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The second order of every operation is checked: each one of the headers in the first argument, a folder, has a
+# The second order of every operation is checked: each one of the headers below the first argument, a folder, has a
 # CHECK_CURVATURE(ops::name, ...) in one of the files behind it, or is listed there as without_derivative(ops::name, ...).
 set -euo pipefail
 
 headers=$1
 shift
 
+# in_ops FOLDER: the lines of the namespace heed::ops.
+in_ops()
+{
+    find "$1" -name '*.hpp' -exec cat {} + | awk '/^namespace (heed::)?ops \{/ { on = 1 } /^\}  \/\/ namespace (heed::)?ops/ { on = 0 } on'
+}
+
 # declared FOLDER: the names of its operations. They are objects; a template that is made by hand is known by its type.
 declared()
 {
     local objects
-    objects=$(grep -hoE '^inline constexpr [a-z_0-9]+(<.*>)? [a-z_0-9]+\{' "$1"/*.hpp)
+    objects=$(in_ops "$1" | grep -oE '^inline constexpr [a-z_0-9]+(<.*>)? [a-z_0-9]+\{')
     sed -E 's/.* ([a-z_0-9]+)\{$/\1/' <<<"$objects"
-    grep -hoE '^struct [a-z_0-9]+_op\b' "$1"/*.hpp | sed 's/^struct //' |
+    in_ops "$1" | grep -oE '^struct [a-z_0-9]+_op\b' | sed 's/^struct //' |
         grep -vxFf <(sed -E 's/^inline constexpr ([a-z_0-9]+).*/\1/' <<<"$objects")
 }
 
@@ -33,6 +39,7 @@ trap 'rm -rf -- "$directory"' EXIT
 
 # First of all, does it see what is missing?
 cat >"$directory/some.hpp" <<'END'
+namespace heed::ops {
 struct checked_op : operation<checked_op> {
 inline constexpr checked_op checked{};
 inline constexpr choice_op choice{};
@@ -40,6 +47,8 @@ inline constexpr pair<functions::forgotten, double> forgotten{"forgotten", "its 
 struct by_hand_op : operation<by_hand_op<Function>> {
 struct also_by_hand_op : operation<also_by_hand_op<Function>> {
 inline constexpr bool is_none = false;
+}  // namespace heed::ops
+inline constexpr other_op other{};
 END
 cat >"$directory/some.cpp" <<'END'
     CHECK_CURVATURE(ops::checked, with(), ops::forgotten(x));

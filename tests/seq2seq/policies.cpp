@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
+#include <heed/nn/dropout.hpp>
 #include <heed/nn/stacked.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <support/approx.hpp>

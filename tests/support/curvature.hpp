@@ -10,7 +10,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/core/callback.hpp>
 #include <heed/core/dual_number.hpp>
-#include <heed/ops/dropout.hpp>
+#include <heed/nn/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/modify.hpp>
 #include <heed/ops/parts.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -10,8 +12,376 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/tiled.hpp>
 #include <heed/attention/weigh.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/kernels/linear_attention.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/weighted_sum.hpp>
-#include <heed/ops/linear_attention.hpp>
+#include <heed/ops/carried_sums.hpp>
+#include <heed/ops/operation.hpp>
+#include <heed/ops/weights_by_sum.hpp>
+
+namespace heed::ops {
+
+namespace detail {
+
+/// The sums of one sentence's rows, over the keys that each query sees and over the queries that see each key, where a
+/// key fades with its age.
+template <class T>
+struct sums_with_age {
+    bool causal;
+    std::size_t S, n;  // queries, keys
+    double decay;
+
+    /// For each query the sum over the keys that it sees.
+    void over_keys(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
+                   const auto& put) const
+    {
+        scratch here;
+        const auto shift = static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S);
+        if (causal)
+            return kernels::sums_over_past<T>(S, n, shift, width, depth, kernels::fading_with_age<T>(decay, here), x, k,
+                                              v, put);
+        // All of them see all keys, whose ages are the same for each: a sum over the past of rows without age.
+        const auto aged = [&](std::size_t first, std::size_t count, T* to) {
+            k(first, count, to);
+            age(first, count, width, to);
+        };
+        kernels::sums_over_past<T>(S, n, static_cast<std::ptrdiff_t>(n), width, depth,
+                                   kernels::fading_with_age<T>(1, here), x, aged, v, put);
+    }
+    /// For each key the sum over the queries that see it.
+    void over_queries(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
+                      const auto& put) const
+    {
+        scratch here;
+        if (causal) return from_last(S, n, width, depth, kernels::fading_with_age<T>(decay, here), x, k, v, put);
+        const auto aged = [&](std::size_t first, std::size_t count, T* to) {
+            x(first, count, to);
+            age(first, count, width, to);
+        };
+        kernels::sums_over_past<T>(n, S, static_cast<std::ptrdiff_t>(S), width, depth,
+                                   kernels::fading_with_age<T>(1, here), aged, k, v, put);
+    }
+
+    /// The same for queries that see keys up to their own: rows are counted from the last, and so is `fading`.
+    static void from_last(std::size_t S, std::size_t n, std::size_t width, std::size_t depth, const auto& fading,
+                          const auto& x, const auto& k, const auto& v, const auto& put)
+    {
+        scratch here;
+        T* const turned = here.take<T>(kernels::rows_of_chunk * depth);
+        const auto last_first = [](std::size_t rows, std::size_t row, const auto& get) {
+            return [rows, row, &get](std::size_t first, std::size_t count, T* to) {
+                get(rows - first - count, count, to);
+                turn(count, row, to);
+            };
+        };
+        const auto put_back = [&](std::size_t first, std::size_t count, const T* from) {
+            std::copy_n(from, count * depth, turned);
+            turn(count, depth, turned);
+            put(n - first - count, count, static_cast<const T*>(turned));
+        };
+        kernels::sums_over_past<T>(n, S, 0, width, depth, fading, last_first(n, width, x), last_first(S, width, k),
+                                   last_first(S, depth, v), put_back);
+    }
+
+private:
+    /// Rows first … first + count − 1 of n, times γ^(n − 1 − row).
+    void age(std::size_t first, std::size_t count, std::size_t width, T* rows) const
+    {
+        if (decay == 1) return;
+        for (std::size_t r = 0; r < count; ++r) {
+            const auto by = static_cast<T>(std::pow(decay, static_cast<double>(n - 1 - first - r)));
+            for (std::size_t i = 0; i < width; ++i) rows[r * width + i] *= by;
+        }
+    }
+    /// The last row becomes the first.
+    static void turn(std::size_t count, std::size_t width, T* rows)
+    {
+        for (std::size_t r = 0; r < count / 2; ++r)
+            std::swap_ranges(rows + r * width, rows + (r + 1) * width, rows + (count - 1 - r) * width);
+    }
+};
+
+/// The same where a key fades by the gates of later positions, for queries that see the keys up to their own.
+template <class T>
+struct sums_with_gates {
+    std::size_t S, n;
+    const T *c, *c_from_last;  // −F, and F with its last number first: neither ever falls
+
+    void over_keys(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
+                   const auto& put) const
+    {
+        const auto shift = static_cast<std::ptrdiff_t>(n) - static_cast<std::ptrdiff_t>(S);
+        kernels::sums_over_past<T>(S, n, shift, width, depth, kernels::fading_by_gates<T>{c}, x, k, v, put);
+    }
+    void over_queries(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
+                      const auto& put) const
+    {
+        sums_with_age<T>::from_last(S, n, width, depth, kernels::fading_by_gates<T>{c_from_last}, x, k, v, put);
+    }
+};
+
+/// A function (first, count, to) that copies the rows of sentence b, without the first `skip` numbers of each.
+template <class T>
+auto rows_of(in<T, 3> x, std::size_t b, std::size_t skip = 0)
+{
+    return
+        [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2], skip](std::size_t first, std::size_t n, T* to) {
+            if (skip == 0) {
+                std::copy_n(from + first * N, n * N, to);
+            } else {
+                for (std::size_t r = 0; r < n; ++r)
+                    std::copy_n(from + (first + r) * N + skip, N - skip, to + r * (N - skip));
+            }
+        };
+}
+/// The same with a 1 behind each: its sum is what is divided by.
+template <class T>
+auto rows_with_one(in<T, 3> x, std::size_t b)
+{
+    return [from = x.data + b * x.shape[1] * x.shape[2], N = x.shape[2]](std::size_t first, std::size_t n, T* to) {
+        for (std::size_t r = 0; r < n; ++r, to += N + 1) {
+            std::copy_n(from + (first + r) * N, N, to);
+            to[N] = 1;
+        }
+    };
+}
+/// A function that adds the first N numbers of rows that are `width` wide.
+template <class T>
+auto adding_rows(adjoint<T, 3> d, std::size_t b, std::size_t N, std::size_t width)
+{
+    return [to = d.data + b * d.shape[1] * N, N, width](std::size_t first, std::size_t n, const T* from) {
+        for (std::size_t r = 0; r < n; ++r) kernels::add(N, to + (first + r) * N, from + r * width);
+    };
+}
+
+/// The contexts of one sentence from rows q, k and [v, 1], and what each is divided by. `from` counts queries of the
+/// batch.
+template <class T>
+void contexts_by_sums(const auto& sums, std::size_t F, bool divides, std::size_t from, const auto& q, const auto& k,
+                      const auto& v, out<T, 3> contexts, T* divisors)
+{
+    const std::size_t D = contexts.shape[2];
+    sums.over_keys(F, D + 1, q, k, v, [&](std::size_t first, std::size_t n, const T* rows) {
+        for (std::size_t r = 0; r < n; ++r) {
+            const T* const of = rows + r * (D + 1);
+            const T by = of[D];
+            divisors[from + first + r] = by;
+            const T factor = !divides ? T(1) : by == 0 ? T(0) : 1 / by;
+            T* const to = contexts.data + (from + first + r) * D;
+            for (std::size_t i = 0; i < D; ++i) to[i] = of[i] * factor;
+        }
+    });
+}
+
+/// What comes back to the sums of one sentence and to what they are divided by: a function that writes rows.
+template <class T>
+auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> d_contexts, const T* divisors)
+{
+    return [=](std::size_t first, std::size_t count, T* to) {
+        const std::size_t D = contexts.shape[2];
+        for (std::size_t r = 0; r < count; ++r, to += D + 1) {
+            const std::size_t at = from + first + r;
+            const T by = divisors[at], factor = !divides ? T(1) : by == 0 ? T(0) : 1 / by;
+            const T *const d = d_contexts.data + at * D, *const c = contexts.data + at * D;
+            for (std::size_t i = 0; i < D; ++i) to[i] = d[i] * factor;
+            to[D] = divides ? -kernels::dot(D, d, c) * factor : T(0);
+        }
+    };
+}
+
+}  // namespace detail
+
+/// Contexts of many queries in linear time:
+///
+///     c_s = Σ_j γ^age (q_s · k_j) v_j / Σ_j γ^age (q_s · k_j)         Katharopoulos et al. 2020, eq. 9
+///
+/// queries [B,S,F], keys [B,T,F], values [B,T,D] -> [B,S,D]; without the division if the rule does not divide. With
+/// `causal` the last query stands at the last of the `real` keys, and each query sees the keys up to its own; the age
+/// of a key is how many of the keys that the query sees come after it. A sum of 0 gives a context of 0. Beside its
+/// arguments and results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
+///
+///     with u_s = ∂c_s / Σ_j γ^age (q_s · k_j) and b_sj = γ^age (v_j − c_s) · u_s; without the division γ^age v_j ·
+///     ∂c_s: ∂q_s += Σ_j b_sj k_j,  ∂k_j += Σ_s b_sj q_s,  ∂v_j += Σ_s γ^age (q_s · k_j) u_s
+struct linear_attention_op : operation<linear_attention_op> {
+    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
+                                  bool, const rule_of_sums&)
+    {
+        const auto q = queries.shape, k = keys.shape, v = values.shape;
+        require_shape("linear_attention", "the keys", k, {q[0], k[1], q[2]},
+                      "one row for each row of queries, as wide as they are");
+        require_shape("linear_attention", "the values", v, {q[0], k[1], v[2]}, "one for each key");
+        real.require("linear_attention", q[0], k[1]);
+        return {q[0], q[1], v[2]};
+    }
+
+    /// What each query is divided by.
+    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, bool,
+                             const rule_of_sums&)
+    {
+        return queries.shape[0] * queries.shape[1];
+    }
+
+    template <class T>
+    static void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, bool causal,
+                        const rule_of_sums& rule, out<T, 3> contexts, T* divisors)
+    {
+        const std::size_t S = queries.shape[1];
+        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) {
+                detail::contexts_by_sums<T>(detail::sums_with_age<T>{causal, S, real[b], rule.decay}, queries.shape[2],
+                                            rule.divides, b * S, detail::rows_of(queries, b), detail::rows_of(keys, b),
+                                            detail::rows_with_one(values, b), contexts, divisors);
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, bool causal,
+                         const rule_of_sums& rule, in<T, 3> contexts, in<T, 3> d_contexts, const T* divisors,
+                         adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
+    {
+        const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2];
+        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) {
+                const detail::sums_with_age<T> sums{causal, S, real[b], rule.decay};
+                const auto d_sums = detail::rows_of_d_sums<T>(rule.divides, b * S, contexts, d_contexts, divisors);
+                const auto q = detail::rows_of(queries, b), k = detail::rows_of(keys, b);
+                const auto v = detail::rows_with_one(values, b);
+                if (d_queries) sums.over_keys(D + 1, F, d_sums, v, k, detail::adding_rows(d_queries, b, F, F));
+                if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, detail::adding_rows(d_keys, b, F, F));
+                if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
+            }
+        });
+    }
+};
+inline constexpr linear_attention_op linear_attention{};
+
+/// Contexts of causal queries in linear time, where keys fade by the gates of later positions:
+///
+///     c_s = Σ_j f_sj (q_s · k_j) v_j / Σ_j f_sj (q_s · k_j),  f_sj = exp(F_p − F_j),  F_j = Σ_{l≤j} log a_l
+///                                                             Yang et al. 2024, §4.1; Dao and Gu 2024, §5.1
+///
+/// queries [B,S,F], keys [B,T,2+F] with the columns (1, −F_j) of `carried_sums`, values [B,T,D] -> [B,S,D]. The s-th
+/// query stands at p = min(first + s, real − 1), which must be no earlier than the last key that it sees: first + S >=
+/// real. No exponent is above 0.
+///
+///     ∂q, ∂k and ∂v as those of linear_attention with f_sj in place of γ^age;  ∂F_p += q_s · ∂q_s,  ∂F_j −= k_j · ∂k_j
+struct gated_linear_attention_op : operation<gated_linear_attention_op> {
+    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
+                                  std::size_t, bool)
+    {
+        const auto q = queries.shape, k = keys.shape, v = values.shape;
+        carry_sums_op::require_columns(k);
+        require_shape("gated_linear_attention", "the keys", k, {q[0], k[1], q[2] + 2},
+                      "one row for each row of queries, two columns wider than they are");
+        require_shape("gated_linear_attention", "the values", v, {q[0], k[1], v[2]}, "one for each key");
+        real.require("gated_linear_attention", q[0], k[1]);
+        return {q[0], q[1], v[2]};
+    }
+
+    /// What each query is divided by.
+    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, std::size_t, bool)
+    {
+        return queries.shape[0] * queries.shape[1];
+    }
+
+    template <class T>
+    static void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, std::size_t first,
+                        bool divides, out<T, 3> contexts, T* divisors)
+    {
+        const std::size_t S = queries.shape[1];
+        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) {
+                const scratch here;
+                const auto sums = sums_of(keys, b, S, real[b]);
+                detail::contexts_by_sums<T>(sums, queries.shape[2], divides, b * S, faded_rows(queries, b, sums, first),
+                                            detail::rows_of(keys, b, 2), detail::rows_with_one(values, b), contexts,
+                                            divisors);
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, std::size_t first,
+                         bool divides, in<T, 3> contexts, in<T, 3> d_contexts, const T* divisors,
+                         adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
+    {
+        const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2], N = F + 2;
+        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t b = begin; b < end; ++b) {
+                const scratch here;
+                const auto sums = sums_of(keys, b, S, real[b]);
+                const auto d_sums = detail::rows_of_d_sums<T>(divides, b * S, contexts, d_contexts, divisors);
+                const auto q = faded_rows(queries, b, sums, first);
+                const auto k = detail::rows_of(keys, b, 2);
+                const auto v = detail::rows_with_one(values, b);
+                const auto d_c = [&](std::size_t j) -> T& { return d_keys.data[(b * keys.shape[1] + j) * N + 1]; };
+                const auto add_q = [&](std::size_t begun, std::size_t count, const T* rows) {
+                    for (std::size_t r = 0; r < count; ++r) {
+                        const std::size_t s = begun + r, at = (b * S + s) * F;
+                        const T left = left_of(sums, s, first);
+                        if (d_queries) kernels::add_scaled(F, d_queries.data + at, left, rows + r * F);
+                        if (d_keys && sums.n > 0)
+                            d_c(stands(sums, s, first)) -= left * kernels::dot(F, queries.data + at, rows + r * F);
+                    }
+                };
+                const auto add_k = [&](std::size_t begun, std::size_t count, const T* rows) {
+                    for (std::size_t r = 0; r < count; ++r) {
+                        const std::size_t j = begun + r, at = (b * keys.shape[1] + j) * N + 2;
+                        kernels::add(F, d_keys.data + at, rows + r * F);
+                        d_c(j) += kernels::dot(F, keys.data + at, rows + r * F);
+                    }
+                };
+                if (d_queries || d_keys) sums.over_keys(D + 1, F, d_sums, v, k, add_q);
+                if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, add_k);
+                if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
+            }
+        });
+    }
+
+private:
+    /// The sums −F of a sentence in one piece, from the first and from the last. The caller opens a scratch.
+    template <class T>
+    static detail::sums_with_gates<T> sums_of(in<T, 3> keys, std::size_t b, std::size_t S, std::size_t n)
+    {
+        T *const c = transient_family::take<T>(n), *const from_last = transient_family::take<T>(n);
+        for (std::size_t j = 0; j < n; ++j) {
+            c[j] = keys.data[(b * keys.shape[1] + j) * keys.shape[2] + 1];
+            from_last[n - 1 - j] = -c[j];
+        }
+        return {S, n, c, from_last};
+    }
+
+    /// Where query s stands; there is a position.
+    static std::size_t stands(const auto& sums, std::size_t s, std::size_t first)
+    {
+        return std::min(first + s, sums.n - 1);
+    }
+    /// What is left at its place of the last key that query s sees: 1 unless it stands later.
+    template <class T>
+    static T left_of(const detail::sums_with_gates<T>& sums, std::size_t s, std::size_t first)
+    {
+        if (sums.n + s < sums.S) return T(1);  // it sees none
+        return kernels::fading_by_gates<T>{sums.c}(sums.n + s - sums.S, stands(sums, s, first));
+    }
+    template <class T>
+    static auto faded_rows(in<T, 3> queries, std::size_t b, const detail::sums_with_gates<T>& sums, std::size_t first)
+    {
+        return [copy = detail::rows_of(queries, b), F = queries.shape[2], sums, first](std::size_t begin, std::size_t n,
+                                                                                       T* to) {
+            copy(begin, n, to);
+            for (std::size_t r = 0; r < n; ++r) {
+                const T left = left_of(sums, begin + r, first);
+                for (std::size_t i = 0; i < F; ++i) to[r * F + i] *= left;
+            }
+        };
+    }
+};
+inline constexpr gated_linear_attention_op gated_linear_attention{};
+
+}  // namespace heed::ops
 
 /// Many queries in linear time, where weights are inner products but for a factor: the sum over keys comes first.
 ///

@@ -8,12 +8,70 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/normalize/within.hpp>
 #include <heed/ops/all_pairs.hpp>
-#include <heed/ops/distances.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+
+namespace heed::ops {
+
+/// y[r,d] = Σ of the weights w[r,j] whose distance j − s, cut off at −R and R, is d − R; s is the number of the query
+/// of row r, `first` + r mod S, and S the queries of a sentence: w [B·S,T] -> [B·S,2R+1].
+///
+///     ∂w[r,j] += ∂y[r, clip(j − s, −R, R) + R]
+struct sum_by_distance_op : operation<sum_by_distance_op> {
+    static shape_of_rank<2> shape(const auto& w, std::size_t, std::size_t, std::size_t reach)
+    {
+        return {w.shape[0], 2 * reach + 1};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> w, std::size_t queries, std::size_t first, std::size_t reach, out<T, 2> y)
+    {
+        const std::size_t positions = w.shape[1], width = 2 * reach + 1;
+        detail::each_row(w.shape[0], positions, [=](std::size_t r) {
+            const parts of(first + r % queries, reach, positions);
+            const T* const x = w.data + r * positions;
+            T* const sums = y.data + r * width;
+            std::fill_n(sums, width, T(0));
+            sums[0] = kernels::sum_of(of.near, x);
+            for (std::size_t j = of.near; j < of.far; ++j) sums[of.column(j)] += x[j];
+            sums[width - 1] += kernels::sum_of(positions - of.far, x + of.far);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> w, std::size_t queries, std::size_t first, std::size_t reach, in<T, 2>, in<T, 2> d_y,
+                         adjoint<T, 2> d_w)
+    {
+        const std::size_t positions = w.shape[1], width = 2 * reach + 1;
+        detail::each_row(w.shape[0], positions, [=](std::size_t r) {
+            const parts of(first + r % queries, reach, positions);
+            const T* const d = d_y.data + r * width;
+            T* const to = d_w.data + r * positions;
+            kernels::add_constant(of.near, to, d[0]);
+            for (std::size_t j = of.near; j < of.far; ++j) to[j] += d[of.column(j)];
+            kernels::add_constant(positions - of.far, to + of.far, d[width - 1]);
+        });
+    }
+
+private:
+    /// The positions of a row: those before `near` share the first column, those from `far` on the last one.
+    struct parts {
+        std::size_t query, reach, near, far;
+
+        parts(std::size_t s, std::size_t R, std::size_t positions)
+            : query(s), reach(R), near(std::min(s > R ? s - R : 0, positions)), far(std::min(s + R + 1, positions))
+        {}
+        std::size_t column(std::size_t j) const { return j + reach - query; }
+    };
+};
+inline constexpr sum_by_distance_op sum_by_distance{};
+
+}  // namespace heed::ops
 
 namespace heed::combine {
 

@@ -2,14 +2,44 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/ops/masks.hpp>
+#include <heed/ops/moves.hpp>
+
+namespace heed::ops {
+
+/// y[b,:] = x[b,:] where the row's truth value is not 0, 0 elsewhere: x [B,N], one truth value per row -> [B,N].
+///
+///     ∂x[b,:] += ∂y[b,:] of these rows
+struct keep_rows_op : move_operation<keep_rows_op, std::span<const std::uint8_t>> {
+    static constexpr ranks takes{2, 2};
+
+    static shape_of_rank<2> shape(const auto& x, std::span<const std::uint8_t> rows)
+    {
+        if (rows.size() != x.shape[0]) {
+            throw shape_error("keep_rows: " + std::to_string(rows.size()) + " truth values for the rows of " +
+                              shape_text(x.shape) + "; give one for each row");
+        }
+        return x.shape;
+    }
+
+    static void each_move(const auto& x, std::span<const std::uint8_t> rows, auto move)
+    {
+        detail::each_shown(
+            rows.size(), x[1], [&](std::size_t b) { return rows[b] != 0; }, move);
+    }
+};
+inline constexpr keep_rows_op keep_rows{};
+
+}  // namespace heed::ops
 
 /// Helpers of combiners that wrap another one and also read the query.
 namespace heed::detail {

@@ -1,14 +1,80 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <utility>
 
+#include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/ops/patches.hpp>
+#include <heed/ops/moves.hpp>
 #include <heed/ops/products.hpp>
+
+/// Pictures, stored as [B,H·W,C]: line by line, with C channels per pixel.
+namespace heed {
+
+/// How many lines and columns a picture, or a grid of feature maps, has.
+struct grid {
+    std::size_t height = 0, width = 0;
+
+    std::size_t size() const { return height * width; }
+    friend bool operator==(const grid&, const grid&) = default;
+
+    /// The grid of every `stride`-th line and column, from the first on.
+    grid every(std::size_t stride) const { return {(height + stride - 1) / stride, (width + stride - 1) / stride}; }
+};
+
+namespace ops {
+
+/// The neighbourhood of every s-th pixel: x [B,H·W,C] -> [B,H'·W',k·k·C], with H' = ⌈H/s⌉ and W' = ⌈W/s⌉.
+///
+///     y[b,(i,j)] = [x[b,(s i + u, s j + v)]], u, v = -(k-1)/2 … (k-1)/2, zeros beyond the edges;  k is odd
+///     ∂x of each pixel += its part of each ∂y
+///
+/// One product with W [k·k·C,N] then is a convolution with stride s.
+struct patches_op : move_operation<patches_op, grid, std::size_t, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
+    static shape_of_rank<3> shape(const auto& x, const grid& picture, std::size_t k, std::size_t stride)
+    {
+        if (k % 2 == 0 || stride == 0) {
+            throw shape_error("patches: " + std::to_string(k) + " pixels wide, every " + std::to_string(stride) +
+                              "; the width must be odd, and the stride at least 1");
+        }
+        require_shape("patches", "the pictures", x.shape, {x.shape[0], picture.size(), x.shape[2]}, "pictures of ",
+                      shape_of_rank<2>{picture.height, picture.width});
+        return {x.shape[0], picture.every(stride).size(), k * k * x.shape[2]};
+    }
+
+    static void each_move(const auto& x, const grid& picture, std::size_t k, std::size_t stride, auto move)
+    {
+        const std::size_t C = x[2], reach = k / 2;
+        const grid to = picture.every(stride);
+        const std::size_t patch = k * k * C;
+        move.each(x[0], to.size() * patch, [&](std::size_t b) {
+            move.nothing(b * to.size() * patch, to.size() * patch);
+            for (std::size_t place = 0; place < to.size(); ++place) {
+                const std::size_t row = place / to.width * stride, column = place % to.width * stride;
+                const std::size_t first = column < reach ? reach - column : 0;  // of the patch's columns
+                const std::size_t last = std::min(k, picture.width + reach - column);
+                for (std::size_t u = 0; u < k; ++u) {
+                    if (row + u < reach || row + u - reach >= picture.height) continue;
+                    const std::size_t from = (row + u - reach) * picture.width + column + first - reach;
+                    move((b * picture.size() + from) * C, (b * to.size() + place) * patch + (u * k + first) * C,
+                         (last - first) * C);
+                }
+            }
+        });
+    }
+};
+inline constexpr patches_op patches{};
+
+}  // namespace ops
+
+}  // namespace heed
 
 namespace heed::nn {
 

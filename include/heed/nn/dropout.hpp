@@ -1,12 +1,156 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <vector>
 
+#include <heed/core/errors.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
-#include <heed/ops/dropout.hpp>
+#include <heed/ops/operation.hpp>
+#include <heed/simd/simd.hpp>
+
+namespace heed::ops {
+
+/// Some sentences of a larger batch, for dropout: they lose the elements that they lose there. `axis` is that of the
+/// batch: 0 in [B,...], 1 in [T,B,...].
+struct sentences_of_batch {
+    const std::uint32_t* place = nullptr;  ///< [B] which sentence of the larger batch each is
+    std::size_t count = 0;                 ///< B
+    std::size_t of = 0;                    ///< sentences of the larger batch
+    std::size_t axis = 0;
+
+    /// The same, of memory that the tape keeps.
+    sentences_of_batch kept(auto& on) const { return {on.keep(place, count), count, of, axis}; }
+};
+
+/// y_i = m_i x_i, where m_i is 0 with probability `rate`, else 1 / (1 − rate): x [...] -> [...]. Srivastava et al.
+/// 2014.
+///
+///     ∂x_i += m_i ∂y_i
+///
+/// Which elements are dropped depends only on the stream and on an element's place, so a run can be repeated. Dropout
+/// takes effect on a tape only; other tensors are returned unchanged, since inference drops nothing. Throws heed::error
+/// if the rate is 1 or more.
+struct dropout_op : operation<dropout_op> {
+    template <tensor X, class... Part>
+    X operator()(const X& x, double rate, std::uint64_t stream, const Part&... part) const
+    {
+        if constexpr (family_of<X>::rank == family_rank::taped) {
+            if (rate >= 1) throw error("dropout: the rate is " + std::to_string(rate) + " but must be below 1");
+            if (rate > 0) return operation<dropout_op>::operator()(x, rate, stream, part...);
+        }
+        return x;
+    }
+
+    static auto shape(const auto& x, double, std::uint64_t) { return x.shape; }
+    static auto shape(const auto& x, double, std::uint64_t, const sentences_of_batch& part)
+    {
+        if (part.axis >= x.shape.size() || x.shape[part.axis] != part.count)
+            throw error("dropout: axis " + std::to_string(part.axis) + " of " + shape_text(x.shape) +
+                        " must be that of the batch, which has " + std::to_string(part.count) + " sentences of " +
+                        std::to_string(part.of));
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, double rate, std::uint64_t stream, out<T, R> y)
+    {
+        forward(x, rate, stream, sentences_of_batch{}, y);
+    }
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, double rate, std::uint64_t stream, const sentences_of_batch& part, out<T, R> y)
+    {
+        each_block<T>(x.shape, rate, stream, part, [=](std::size_t first, std::size_t n, const T* mask) {
+            simd::transform(
+                n, y.data + first, [](auto v, auto m) { return v * m; }, x.data + first, mask);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, double rate, std::uint64_t stream, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        backward(x, rate, stream, sentences_of_batch{}, y, d_y, d_x);
+    }
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, double rate, std::uint64_t stream, const sentences_of_batch& part, in<T, R>,
+                         in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        each_block<T>(x.shape, rate, stream, part, [=](std::size_t first, std::size_t n, const T* mask) {
+            simd::transform(
+                n, d_x.data + first, [](auto sum, auto m, auto d) { return sum + m * d; },
+                static_cast<const T*>(d_x.data + first), mask, d_y.data + first);
+        });
+    }
+
+private:
+    /// f(first element, count, their m) for blocks that fit in the cache, shared among threads.
+    template <class T, std::size_t R, class F>
+    static void each_block(const shape_of_rank<R>& shape, double rate, std::uint64_t stream,
+                           const sentences_of_batch& part, F&& f)
+    {
+        const std::size_t n = tensor_view<const T, R>{nullptr, shape}.size();
+        if (part.place == nullptr) {
+            parallel_for(
+                n, grain,
+                [&](std::size_t begin, std::size_t end, std::size_t) {
+                    each_block<T>(begin, begin, end - begin, rate, stream, f);
+                },
+                64);
+            return;
+        }
+        // Rows of a sentence, or of a step of one: each is in one piece here and there.
+        std::size_t width = 1;
+        for (std::size_t i = part.axis + 1; i < R; ++i) width *= shape[i];
+        if (n == 0) return;
+        parallel_for(n / width, (grain + width - 1) / width, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t row = begin; row < end; ++row) {
+                const std::size_t there = row / part.count * part.of + part.place[row % part.count];
+                each_block<T>(row * width, there * width, width, rate, stream, f);
+            }
+        });
+    }
+
+    static constexpr std::size_t grain = std::size_t{1} << 15;
+
+    /// The same for n elements from `first` on, which have their m from `there` on.
+    template <class T>
+    static void each_block(std::size_t first, std::size_t there, std::size_t n, double rate, std::uint64_t stream,
+                           const auto& f)
+    {
+        constexpr std::size_t elements = 1024;
+        // One 64-bit number decides four elements, 16 bits each: finer than any rate in use.
+        const T factor = static_cast<T>(1 / (1 - rate));
+        const auto bound = static_cast<std::int32_t>(rate * 65536.0 + 0.5);
+        scratch here;
+        T* const mask = here.take<T>(elements);
+        auto* const bits = here.take<std::uint64_t>(elements / 4 + 1);
+        auto* const parts = here.take<std::uint16_t>(elements + 4);
+        for (std::size_t done = 0; done < n; done += elements) {
+            const std::size_t begin = there + done, skipped = begin % 4;
+            const std::size_t count = std::min(elements, n - done), numbers = (skipped + count + 3) / 4;
+            // One loop each, which compilers turn into vector instructions.
+            for (std::size_t i = 0; i < numbers; ++i) bits[i] = mix(stream + begin / 4 + i);
+            if constexpr (std::endian::native == std::endian::little) {
+                std::memcpy(parts, bits, numbers * sizeof *bits);
+            } else {
+                for (std::size_t i = 0; i < 4 * numbers; ++i)
+                    parts[i] = static_cast<std::uint16_t>(bits[i / 4] >> (16 * (i % 4)));
+            }
+            const std::uint16_t* const from = parts + skipped;
+            for (std::size_t i = 0; i < count; ++i) mask[i] = static_cast<T>(from[i] >= bound) * factor;
+            f(first + done, count, static_cast<const T*>(mask));
+        }
+    }
+};
+inline constexpr dropout_op dropout{};
+
+}  // namespace heed::ops
 
 namespace heed::nn {
 

@@ -1,16 +1,135 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 
 #include <heed/core/mask.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
-#include <heed/ops/convolution.hpp>
+#include <heed/gemm/blas.hpp>
+#include <heed/gemm/weight_panels.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/units.hpp>
 #include <heed/ops/windows.hpp>
+
+/// Convolutions over the words of sentences.
+namespace heed::ops {
+
+/// Filters over k neighbouring steps, of which `before` come before the step itself:
+///
+///     y_t = b + Σ_{i<k} x_{t-before+i} W_i,  0 where there is no step     x [T,B,D], W = [W_0; …; W_{k-1}] [k·D,N]
+///
+/// -> [T,B,N]. before = k-1: step t depends on no later step. before = (k-1)/2: as much to the left as to the right.
+///
+///     ∂x_{t-before+i} += ∂y_t W_iᵀ,  ∂W_i += Σ_t x_{t-before+i}ᵀ ∂y_t,  ∂b += Σ_t ∂y_t
+///
+/// The steps of all sentences at a distance of i are contiguous in x and in y: a product for each W_i, and no neighbour
+/// is ever copied.
+struct convolve_steps_op : operation<convolve_steps_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& W, const auto& b, std::size_t before)
+    {
+        const std::size_t D = x.shape[2], k = width(x, W);
+        if (k == 0 || k * D != W.shape[0]) {
+            throw shape_error("convolve_steps: x is " + shape_text(x.shape) + " and W is " + shape_text(W.shape) +
+                              ", but W must have " + std::to_string(D) +
+                              " rows for each step of the filter, and at least one step");
+        }
+        if (before >= k) {
+            throw shape_error("convolve_steps: " + std::to_string(before) + " steps before the step itself, but W " +
+                              shape_text(W.shape) + " is " + counted(k, "step") + " wide; give less than that");
+        }
+        require_shape("convolve_steps", "the bias", b.shape, {W.shape[1]}, "one number for each column of W ", W.shape);
+        return {x.shape[0], x.shape[1], W.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 2> W, in<T, 1> b, std::size_t before, out<T, 3> y)
+    {
+        const std::size_t D = x.shape[2], N = W.shape[1], rows = x.shape[0] * x.shape[1];
+        for (std::size_t i = 0; i < rows; ++i) std::copy_n(b.data, N, y.data + i * N);
+        each_distance(x, W, before, [=](std::size_t i, std::size_t from, std::size_t to, std::size_t count) {
+            kernels::times_weights(count, N, D, x.data + from * D, W.data + i * D * N, true, y.data + to * N);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 2> W, in<T, 1>, std::size_t before, in<T, 3>, in<T, 3> d_y,
+                         adjoint<T, 3> d_x, adjoint<T, 2> d_W, adjoint<T, 1> d_b)
+    {
+        const std::size_t D = x.shape[2], N = W.shape[1], rows = x.shape[0] * x.shape[1];
+        each_distance(x, W, before, [=](std::size_t i, std::size_t from, std::size_t to, std::size_t count) {
+            if (d_x) {
+                blas::gemm(blas::op::plain, blas::op::transposed, count, D, N, d_y.data + to * N, W.data + i * D * N,
+                           T(1), d_x.data + from * D);
+            }
+            if (d_W) {
+                blas::gemm(blas::op::transposed, blas::op::plain, D, N, count, x.data + from * D, d_y.data + to * N,
+                           T(1), d_W.data + i * D * N);
+            }
+        });
+        if (d_b) kernels::add_columns(rows, N, d_b.data, d_y.data);
+    }
+
+private:
+    static std::size_t width(const auto& x, const auto& W) { return x.shape[2] == 0 ? 0 : W.shape[0] / x.shape[2]; }
+
+    /// f(i, first row of x, first row of y, their number) for each W_i that meets any step.
+    template <class F>
+    static void each_distance(const auto& x, const auto& W, std::size_t before, F&& f)
+    {
+        const std::size_t steps = x.shape[0], B = x.shape[1], k = width(x, W);
+        for (std::size_t i = 0; i < k; ++i) {
+            const std::size_t from = i > before ? i - before : 0, to = before > i ? before - i : 0;
+            if (from + to < steps) f(i, from * B, to * B, (steps - from - to) * B);
+        }
+    }
+};
+inline constexpr convolve_steps_op convolve_steps{};
+
+/// y = [past[:, N:]; x], a window that moves on by one: past [B,n·N], x [B,N] -> [B,n·N].
+/// Without columns (n = 0) it stays empty.
+///
+///     ∂past[:, N:] += ∂y[:, :(n-1)N],  ∂x += ∂y[:, (n-1)N:]
+struct slide_op : operation<slide_op> {
+    static shape_of_rank<2> shape(const auto& past, const auto& x)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        if (N == 0 || width % N != 0) {
+            throw shape_error("slide: x is " + shape_text(x.shape) + " and the window " + shape_text(past.shape) +
+                              ", but the window must hold a whole number of x");
+        }
+        require_shape("slide", "the window", past.shape, {x.shape[0], width}, "a row for each row of ", x.shape);
+        return past.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> past, in<T, 2> x, out<T, 2> y)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
+            T* const rest = std::copy_n(past.data + b * width + N, width - N, y.data + b * width);
+            std::copy_n(x.data + b * N, N, rest);
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2> past, in<T, 2> x, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_past, adjoint<T, 2> d_x)
+    {
+        const std::size_t width = past.shape[1], N = x.shape[1];
+        for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
+            const T* const d = d_y.data + b * width;
+            if (d_past) kernels::add(width - N, d_past.data + b * width + N, d);
+            if (d_x) kernels::add(N, d_x.data + b * N, d + width - N);
+        }
+    }
+};
+inline constexpr slide_op slide{};
+
+}  // namespace heed::ops
 
 namespace heed::nn {
 

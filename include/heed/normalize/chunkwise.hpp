@@ -1,11 +1,198 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include <heed/attention/normalize_hooks.hpp>
-#include <heed/ops/chunks.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/ops/rows.hpp>
+
+/// Attention in chunks: a softmax over the positions up to each one, and the weights of all of them together.
+namespace heed::ops {
+
+namespace detail {
+
+/// Some sums Σ_i exp(t_i) x_i with a common factor: exp(top) · sum, top the greatest t_i. -inf: there is nothing yet.
+template <class T, std::size_t N>
+struct sums_of_exp {
+    T top;
+    T sum[N];
+
+    static sums_of_exp none()
+    {
+        sums_of_exp x{};
+        x.top = -std::numeric_limits<T>::infinity();
+        return x;
+    }
+
+    bool empty() const { return top == -std::numeric_limits<T>::infinity(); }
+
+    void join(const sums_of_exp& more)
+    {
+        using std::exp;
+        if (more.empty()) return;
+        if (empty()) {
+            *this = more;
+        } else if (more.top <= top) {
+            const T by = exp(more.top - top);
+            for (std::size_t i = 0; i < N; ++i) sum[i] += by * more.sum[i];
+        } else {
+            const T by = exp(top - more.top);
+            for (std::size_t i = 0; i < N; ++i) sum[i] = by * sum[i] + more.sum[i];
+            top = more.top;
+        }
+    }
+};
+
+/// tell(k, at(k−w+1) + … + at(k)) for k = 0 … n−1, less at the beginning. Nothing is ever subtracted from a sum: a
+/// window is the end of one block of w positions and the beginning of the next, and a position joins three sums.
+template <class T, std::size_t N>
+void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
+{
+    scratch here;
+    using sums = sums_of_exp<T, N>;
+    sums* const ends = here.take<sums>(std::min(n, w));  // of the block before, from each of its positions on
+    for (std::size_t begin = 0; begin < n; begin += w) {
+        const std::size_t count = std::min(w, n - begin);
+        sums some = sums::none();
+        for (std::size_t i = 0; i < count; ++i) {
+            some.join(at(begin + i));
+            sums window = some;
+            if (begin > 0 && i + 1 < w) window.join(ends[i + 1]);
+            tell(begin + i, window);
+        }
+        if (begin + count == n) break;
+        some = sums::none();
+        for (std::size_t i = w; i-- > 0;) {
+            some.join(at(begin + i));
+            ends[i] = some;
+        }
+    }
+}
+
+}  // namespace detail
+
+/// Each position k hands its weight α_k to the chunk of the w positions up to it, by a softmax of u_j = s e_j:
+///
+///     P_{k,j} = exp(u_j) / Σ_{l=k−w+1}^{k} exp(u_l),  β_j = Σ_{k=j}^{j+w−1} α_k P_{k,j}
+///     h_k = Σ_j P_{k,j} ∂β_j,  ∂α_k += h_k,  ∂u_j = Σ_k α_k P_{k,j} (∂β_j − h_k),  ∂e_j += s ∂u_j,  ∂s += Σ_j e_j ∂u_j
+///
+/// α, e [B,T] or [B,T,D], each dimension alone; s [1]. Behind the real positions of a row, and where e_j is -inf, β_j
+/// is 0. Linear time for any w, by sums that move along; each sum is relative to the greatest u of its window, so that
+/// no window underflows beside another one.
+struct chunks_op : operation<chunks_op> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& alpha, const auto& e, const auto& factor, std::size_t w, const lengths_view& real)
+    {
+        if (w == 0) throw error("chunkwise: a chunk of 0 positions; give at least 1");
+        require_shape("chunkwise", "the scale", factor.shape, {1}, "one number for all scores");
+        require_shape("chunkwise", "the alignment", alpha.shape, e.shape, "the shape of the scores");
+        real.require("chunkwise", e.shape[0], e.shape[1]);
+        return e.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> alpha, in<T, R> e, in<T, 1> factor, std::size_t w, const lengths_view& real,
+                        out<T, R> beta)
+    {
+        using one = detail::sums_of_exp<T, 1>;
+        const std::size_t N = detail::width_of(e.shape), row = e.shape[1] * N;
+        detail::each_row(e.shape[0], 64 * row, [=, s = factor.data[0], &real](std::size_t b) {
+            const std::size_t n = real[b];
+            for (std::size_t d = 0; d < N; ++d) {
+                scratch here;
+                one* const shares = here.take<one>(n);  // α_k / Σ exp(u)
+                const auto place = [=](std::size_t j) { return b * row + j * N + d; };
+                const auto score = [=](std::size_t j) -> one {
+                    const T x = e.data[place(j)];
+                    return hidden(x) ? one::none() : one{scaled(s, x), {1}};
+                };
+                detail::moving_sums<T, 1>(n, w, score, [=](std::size_t k, const one& z) {
+                    const T a = alpha.data[place(k)];
+                    shares[k] = a == 0 || z.empty() ? one::none() : one{-z.top, {a / z.sum[0]}};
+                });
+                const auto from_behind = [=](std::size_t i) { return shares[n - 1 - i]; };
+                detail::moving_sums<T, 1>(n, w, from_behind, [=](std::size_t i, const one& y) {
+                    using std::exp;
+                    const std::size_t j = place(n - 1 - i);
+                    const T x = e.data[j];
+                    beta.data[j] = hidden(x) || y.empty() ? T(0) : exp(scaled(s, x) + y.top) * y.sum[0];
+                });
+            }
+            kernels::detail::zero(beta.data + b * row + n * N, row - n * N);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> alpha, in<T, R> e, in<T, 1> factor, std::size_t w, const lengths_view& real, in<T, R>,
+                         in<T, R> d_beta, adjoint<T, R> d_alpha, adjoint<T, R> d_e, adjoint<T, 1> d_factor)
+    {
+        using two = detail::sums_of_exp<T, 2>;
+        scratch kept;
+        T* const of_row = kept.take<T>(e.shape[0]);  // ∂s, summed in the order of rows whatever the threads
+        const std::size_t N = detail::width_of(e.shape), row = e.shape[1] * N;
+        detail::each_row(e.shape[0], 64 * row, [=, s = factor.data[0], &real](std::size_t b) {
+            const std::size_t n = real[b];
+            in_double<T> sum = 0;
+            for (std::size_t d = 0; d < N; ++d) {
+                scratch here;
+                two* const shares = here.take<two>(n);  // α_k / Σ exp(u), and that times h_k
+                const auto place = [=](std::size_t j) { return b * row + j * N + d; };
+                const auto score = [=](std::size_t j) -> two {
+                    const T x = e.data[place(j)];
+                    return hidden(x) ? two::none() : two{scaled(s, x), {1, d_beta.data[place(j)]}};
+                };
+                detail::moving_sums<T, 2>(n, w, score, [=](std::size_t k, const two& z) {
+                    shares[k] = two::none();
+                    if (z.empty()) return;
+                    const T h = z.sum[1] / z.sum[0], a = alpha.data[place(k)];
+                    if (d_alpha) d_alpha.data[place(k)] += h;
+                    if (a != 0) shares[k] = two{-z.top, {a / z.sum[0], a / z.sum[0] * h}};
+                });
+                const auto from_behind = [=](std::size_t i) { return shares[n - 1 - i]; };
+                detail::moving_sums<T, 2>(n, w, from_behind, [=, &sum](std::size_t i, const two& y) {
+                    using std::exp;
+                    const std::size_t j = place(n - 1 - i);
+                    const T x = e.data[j];
+                    if (hidden(x) || y.empty()) return;
+                    const T d_u = exp(scaled(s, x) + y.top) * (y.sum[0] * d_beta.data[j] - y.sum[1]);
+                    if (d_e) d_e.data[j] += s * d_u;
+                    sum += static_cast<in_double<T>>(finite(x) * d_u);
+                });
+            }
+            of_row[b] = static_cast<T>(sum);
+        });
+        if (!d_factor) return;
+        for (std::size_t b = 0; b < e.shape[0]; ++b) d_factor.data[0] += of_row[b];
+    }
+
+private:
+    template <class T>
+    static bool hidden(T e)
+    {
+        return e == -std::numeric_limits<T>::infinity();
+    }
+    template <class T>
+    static T finite(T x)
+    {
+        return std::clamp(x, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max());
+    }
+    /// u = s e; the greatest number instead of infinity, of which the difference would be NaN.
+    template <class T>
+    static T scaled(T s, T e)
+    {
+        return finite(s * finite(e));
+    }
+};
+inline constexpr chunks_op chunks{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

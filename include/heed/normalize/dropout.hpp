@@ -1,12 +1,99 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include <heed/attention/normalize_hooks.hpp>
+#include <heed/core/random.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/normalize/softmax.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
+
+namespace heed::ops {
+
+/// y_j = r k_j α_j, where k_j is 0 with probability p, else 1, and r = 1 / (1 − p): α [B,T] or [B,T,D] -> the shape of
+/// α. With `renormalise` r = Σ α / Σ k α, which preserves the sum of a row (0 if all of its weights are dropped).
+///
+///     ∂α_j += r k_j ∂y_j; with `renormalise` and m = Σ_i k_i α_i ∂y_i / Σ_i k_i α_i:
+///     ∂α_j += m + r k_j (∂y_j − m)
+struct thin_op : row_operation<thin_op> {
+    static constexpr const char* name = "thin";
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalise,
+                        out<T, R> y)
+    {
+        const detail::row_plan plan(weights.shape, real);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            const drawn<T> row(plan, b, n, p, stream, renormalise, weights.data + at, memory);
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                y.data[at + i] = row.keep[i] != 0 ? weights.data[at + i] * row.r[d] : T(0);
+            });
+            plan.clear_padding(n, y.data + at);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalise,
+                         in<T, R>, in<T, R> d_y, adjoint<T, R> d_weights)
+    {
+        const detail::row_plan plan(weights.shape, real);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            const T *const a = weights.data + at, *const d = d_y.data + at;
+            T* const d_a = d_weights.data + at;
+            const drawn<T> row(plan, b, n, p, stream, renormalise, a, memory);
+            if (!renormalise) {
+                plan.each_element(
+                    n, [&](std::size_t i, std::size_t k) { d_a[i] += row.keep[i] != 0 ? row.r[k] * d[i] : T(0); });
+                return;
+            }
+            auto* const pulled = plan.zeros<in_double<T>>(memory);
+            plan.each_element(n, [&](std::size_t i, std::size_t k) {
+                if (row.keep[i] != 0) pulled[k] += static_cast<in_double<T>>(a[i] * d[i]);
+            });
+            plan.each_element(n, [&](std::size_t i, std::size_t k) {
+                if (!(row.kept[k] > T(0))) return;  // all dropped: 0 whatever the weights are
+                const T mean = static_cast<T>(pulled[k]) / row.kept[k];
+                d_a[i] += row.keep[i] != 0 ? mean + row.r[k] * (d[i] - mean) : mean;
+            });
+        });
+    }
+
+private:
+    /// The draws for a row and what follows from them, the same forward and backward.
+    template <class T>
+    struct drawn {
+        std::uint8_t* keep;  // [n,D] k
+        T* r;                // [D]
+        T* kept;             // [D] Σ k α, where it is wanted
+
+        drawn(const detail::row_plan& plan, std::size_t b, std::size_t n, double p, std::uint64_t stream,
+              bool renormalise, const T* weights, scratch& memory)
+            : keep(memory.take<std::uint8_t>(n * plan.width)), r(plan.zeros<T>(memory)), kept(plan.zeros<T>(memory))
+        {
+            const std::size_t width = plan.width;
+            const std::uint64_t row = plan.stream_of(stream, b);
+            for (std::size_t i = 0; i < n * width; ++i) keep[i] = uniform(row, i) < p ? 0 : 1;
+            if (!renormalise) {
+                std::fill_n(r, width, static_cast<T>(1 / (1 - p)));
+                return;
+            }
+            auto *const all = plan.zeros<in_double<T>>(memory), *const some = plan.zeros<in_double<T>>(memory);
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                all[d] += static_cast<in_double<T>>(weights[i]);
+                some[d] += static_cast<in_double<T>>(keep[i] != 0 ? weights[i] : T(0));
+            });
+            for (std::size_t d = 0; d < width; ++d) r[d] = static_cast<T>(all[d]), kept[d] = static_cast<T>(some[d]);
+            for (std::size_t d = 0; d < width; ++d) r[d] = kept[d] > T(0) ? r[d] / kept[d] : T(0);
+        }
+    };
+};
+inline constexpr thin_op thin{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

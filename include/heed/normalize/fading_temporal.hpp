@@ -9,8 +9,25 @@
 
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/normalize/softmax.hpp>
-#include <heed/ops/history.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/temporal_tiles.hpp>
+
+namespace heed::ops {
+
+/// y = e − strength·L, and e itself where L = -inf: e and L [...] -> [...]. With strength 1 it is ops::discount.
+///
+///     ∂e += ∂y,  ∂L −= strength ∂y where there is a history
+inline constexpr binary<functions::discount, double> discount_by{"discount_by", "the history",
+                                                                 "the shape of the scores"};
+
+/// y = log(exp(L − decay) + exp(e)): L and e [...] -> [...]. The history grown by a step, where everything before it
+/// counts exp(−decay) times as much. With decay 0 it is ops::logaddexp.
+///
+///     ∂L += exp(L − decay − y) ∂y,  ∂e += exp(e − y) ∂y
+inline constexpr binary<functions::logaddexp, double> fade{"fade", "what joins the history",
+                                                           "the shape of the history"};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

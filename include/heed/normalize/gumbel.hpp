@@ -1,14 +1,109 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/core/random.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/kernels/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/softmax.hpp>
+
+namespace heed::ops {
+
+/// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row: e [B,T] or [B,T,D] -> the shape of e. The noise
+/// is g_j = −log(−log u_j), u_j uniform in (0,1), the standard Gumbel distribution, by which argmax_j (e_j + g_j) is
+/// distributed as softmax(e). The greatest score is subtracted first, so that the noise of great scores is not rounded
+/// away. A score of -inf stays.
+///
+///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and nothing where e_j is -inf
+struct perturb_op : row_operation<perturb_op> {
+    static constexpr const char* name = "perturb";
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, double strength, out<T, R> y)
+    {
+        const detail::row_plan plan(e.shape, real);
+        const std::size_t width = plan.width;
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            const detail::greatest_of<T> most(n, width, e.data + at, memory);
+            auto* const noise = memory.take<double>(n * width);
+            gumbel(n * width, plan.stream_of(stream, b), strength, noise);
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                const T score = e.data[at + i];
+                const bool none = score == -std::numeric_limits<T>::infinity();  // -inf - -inf is NaN
+                y.data[at + i] = none ? score : (score - most.top[d]) + static_cast<T>(noise[i]);
+            });
+            plan.clear_padding(n, y.data + at);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, std::uint64_t, double, in<T, R>, in<T, R> d_y,
+                         adjoint<T, R> d_e)
+    {
+        const detail::row_plan plan(e.shape, real);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            auto* const sum = plan.zeros<in_double<T>>(memory);
+            const detail::greatest_of<T> most(n, plan.width, e.data + at, memory);
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                if (e.data[at + i] == -std::numeric_limits<T>::infinity()) return;
+                d_e.data[at + i] += d_y.data[at + i];
+                sum[d] += static_cast<in_double<T>>(d_y.data[at + i]);
+            });
+            for (std::size_t d = 0; d < plan.width; ++d) {
+                if (most.where[d] < n) d_e.data[at + most.where[d] * plan.width + d] -= static_cast<T>(sum[d]);
+            }
+        });
+    }
+
+private:
+    static void gumbel(std::size_t n, std::uint64_t row, double strength, double* noise)
+    {
+        if (strength == 0) return kernels::detail::zero(noise, n);
+        for (std::size_t i = 0; i < n; ++i) {
+            noise[i] = std::min(1 - uniform(row, i), 1 - 0x1p-53);  // 1 would be infinite noise
+        }
+        simd::transform(
+            n, noise, [strength](simd::vec<double> u) { return strength * -simd::log(-simd::log(u)); },
+            static_cast<const double*>(noise));
+    }
+};
+inline constexpr perturb_op perturb{};
+
+/// y = value in the forward pass, y = soft in the backward pass: value and soft [...] -> [...]. Bengio, Léonard and
+/// Courville 2013.
+///
+///     ∂soft += ∂y                                                nothing for the value
+struct straight_through_op : operation<straight_through_op> {
+    static auto shape(const auto& value, const auto& soft)
+    {
+        require_shape("straight_through", "the second argument", soft.shape, value.shape, "the shape of the first");
+        return value.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> value, in<T, R>, out<T, R> y)
+    {
+        std::copy_n(value.data, y.size(), y.data);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R>, in<T, R>, in<T, R> y, in<T, R> d_y, adjoint<T, R>, adjoint<T, R> d_soft)
+    {
+        if (d_soft) kernels::add(y.size(), d_soft.data, d_y.data);
+    }
+};
+inline constexpr straight_through_op straight_through{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

@@ -1,13 +1,113 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/core/random.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/kernels/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/sums.hpp>
+
+namespace heed::ops {
+
+/// y_j = 1 at one position of each row, drawn with the probabilities softmax(e), 0 elsewhere: e [B,T] or [B,T,D] -> the
+/// shape of e. No gradient: see log_probability.
+struct sample_op : row_operation<sample_op> {
+    static constexpr const char* name = "sample";
+    static constexpr bool differentiable = false;
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, out<T, R> y)
+    {
+        const detail::row_plan plan(e.shape, real);
+        const std::size_t width = plan.width;
+        plan.softmax(e.data, y.data);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
+            double *const target = plan.zeros<double>(memory), *const before = plan.zeros<double>(memory);
+            auto* const where = memory.take<std::size_t>(width);
+            const T* const p = y.data + at;
+            plan.each_element(n,
+                              [=](std::size_t i, std::size_t d) { target[d] += static_cast<double>(value_of(p[i])); });
+            for (std::size_t d = 0; d < width; ++d) target[d] *= uniform(plan.stream_of(stream, b), d);
+            // The last position with no more than the target before it; never one of probability 0.
+            std::fill_n(where, width, n);
+            plan.each_element(n, [=](std::size_t i, std::size_t d) {
+                const double chance_here = static_cast<double>(value_of(p[i]));
+                if (chance_here > 0 && before[d] <= target[d]) where[d] = i / width;
+                before[d] += chance_here;
+            });
+            detail::one_hot(n, width, plan.row_size(), where, y.data + at);
+        });
+    }
+};
+inline constexpr sample_op sample{};
+
+/// y_j = log p_j with p = softmax(e) at the positions where `drawn` is not 0, and 0 elsewhere: e and drawn [B,T] or
+/// [B,T,D] -> the shape of e.
+///
+///     ∂e_k += [k drawn] ∂y_k − p_k Σ_{j drawn} ∂y_j              nothing for `drawn`
+struct log_probability_op : operation<log_probability_op> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& e, const auto& drawn, const lengths_view& real)
+    {
+        require_shape("log_probability", "what was drawn", drawn.shape, e.shape, "the shape of the scores");
+        real.require("log_probability", e.shape[0], e.shape[1]);
+        return e.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, in<T, R> drawn, const lengths_view& real, out<T, R> y)
+    {
+        const detail::row_plan plan(e.shape, real);
+        const std::size_t width = plan.width;
+        scratch here;
+        T* const p = here.take<T>(e.size());
+        plan.softmax(e.data, p);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            using std::log;
+            T* const log_sum = plan.zeros<T>(memory);  // log Σ exp(e - max e) = -log of the greatest probability
+            const detail::greatest_of<T> most(n, width, e.data + at, memory);
+            for (std::size_t d = 0; d < width; ++d) {
+                if (most.where[d] < n) log_sum[d] = -log(p[at + most.where[d] * width + d]);
+            }
+            kernels::detail::zero(y.data + at, plan.row_size());
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                if (drawn.data[at + i] != T(0)) y.data[at + i] = (e.data[at + i] - most.top[d]) - log_sum[d];
+            });
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, in<T, R> drawn, const lengths_view& real, in<T, R>, in<T, R> d_y,
+                         adjoint<T, R> d_e, adjoint<T, R>)
+    {
+        if (!d_e) return;
+        const detail::row_plan plan(e.shape, real);
+        scratch here;
+        T* const p = here.take<T>(e.size());
+        plan.softmax(e.data, p);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch& memory) {
+            auto* const sum = plan.zeros<in_double<T>>(memory);
+            const auto at_drawn = [&](std::size_t i) { return drawn.data[i] != T(0) ? d_y.data[i] : T(0); };
+            plan.each_element(
+                n, [&](std::size_t i, std::size_t d) { sum[d] += static_cast<in_double<T>>(at_drawn(at + i)); });
+            plan.each_element(n, [&](std::size_t i, std::size_t d) {
+                d_e.data[at + i] += at_drawn(at + i) - p[at + i] * static_cast<T>(sum[d]);
+            });
+        });
+    }
+};
+inline constexpr log_probability_op log_probability{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

@@ -1,9 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <utility>
 
 #include <heed/normalize/monotonic.hpp>
+#include <heed/ops/rows.hpp>
+
+namespace heed::ops {
+
+/// w_j = 1 at the first position with e_j + r ≥ 0 at or behind the one where `before` is not 0, 0 elsewhere: e, before
+/// [B,T] or [B,T,D], r [1] -> the shape of e. All 0 if there is none, or if `before` is 0. A choice, without
+/// derivative.
+struct first_stop_op : operation<first_stop_op> {
+    static constexpr ranks takes{2, 3};
+    static constexpr bool differentiable = false;
+
+    static auto shape(const auto& e, const auto& bias, const auto& before, const lengths_view& real)
+    {
+        detail::require_alignment("first_stop", e, bias, before, real);
+        return e.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, in<T, 1> bias, in<T, R> before, const lengths_view& real, out<T, R> weights)
+    {
+        const T r = bias.data[0];
+        detail::each_column(e.shape, real, 1, [=](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
+            for (std::size_t j = 0; j < all; ++j) weights.data[at + j * step] = 0;
+            std::size_t j = 0;
+            while (j < n && before.data[at + j * step] == 0) ++j;
+            while (j < n && !(e.data[at + j * step] + r >= 0)) ++j;
+            if (j < n) weights.data[at + j * step] = 1;
+        });
+    }
+};
+inline constexpr first_stop_op first_stop{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

@@ -8,7 +8,45 @@
 #include <utility>
 
 #include <heed/attention/normalize_hooks.hpp>
+#include <heed/core/random.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
+
+namespace heed::ops {
+
+/// y_j = e_j + sigma · g_j, g_j standard normal: e [B,T] or [B,T,D] -> the shape of e. A score of -inf stays.
+///
+///     ∂e_j += ∂y_j
+struct add_normal_op : row_operation<add_normal_op> {
+    static constexpr const char* name = "add_normal";
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, double sigma, out<T, R> y)
+    {
+        const detail::row_plan plan(e.shape, real);
+        plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch&) {
+            const std::uint64_t row = plan.stream_of(stream, b);
+            for (std::size_t i = 0; i < n * plan.width; ++i) {
+                y.data[at + i] = e.data[at + i] + static_cast<T>(sigma * normal(row, i));
+            }
+            plan.clear_padding(n, y.data + at);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, std::uint64_t, double, in<T, R>, in<T, R> d_y,
+                         adjoint<T, R> d_e)
+    {
+        const detail::row_plan plan(e.shape, real);
+        plan.each_row([&](std::size_t, std::size_t n, std::size_t at, scratch&) {
+            kernels::add(n * plan.width, d_e.data + at, d_y.data + at);
+        });
+    }
+};
+inline constexpr add_normal_op add_normal{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

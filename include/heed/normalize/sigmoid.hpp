@@ -1,14 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/rules.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/sparse.hpp>
+#include <heed/ops/rows.hpp>
+
+namespace heed::ops {
+
+/// α_j = σ(e_j + bias), and 0 beyond a row's length and where e_j is -inf: e [B,T] or [B,T,D].
+///
+///     ∂e_j += α_j (1 − α_j) ∂α_j
+struct sigmoid_weights_op : row_operation<sigmoid_weights_op> {
+    static constexpr const char* name = "sigmoid_weights";
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, double bias, out<T, R> weights)
+    {
+        detail::each_real_row(
+            e.shape, real, [=, shift = static_cast<T>(bias)](std::size_t at, std::size_t n, std::size_t row) {
+                simd::transform(
+                    n, weights.data + at,
+                    [shift](simd::vec<T> score) {
+                        // 1 / (1 + exp(∞)) would depend on how exp treats infinity.
+                        constexpr T none = -std::numeric_limits<T>::infinity();
+                        return simd::select(score == none, simd::vec<T>{}, simd::sigmoid(score + shift));
+                    },
+                    e.data + at);
+                kernels::detail::zero(weights.data + at + n, row - n);
+            });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, double, in<T, R> weights, in<T, R> d_weights,
+                         adjoint<T, R> d_e)
+    {
+        detail::each_real_row(e.shape, real, [=](std::size_t at, std::size_t n, std::size_t) {
+            simd::transform(
+                n, d_e.data + at,
+                [](auto d, auto a, auto g) { return simd::select(a == T(0), d, d + a * (1 - a) * g); },
+                static_cast<const T*>(d_e.data + at), weights.data + at, d_weights.data + at);
+        });
+    }
+};
+inline constexpr sigmoid_weights_op sigmoid_weights{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

@@ -1,11 +1,78 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/rules.hpp>
-#include <heed/ops/sparse.hpp>
+#include <heed/ops/rows.hpp>
+#include <heed/ops/softmax.hpp>
+
+namespace heed::ops {
+
+/// softmax with one more score, the sink, whose weight goes nowhere: e [B,T] or [B,T,D], sink [1].
+///
+///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))
+///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k),  ∂s −= (1 − Σ_k α_k) Σ_k α_k ∂α_k
+///
+/// Beyond a row's length weights and gradients are 0.
+struct softmax_with_sink_op : operation<softmax_with_sink_op> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& e, const auto& sink, const lengths_view& real)
+    {
+        require_shape("softmax_with_sink", "the sink", sink.shape, {1}, "one score");
+        real.require("softmax_with_sink", e.shape[0], e.shape[1]);
+        return e.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, in<T, 1> sink, const lengths_view& real, out<T, R> weights)
+    {
+        const auto column = [s = sink.data[0]](std::size_t n, const T* x, T* y, T*) {
+            using std::exp;
+            const T top = std::max(s, kernels::detail::max_of(n, x));
+            const T base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
+            bool known = base < std::numeric_limits<T>::infinity() && s == s;
+            for (std::size_t j = 0; j < n; ++j) known = known && x[j] == x[j];  // no NaN
+            if (!known) return kernels::detail::unknown_weights(n, x, y);
+            T sum = exp(s - base);
+            for (std::size_t j = 0; j < n; ++j) sum += y[j] = exp(x[j] - base);
+            for (std::size_t j = 0; j < n; ++j) y[j] = sum == 0 ? T(0) : y[j] / sum;
+        };
+        kernels::detail::each_column_of_scores(e.shape[0], e.shape[1], detail::width_of(e.shape), real.data(), e.data,
+                                               weights.data, column);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, in<T, 1>, const lengths_view& real, in<T, R> weights, in<T, R> d_weights,
+                         adjoint<T, R> d_e, adjoint<T, 1> d_sink)
+    {
+        if (d_e) softmax_op::backward(e, real, weights, d_weights, d_e);
+        if (!d_sink) return;
+        const std::size_t width = detail::width_of(e.shape);
+        for (std::size_t b = 0; b < e.shape[0]; ++b) {
+            for (std::size_t d = 0; d < width; ++d) {
+                T all = 0, pulled = 0;
+                for (std::size_t t = 0; t < real[b]; ++t) {
+                    const std::size_t at = (b * e.shape[1] + t) * width + d;
+                    if (weights.data[at] == T(0)) continue;  // what comes back to it may be NaN
+                    all += weights.data[at];
+                    pulled += weights.data[at] * d_weights.data[at];
+                }
+                d_sink.data[0] -= (1 - all) * pulled;
+            }
+        }
+    }
+};
+inline constexpr softmax_with_sink_op softmax_with_sink{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

@@ -1,9 +1,74 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
 #include <heed/attention/concepts.hpp>
 #include <heed/kernels/tiles/rules.hpp>
-#include <heed/ops/stick_breaking.hpp>
+#include <heed/ops/rows.hpp>
+
+namespace heed::ops {
+
+/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)) over the real positions of each row: e [B,T] or [B,T,D] -> the shape of e. A stick
+/// is broken at each position, from the last to the first; 0 behind the row and where e_j is -inf.
+///
+///     ∂e_j += w_j (1 − σ(e_j)) ∂w_j − σ(e_j) Σ_{i<j} w_i ∂w_i
+///
+/// The rest of the stick is kept as a logarithm, so that a long row does not lose it.
+struct break_stick_op : row_operation<break_stick_op> {
+    static constexpr const char* name = "break_stick";
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, out<T, R> weights)
+    {
+        detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
+            using std::exp;
+            in_double<T> rest = 0;  // its logarithm
+            for (std::size_t j = n; j-- > 0;) {
+                const T x = e.data[at + j * step];
+                weights.data[at + j * step] = hidden(x) ? T(0) : exp(static_cast<T>(rest) + log_sigmoid(x));
+                rest += static_cast<in_double<T>>(log_sigmoid(-x));
+            }
+            for (std::size_t j = n; j < all; ++j) weights.data[at + j * step] = 0;
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, in<T, R> weights, in<T, R> d_weights, adjoint<T, R> d_e)
+    {
+        detail::each_column(e.shape, real, 16, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
+            using std::exp;
+            in_double<T> before = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                const std::size_t i = at + j * step;
+                const T part = exp(log_sigmoid(e.data[i])), w = weights.data[i];
+                if (part == T(0)) continue;  // as of a hidden one, even if `before` is NaN
+                const T pulled = w == T(0) ? T(0) : w * d_weights.data[i];  // of a weight of 0, ∂w may be NaN
+                d_e.data[i] += (1 - part) * pulled - part * static_cast<T>(before);
+                before += static_cast<in_double<T>>(pulled);
+            }
+        });
+    }
+
+private:
+    template <class T>
+    static bool hidden(T x)
+    {
+        return x == -std::numeric_limits<T>::infinity();
+    }
+    /// log σ(x) = −log(1 + exp(−x))
+    template <class T>
+    static T log_sigmoid(T x)
+    {
+        using std::exp, std::log1p;
+        return x < 0 ? x - log1p(exp(x)) : -log1p(exp(-x));
+    }
+};
+inline constexpr break_stick_op break_stick{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

@@ -1,14 +1,76 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <string>
 
 #include <heed/attention/normalize_hooks.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/rules.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/sparse.hpp>
+#include <heed/ops/rows.hpp>
+
+namespace heed::ops {
+
+/// y_j = factor · (e_j − c), c the greatest score of the row that may be seen: e [B,T], or [B,T,D] with one c per
+/// dimension -> the shape of e. For normalizers whose weights do not change if a constant is added to all scores. Great
+/// scores keep their differences, which factor · e_j would round away. seen: e, but -inf where it is hidden; hidden
+/// scores may be NaN.
+///
+///     ∂e_j += factor · ∂y_j                                      nothing for `seen`
+///
+/// The gradient treats c as a constant: for such normalizers Σ_j ∂y_j is 0.
+struct scale_from_greatest_op : operation<scale_from_greatest_op> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& e, const auto& seen, const lengths_view& real, double)
+    {
+        require_shape("scale_from_greatest", "what may be seen", seen.shape, e.shape, "the shape of the scores");
+        real.require("scale_from_greatest", e.shape[0], e.shape[1]);
+        return e.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, in<T, R> seen, const lengths_view& real, double factor, out<T, R> y)
+    {
+        constexpr T none = -std::numeric_limits<T>::infinity();
+        const std::size_t width = detail::width_of(e.shape);
+        detail::each_real_row(e.shape, real, [=](std::size_t at, std::size_t n, std::size_t row) {
+            scratch memory;
+            T* const top = memory.take<T>(width);
+            std::fill_n(top, width, none);
+            for (std::size_t i = at; i < at + n; i += width) {
+                for (std::size_t d = 0; d < width; ++d) {
+                    if (seen.data[i + d] != none && e.data[i + d] > top[d]) top[d] = e.data[i + d];
+                }
+            }
+            for (std::size_t d = 0; d < width; ++d) top[d] = top[d] == none ? T(0) : top[d];
+            for (std::size_t i = at; i < at + n; i += width) {
+                simd::transform(
+                    width, y.data + i, [f = static_cast<T>(factor)](auto u, auto c) { return f * (u - c); }, e.data + i,
+                    static_cast<const T*>(top));
+            }
+            kernels::detail::zero(y.data + at + n, row - n);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, in<T, R>, const lengths_view& real, double factor, in<T, R>, in<T, R> d_y,
+                         adjoint<T, R> d_e, adjoint<T, R>)
+    {
+        if (!d_e) return;
+        detail::each_real_row(e.shape, real, [=](std::size_t at, std::size_t n, std::size_t) {
+            kernels::add_scaled(n, d_e.data + at, static_cast<T>(factor), d_y.data + at);
+        });
+    }
+};
+inline constexpr scale_from_greatest_op scale_from_greatest{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

@@ -5,8 +5,37 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/kernels/sparse.hpp>
 #include <heed/kernels/tiles/rules.hpp>
-#include <heed/ops/sparse.hpp>
+#include <heed/ops/rows.hpp>
+#include <heed/ops/softmax.hpp>
+
+namespace heed::ops {
+
+/// α = softmax(e) over the k greatest scores of each row (and those equal to the last of them), 0 elsewhere: e [B,T],
+/// or [B,T,D] for each dimension alone.
+///
+///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)
+struct top_k_op : row_operation<top_k_op> {
+    static constexpr const char* name = "top_k";
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, const lengths_view& real, std::size_t k, out<T, R> weights)
+    {
+        kernels::greatest_weights(e.shape[0], e.shape[1], detail::width_of(e.shape), real.data(), k, e.data,
+                                  weights.data);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, std::size_t, in<T, R> weights, in<T, R> d_weights,
+                         adjoint<T, R> d_e)
+    {
+        softmax_op::backward(e, real, weights, d_weights, d_e);
+    }
+};
+inline constexpr top_k_op top_k{};
+
+}  // namespace heed::ops
 
 namespace heed::normalize {
 

@@ -64,45 +64,6 @@ struct clear_hidden_op : detail::masked<clear_hidden_op> {
 };
 inline constexpr clear_hidden_op clear_hidden{};
 
-/// y = e + m, and -inf where m is -inf, even if e is NaN: e [B,T] or [B,T,D], m [B,T], the same for all dimensions.
-///
-///     where m is not -inf:  ∂e[b,t,:] += ∂y[b,t,:],  ∂m[b,t] += Σ_d ∂y[b,t,d]
-struct add_mask_op : operation<add_mask_op> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& e, const auto& mask)
-    {
-        require_shape("attention", "the additive mask", mask.shape, {e.shape[0], e.shape[1]},
-                      "one number for each position");
-        return e.shape;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> e, in<T, 2> mask, out<T, R> y)
-    {
-        constexpr T none = -std::numeric_limits<T>::infinity();
-        const std::size_t positions = mask.size(), width = detail::width_of(e.shape);
-        for (std::size_t i = 0; i < positions; ++i) {
-            const T m = mask.data[i];
-            for (std::size_t k = i * width; k < (i + 1) * width; ++k) y.data[k] = m == none ? none : e.data[k] + m;
-        }
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> e, in<T, 2> mask, in<T, R>, in<T, R> d_y, adjoint<T, R> d_e, adjoint<T, 2> d_mask)
-    {
-        const std::size_t positions = mask.size(), width = detail::width_of(e.shape);
-        for (std::size_t i = 0; i < positions; ++i) {
-            if (mask.data[i] == -std::numeric_limits<T>::infinity()) continue;
-            for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
-                if (d_e) d_e.data[k] += d_y.data[k];
-                if (d_mask) d_mask.data[i] += d_y.data[k];
-            }
-        }
-    }
-};
-inline constexpr add_mask_op add_mask{};
-
 /// y = x within each row's length, 0 beyond it: x [B,T] or [B,T,D] -> the shape of x.
 ///
 ///     ∂x += ∂y within the length
@@ -148,28 +109,5 @@ struct clear_ended_op : move_operation<clear_ended_op, lengths_view> {
     }
 };
 inline constexpr clear_ended_op clear_ended{};
-
-/// y[b,:] = x[b,:] where the row's truth value is not 0, 0 elsewhere: x [B,N], one truth value per row -> [B,N].
-///
-///     ∂x[b,:] += ∂y[b,:] of these rows
-struct keep_rows_op : move_operation<keep_rows_op, std::span<const std::uint8_t>> {
-    static constexpr ranks takes{2, 2};
-
-    static shape_of_rank<2> shape(const auto& x, std::span<const std::uint8_t> rows)
-    {
-        if (rows.size() != x.shape[0]) {
-            throw shape_error("keep_rows: " + std::to_string(rows.size()) + " truth values for the rows of " +
-                              shape_text(x.shape) + "; give one for each row");
-        }
-        return x.shape;
-    }
-
-    static void each_move(const auto& x, std::span<const std::uint8_t> rows, auto move)
-    {
-        detail::each_shown(
-            rows.size(), x[1], [&](std::size_t b) { return rows[b] != 0; }, move);
-    }
-};
-inline constexpr keep_rows_op keep_rows{};
 
 }  // namespace heed::ops

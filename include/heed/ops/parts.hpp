@@ -391,53 +391,6 @@ struct with_positions_op : move_operation<with_positions_op, std::size_t, double
 };
 inline constexpr with_positions_op with_positions{};
 
-/// y = x at the first known[b] positions of row b, z at the others: x [B,T',N], z [B,T,N] -> [B,T,N], or without N.
-///
-///     ∂x[b,t] += ∂y[b,t] for t < known[b],  ∂z[b,t] += ∂y[b,t] for the others
-///
-/// Throws shape_error if a row has more known positions than x or z.
-struct join_positions_op : operation<join_positions_op> {
-    static auto shape(const auto& x, const auto& z, const lengths_view& known)
-    {
-        auto must = z.shape;
-        must[1] = x.shape[1];
-        require_shape("join_positions", "the first argument", x.shape, must, "as the second but for its positions, ",
-                      z.shape);
-        known.require("join_positions", x.shape[0], std::min(x.shape[1], z.shape[1]));
-        return z.shape;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, in<T, R> z, const lengths_view& known, out<T, R> y)
-    {
-        each_row_of(x.shape, z.shape, known, [&](std::size_t b_x, std::size_t b_y, std::size_t first, std::size_t row) {
-            std::copy_n(x.data + b_x, first, y.data + b_y);
-            std::copy_n(z.data + b_y + first, row - first, y.data + b_y + first);
-        });
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, R> z, const lengths_view& known, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
-                         adjoint<T, R> d_z)
-    {
-        each_row_of(x.shape, z.shape, known, [&](std::size_t b_x, std::size_t b_y, std::size_t first, std::size_t row) {
-            if (d_x) kernels::add(first, d_x.data + b_x, d_y.data + b_y);
-            if (d_z) kernels::add(row - first, d_z.data + b_y + first, d_y.data + b_y + first);
-        });
-    }
-
-private:
-    /// f(begin of the row in x, in y, how many numbers of it are x's, how many there are) for each row.
-    template <std::size_t R>
-    static void each_row_of(const shape_of_rank<R>& x, const shape_of_rank<R>& y, const lengths_view& known,
-                            const auto& f)
-    {
-        const std::size_t N = detail::width_of(y);
-        for (std::size_t b = 0; b < y[0]; ++b) f(b * x[1] * N, b * y[1] * N, known[b] * N, y[1] * N);
-    }
-};
-inline constexpr join_positions_op join_positions{};
-
 namespace detail {
 
 #define HEED_SAYS_LIST                                                                                                 \
@@ -793,71 +746,5 @@ struct transpose_op : move_operation<transpose_op> {
     }
 };
 inline constexpr transpose_op transpose{};
-
-/// y[b,t] = x[b, at[b,t,0]]: x [B,N] and whole numbers at [B,T,1] (constants) -> [B,T].
-///
-///     ∂x[b, at[b,t,0]] += ∂y[b,t]
-struct pick_op : operation<pick_op> {
-    static shape_of_rank<2> shape(const auto& x, const auto& at)
-    {
-        require_shape("pick", "what is picked from", x.shape, {at.shape[0], x.shape[1]},
-                      "one row for each row of the positions");
-        require_shape("pick", "the positions", at.shape, {at.shape[0], at.shape[1], 1}, "one number for each position");
-        for (std::size_t i = 0, n = at.size(); i < n; ++i) {
-            const auto place = value_of(at.data[i]);
-            if (place >= 0 && place < static_cast<decltype(place)>(x.shape[1])) continue;
-            throw shape_error("pick: position " + std::to_string(place) + " of " + shape_text(x.shape) +
-                              ", which has " + std::to_string(x.shape[1]) + " columns");
-        }
-        return {at.shape[0], at.shape[1]};
-    }
-
-    template <class T>
-    static void forward(in<T, 2> x, in<T, 3> at, out<T, 2> y)
-    {
-        const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
-        for (std::size_t i = 0; i < size; ++i) {
-            y.data[i] = x.data[i / positions * N + static_cast<std::size_t>(value_of(at.data[i]))];
-        }
-    }
-
-    template <class T>
-    static void backward(in<T, 2> x, in<T, 3> at, in<T, 2> y, in<T, 2> d_y, adjoint<T, 2> d_x, adjoint<T, 3>)
-    {
-        if (!d_x) return;
-        const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
-        for (std::size_t i = 0; i < size; ++i) {
-            d_x.data[i / positions * N + static_cast<std::size_t>(value_of(at.data[i]))] += d_y.data[i];
-        }
-    }
-};
-inline constexpr pick_op pick{};
-
-/// y = x with one column set to a number: x [B,T,N] -> [B,T,N].          ∂x += ∂y in the other columns
-struct with_column_op : move_operation<with_column_op, std::size_t, double> {
-    static constexpr ranks takes{3, 3};
-
-    static auto shape(const auto& x, std::size_t column, double)
-    {
-        if (column >= x.shape[2]) {
-            throw shape_error("with_column: column " + std::to_string(column) + " of " + shape_text(x.shape) +
-                              "; columns count from 0");
-        }
-        return x.shape;
-    }
-
-    static double fill(std::size_t, double value) { return value; }
-
-    static void each_move(const auto& x, std::size_t column, double, auto move)
-    {
-        const std::size_t N = x[2], after = N - column - 1;
-        for (std::size_t i = 0; i < x[0] * x[1] * N; i += N) {
-            move(i, i, column);
-            move.nothing(i + column, 1);
-            move(i + column + 1, i + column + 1, after);
-        }
-    }
-};
-inline constexpr with_column_op with_column{};
 
 }  // namespace heed::ops

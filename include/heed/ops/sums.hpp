@@ -65,62 +65,6 @@ struct inner_op : operation<inner_op> {
 };
 inline constexpr inner_op inner{};
 
-/// y = x / Σ_t x over the positions of each row: x [B,T], or [B,T,N] with one sum per n. Zeros
-/// where the sum is 0.
-///
-///     ∂x_j += (∂y_j − Σ_k y_k ∂y_k) / Σ x
-struct divide_by_sum_op : operation<divide_by_sum_op> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& x) { return x.shape; }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, out<T, R> y)
-    {
-        const auto [B, positions, N] = detail::by_position(x.shape);
-        scratch here;
-        const T* const sums = column_sums(x, here);
-        for (std::size_t i = 0; i < B * positions; ++i) {
-            simd::transform(
-                N, y.data + i * N, [](auto v, auto s) { return simd::select(s == T(0), simd::splat<T>(0), v / s); },
-                x.data + i * N, sums + i / positions * N);
-        }
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        const auto [B, positions, N] = detail::by_position(x.shape);
-        scratch here;
-        const T* const sums = column_sums(x, here);
-        for (std::size_t b = 0; b < B; ++b) {
-            for (std::size_t n = 0; n < N; ++n) {
-                const T sum = sums[b * N + n];
-                if (sum == T(0)) continue;
-                const std::size_t first = b * positions * N + n, end = (b + 1) * positions * N;
-                in_double<T> all = 0;
-                for (std::size_t i = first; i < end; i += N) all += static_cast<in_double<T>>(y.data[i] * d_y.data[i]);
-                const T mean = static_cast<T>(all);
-                for (std::size_t i = first; i < end; i += N) d_x.data[i] += (d_y.data[i] - mean) / sum;
-            }
-        }
-    }
-
-private:
-    /// Σ_t x[b,t,n]: [B,N].
-    template <class T, std::size_t R>
-    static const T* column_sums(in<T, R> x, scratch& here)
-    {
-        const auto [B, positions, N] = detail::by_position(x.shape);
-        T* const sums = here.take<T>(B * N);
-        std::fill_n(sums, B * N, T(0));
-        for (std::size_t b = 0; b < B; ++b)
-            kernels::add_columns(positions, N, sums + b * N, x.data + b * positions * N);
-        return sums;
-    }
-};
-inline constexpr divide_by_sum_op divide_by_sum{};
-
 /// y[b,:] = g[b] x[b,:]: x [B,N], g [B,1] -> [B,N].
 ///
 ///     ∂x[b,:] += g[b] ∂y[b,:],  ∂g[b] += ∂y[b,:] · x[b,:]

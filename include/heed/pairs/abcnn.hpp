@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -8,13 +9,101 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
+#include <heed/kernels/block_sums.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
+#include <heed/ops/moves.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/similarity.hpp>
 #include <heed/ops/sums.hpp>
 #include <heed/ops/windows.hpp>
+
+namespace heed::ops {
+
+/// The words under each place of a wide convolution, one after another: x [B,S,D] -> [B,S+w-1,w·D].
+///
+///     y_i = [x_{i-w+1}; …; x_i], i = 0 … S+w-2, zeros where there is no word
+///     ∂x_k += its part of each ∂y_i
+///
+/// One matrix product with W [w·D,N] then is the convolution.
+struct unfold_op : move_operation<unfold_op, std::size_t> {
+    static constexpr ranks takes{3, 3};
+
+    static shape_of_rank<3> shape(const auto& x, std::size_t width)
+    {
+        detail::require_width("unfold", width);
+        return {x.shape[0], x.shape[1] + width - 1, width * x.shape[2]};
+    }
+
+    /// The words of each place: they lie together in both.
+    static void each_move(const auto& x, std::size_t width, auto move)
+    {
+        const auto [B, S, D] = x;
+        move.nothing(0, B * (S + width - 1) * width * D);
+        for (std::size_t b = 0; S > 0 && b < B; ++b) {
+            for (std::size_t i = 0; i < S + width - 1; ++i) {
+                const std::size_t first = i + 1 > width ? i + 1 - width : 0, last = std::min(i + 1, S);
+                const std::size_t place = (b * (S + width - 1) + i) * width;
+                move((b * S + first) * D, (place + first + width - 1 - i) * D, (last - first) * D);
+            }
+        }
+    }
+};
+inline constexpr unfold_op unfold{};
+
+/// Weighted sums of w neighbours: x [B,S,D], a [B,S] -> [B,S-w+1,D].
+///
+///     y_j = Σ_{k=j}^{j+w-1} a_k x_k           w of them, j = 0 … S-w
+///     ∂x_k += a_k ∂y_j,  ∂a_k += ∂y_j · x_k
+struct pool_windows_op : operation<pool_windows_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& a, std::size_t width)
+    {
+        detail::require_width("pool_windows", width);
+        require_shape("pool_windows", "the weights", a.shape, {x.shape[0], x.shape[1]}, "one for each column of ",
+                      x.shape);
+        if (x.shape[1] + 1 < width) {
+            throw shape_error("pool_windows: windows of " + std::to_string(width) + " columns in " +
+                              shape_text(x.shape) + ", which has only " + std::to_string(x.shape[1]));
+        }
+        return {x.shape[0], x.shape[1] + 1 - width, x.shape[2]};
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 2> a, std::size_t width, out<T, 3> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        each_pair(y.shape, width, [=, D = x.shape[2]](std::size_t j, std::size_t k) {
+            kernels::add_scaled(D, y.data + j * D, a.data[k], x.data + k * D);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 2> a, std::size_t width, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_x,
+                         adjoint<T, 2> d_a)
+    {
+        each_pair(y.shape, width, [=, D = x.shape[2]](std::size_t j, std::size_t k) {
+            if (d_x) kernels::add_scaled(D, d_x.data + k * D, a.data[k], d_y.data + j * D);
+            if (d_a) d_a.data[k] += kernels::dot(D, d_y.data + j * D, x.data + k * D);
+        });
+    }
+
+private:
+    /// f(column j of the result, column k of x under its window), both counted over the whole batch.
+    template <class F>
+    static void each_pair(const shape_of_rank<3>& y, std::size_t width, F&& f)
+    {
+        for (std::size_t b = 0; b < y[0]; ++b) {
+            for (std::size_t j = 0; j < y[1]; ++j) {
+                for (std::size_t k = j; k < j + width; ++k) f(b * y[1] + j, b * (y[1] + width - 1) + k);
+            }
+        }
+    }
+};
+inline constexpr pool_windows_op pool_windows{};
+
+}  // namespace heed::ops
 
 /// Attention between the two sentences of a pair, inside a convolutional network that reads both.
 ///

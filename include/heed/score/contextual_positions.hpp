@@ -1,16 +1,121 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/inner_product.hpp>
-#include <heed/ops/distances.hpp>
+#include <heed/core/dual_number.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/score/keys_up_to_query.hpp>
 #include <heed/score/over.hpp>
+
+namespace heed::ops {
+
+/// y[r,j] = e[r,j] + z[r,p], p = min(P − 1, Σ_{l=j..i} σ(e[r,l])): e [R,T], z [R,P] -> [R,T]. i is where the query
+/// stands; between whole p, z is a line; p of a key behind the query is 0.
+///
+///     with f = ⌊p⌋ and ∂p = (z[r,f+1] − z[r,f]) ∂y, or 0 where p = P − 1:
+///     ∂z[r,f] += (1 + f − p) ∂y,  ∂z[r,f+1] += (p − f) ∂y
+///     ∂e[r,l] += ∂y[r,l] + σ(e[r,l]) (1 − σ(e[r,l])) Σ_{j≤l} ∂p_j
+struct add_contextual_positions_op : operation<add_contextual_positions_op> {
+    static shape_of_rank<2> shape(const auto& e, const auto& z, const lengths_view& count, const lengths_view& first)
+    {
+        require_shape("add_contextual_positions", "the scores of positions", z.shape, {e.shape[0], z.shape[1]},
+                      "one row for each row of scores ", e.shape);
+        if (z.shape[1] == 0) {
+            throw shape_error("add_contextual_positions: no positions, " + shape_text(z.shape) +
+                              "; there must be a column for position 0 at least");
+        }
+        detail::require_places("add_contextual_positions", count, first, e.shape[0]);
+        return e.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> e, in<T, 2> z, const lengths_view& count, const lengths_view& first, out<T, 2> y)
+    {
+        const std::size_t positions = e.shape[1], P = z.shape[1];
+        detail::each_row(e.shape[0], 64 * positions, [=, &count, &first](std::size_t r) {
+            scratch here;
+            T* const p = here.take<T>(positions);
+            const T *const scores = e.data + r * positions, *const table = z.data + r * P;
+            sum_gates(scores, positions, detail::keys_of_row(count, first, r, positions), p);
+            for (std::size_t j = 0; j < positions; ++j) {
+                const auto [f, part] = between(p[j], P);
+                const T added = f + 1 < P ? table[f] + part * (table[f + 1] - table[f]) : table[f];
+                y.data[r * positions + j] = scores[j] + added;
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> e, in<T, 2> z, const lengths_view& count, const lengths_view& first, in<T, 2>,
+                         in<T, 2> d_y, adjoint<T, 2> d_e, adjoint<T, 2> d_z)
+    {
+        const std::size_t positions = e.shape[1], P = z.shape[1];
+        detail::each_row(e.shape[0], 64 * positions, [=, &count, &first](std::size_t r) {
+            scratch here;
+            T* const p = here.take<T>(positions);
+            const T *const scores = e.data + r * positions, *const table = z.data + r * P;
+            const T* const d = d_y.data + r * positions;
+            const std::size_t n = detail::keys_of_row(count, first, r, positions);
+            sum_gates(scores, positions, n, p);
+            in_double<T> before = 0;  // Σ_{j≤l} ∂p_j
+            for (std::size_t j = 0; j < positions; ++j) {
+                const auto [f, part] = between(p[j], P);
+                const bool inside = f + 1 < P;
+                if (d_z) d_z.data[r * P + f] += inside ? (1 - part) * d[j] : d[j];
+                if (d_z && inside) d_z.data[r * P + f + 1] += part * d[j];
+                if (!d_e) continue;
+                if (j < n && inside && d[j] != T(0))
+                    before += static_cast<in_double<T>>((table[f + 1] - table[f]) * d[j]);
+                d_e.data[r * positions + j] += d[j];
+                if (j < n) {
+                    const T gate = sigmoid(scores[j]);
+                    d_e.data[r * positions + j] += gate * (1 - gate) * static_cast<T>(before);
+                }
+            }
+        });
+    }
+
+private:
+    template <class T>
+    static T sigmoid(T x)
+    {
+        using std::exp;
+        const T power = exp(x < 0 ? x : -x);
+        return x < 0 ? power / (1 + power) : 1 / (1 + power);
+    }
+    /// p of each key, not yet cut off at the last position; 0 behind the n keys up to the query. Summed in double.
+    template <class T>
+    static void sum_gates(const T* e, std::size_t positions, std::size_t n, T* p)
+    {
+        std::fill(p + n, p + positions, T(0));
+        in_double<T> sum = 0;
+        for (std::size_t j = n; j-- > 0;) p[j] = static_cast<T>(sum += static_cast<in_double<T>>(sigmoid(e[j])));
+    }
+    /// The whole position below p, and how far p is above it; the last one, P − 1, from there on.
+    template <class T>
+    static std::pair<std::size_t, T> between(T p, std::size_t P)
+    {
+        const double value = static_cast<double>(value_of(p));
+        if (!(value < static_cast<double>(P - 1))) return {P - 1, T(0)};
+        const auto f = static_cast<std::size_t>(value);
+        return {f, p - static_cast<T>(static_cast<plain_number<T>>(f))};
+    }
+};
+inline constexpr add_contextual_positions_op add_contextual_positions{};
+
+}  // namespace heed::ops
 
 namespace heed::score {
 

@@ -8,11 +8,64 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/ops/distances.hpp>
+#include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
 #include <heed/score/keys_up_to_query.hpp>
+
+namespace heed::ops {
+
+/// y[r,j] = w[r, j − i + c] where that is a column of w, and else 0; i is where the query stands: w [R,K] -> [R,T].
+///
+///     ∂w[r, j − i + c] += ∂y[r,j]
+struct at_distances_op : operation<at_distances_op> {
+    static shape_of_rank<2> shape(const auto& w, std::size_t, std::size_t positions, const lengths_view& count,
+                                  const lengths_view& first)
+    {
+        detail::require_places("at_distances", count, first, w.shape[0]);
+        return {w.shape[0], positions};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> w, std::size_t center, std::size_t, const lengths_view& count,
+                        const lengths_view& first, out<T, 2> y)
+    {
+        std::fill_n(y.data, y.size(), T(0));
+        each(w.shape, y.shape, center, count, first,
+             [&](std::size_t to, std::size_t from) { y.data[to] = w.data[from]; });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> w, std::size_t center, std::size_t, const lengths_view& count,
+                         const lengths_view& first, in<T, 2> y, in<T, 2> d_y, adjoint<T, 2> d_w)
+    {
+        each(w.shape, y.shape, center, count, first,
+             [&](std::size_t to, std::size_t from) { d_w.data[from] += d_y.data[to]; });
+    }
+
+private:
+    /// f(a number of y, its number of w)
+    static void each(const shape_of_rank<2>& w, const shape_of_rank<2>& y, std::size_t center,
+                     const lengths_view& count, const lengths_view& first, const auto& f)
+    {
+        for (std::size_t r = 0; r < y[0]; ++r) {
+            if (count[r] == 0) continue;
+            // Column k belongs to the key begin + j = i + k − center.
+            const auto shift = static_cast<std::ptrdiff_t>(count[r] - 1) - static_cast<std::ptrdiff_t>(center) -
+                               static_cast<std::ptrdiff_t>(first.batch() == 0 ? 0 : first[r]);
+            for (std::size_t k = 0; k < w[1]; ++k) {
+                const std::ptrdiff_t j = static_cast<std::ptrdiff_t>(k) + shift;
+                if (j >= 0 && j < static_cast<std::ptrdiff_t>(y[1]))
+                    f(r * y[1] + static_cast<std::size_t>(j), r * w[1] + k);
+            }
+        }
+    }
+};
+inline constexpr at_distances_op at_distances{};
+
+}  // namespace heed::ops
 
 namespace heed::score {
 

@@ -1,15 +1,164 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
-#include <heed/ops/places.hpp>
+#include <heed/kernels/block_sums.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
+
+namespace heed::ops {
+
+/// y = κ + exp(x), elementwise: κ and x [...] -> [...]. Places that only move forward.
+///
+///     ∂κ += ∂y,  ∂x += exp(x) ∂y, and nothing where ∂y is 0: exp(x) may be infinite
+struct move_places_op : operation<move_places_op> {
+    static auto shape(const auto& places, const auto& steps)
+    {
+        require_shape("move_places", "the steps", steps.shape, places.shape, "one for each place");
+        return places.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> places, in<T, R> steps, out<T, R> y)
+    {
+        simd::transform(
+            y.size(), y.data, [](auto p, auto x) { return p + simd::exp(x); }, places.data, steps.data);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R>, in<T, R> steps, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_places,
+                         adjoint<T, R> d_steps)
+    {
+        if (d_places) kernels::add(y.size(), d_places.data, d_y.data);
+        if (!d_steps) return;
+        simd::transform(
+            y.size(), d_steps.data,
+            [](auto sum, auto x, auto d) { return sum + simd::select(d == 0, d, simd::exp(x) * d); },
+            static_cast<const T*>(d_steps.data), steps.data, d_y.data);
+    }
+};
+inline constexpr move_places_op move_places{};
+
+/// φ[b,t] = Σ_k exp(a_bk − exp(c_bk) (κ_bk − u_bt)²), bells of height exp(a) and width exp(−c/2) around κ: shapes
+/// [B,2K], all a and then all c; κ [B,K]; places u [B,T,1] -> [B,T].
+///
+///     with the terms f_tk of the sum, g_tk = f_tk ∂φ_t and the distances δ_tk = κ_k − u_t:
+///     ∂a_k += Σ_t g_tk,  ∂c_k −= exp(c_k) Σ_t g_tk δ_tk²,  ∂κ_k −= 2 exp(c_k) Σ_t g_tk δ_tk,  ∂u_t likewise, negated
+///
+/// a above 40 counts as 40, without a derivative: exp(a) would overflow.
+struct gaussian_mixture_op : operation<gaussian_mixture_op> {
+    static shape_of_rank<2> shape(const auto& shapes, const auto& centres, const auto& places)
+    {
+        const std::size_t B = places.shape[0], K = centres.shape[1];
+        require_shape("gaussian_mixture", "the places", places.shape, {B, places.shape[1], 1},
+                      "one number for each position");
+        require_shape("gaussian_mixture", "the centres", centres.shape, {B, K}, "one row for each row of the places");
+        require_shape("gaussian_mixture", "heights and widths", shapes.shape, {B, 2 * K},
+                      "two numbers for each of the centres ", centres.shape);
+        return {B, places.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> shapes, in<T, 2> centres, in<T, 3> places, out<T, 2> y)
+    {
+        const std::size_t positions = y.shape[1], K = centres.shape[1];
+        detail::each_row(y.shape[0], 8 * positions * K, [=](std::size_t b) {
+            T* const sum = y.data + b * positions;
+            kernels::detail::zero(sum, positions);
+            for (std::size_t k = 0; k < K; ++k) {
+                const bell<T> one(shapes, centres, b, k);
+                simd::transform(
+                    positions, sum, [one](auto s, auto u) { return s + one.at(one.centre - u); },
+                    static_cast<const T*>(sum), places.data + b * positions);
+            }
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 2> shapes, in<T, 2> centres, in<T, 3> places, in<T, 2> y, in<T, 2> d_y,
+                         adjoint<T, 2> d_shapes, adjoint<T, 2> d_centres, adjoint<T, 3> d_places)
+    {
+        using simd::vec;
+        const std::size_t positions = y.shape[1], K = centres.shape[1];
+        detail::each_row(y.shape[0], 16 * positions * K, [=](std::size_t b) {
+            for (std::size_t k = 0; k < K; ++k) {
+                const bell<T> one(shapes, centres, b, k);
+                kernels::block_sum<T> heights, slopes, spreads;  // Σ g, Σ g δ, Σ g δ²
+                simd::each_register<T>(positions, [&, one](std::size_t t, std::size_t count) {
+                    const std::size_t i = b * positions + t;
+                    const vec<T> off = one.centre - simd::load_first(places.data + i, count), f = one.at(off);
+                    // What is 0 stays 0, however far it is and whatever came back.
+                    const vec<T> d = simd::fill_behind<T>(simd::load_first(d_y.data + i, count), count, T(0));
+                    const vec<T> g = simd::select(f == 0, vec<T>{}, f * d), away = simd::select(f == 0, vec<T>{}, off);
+                    heights.add(g);
+                    slopes.add(g * away);
+                    spreads.add(g * away * away);
+                    if (d_places) {
+                        T* const to = d_places.data + i;
+                        const vec<T> moved = simd::select(g * away == 0, vec<T>{}, 2 * one.narrow * g * away);
+                        simd::store_first(to, simd::load_first(to, count) + moved, count);
+                    }
+                });
+                if (d_shapes) {
+                    if (!(shapes.data[b * 2 * K + k] > highest<T>))
+                        d_shapes.data[b * 2 * K + k] += simd::sum(heights.get());
+                    d_shapes.data[b * 2 * K + K + k] -= times(one.narrow, simd::sum(spreads.get()));
+                }
+                if (d_centres) d_centres.data[b * K + k] -= 2 * times(one.narrow, simd::sum(slopes.get()));
+            }
+        });
+    }
+
+private:
+    /// Of a height's logarithm: sums of it and of its derivatives stay finite in float.
+    template <class T>
+    static constexpr T highest = 40;
+
+    template <class T>
+    struct bell {
+        T height, narrow, centre;  // a, exp(c), κ
+
+        bell(in<T, 2> shapes, in<T, 2> centres, std::size_t b, std::size_t k)
+            : height(std::min(shapes.data[b * shapes.shape[1] + k], highest<T>)),
+              narrow(std::max(narrowness(shapes.data[b * shapes.shape[1] + centres.shape[1] + k]),
+                              std::numeric_limits<T>::min())),  // 0 · ∞ far away would be NaN
+              centre(centres.data[b * centres.shape[1] + k])
+        {}
+
+        static T narrowness(const T& c)
+        {
+            using std::exp;
+            return exp(c);
+        }
+
+        /// At the centre itself the height, even if the bell is infinitely narrow.
+        auto at(auto off) const
+        {
+            const auto away = off * off;
+            return simd::exp(simd::select(away == 0, off * 0 + height, height - narrow * away));
+        }
+    };
+
+    template <class T>
+    static T times(T narrow, T x)
+    {
+        return x == 0 ? T(0) : narrow * x;  // narrow may be infinite
+    }
+};
+inline constexpr gaussian_mixture_op gaussian_mixture{};
+
+}  // namespace heed::ops
 
 namespace heed::score {
 

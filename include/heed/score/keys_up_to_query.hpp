@@ -3,13 +3,42 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <type_traits>
 
 #include <heed/attention/query_numbers.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
+#include <heed/ops/rows.hpp>
+
+namespace heed::ops {
+
+namespace detail {
+
+/// Throws shape_error unless there is a count for each row, and a first key or none at all.
+inline void require_places(const char* where, const lengths_view& count, const lengths_view& first, std::size_t rows)
+{
+    if (count.batch() != rows || (first.batch() != rows && first.batch() != 0)) {
+        throw shape_error(std::string(where) + ": " + std::to_string(count.batch()) + " counts of keys and " +
+                          std::to_string(first.batch()) + " first keys for " + std::to_string(rows) +
+                          " rows; each row has a count, and a first key or none of them");
+    }
+}
+
+/// How many of the `positions` keys of row r are no later than the query.
+inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& first, std::size_t r,
+                               std::size_t positions)
+{
+    const std::size_t begin = first.batch() == 0 ? 0 : first[r];
+    return count[r] > begin ? std::min(count[r] - begin, positions) : 0;
+}
+
+}  // namespace detail
+
+}  // namespace heed::ops
 
 /// Where a query stands among the keys, for scores that count from there: score::contextual_positions and
 /// score::dynamic_convolution.

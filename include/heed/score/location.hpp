@@ -6,8 +6,54 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
+#include <heed/core/growing.hpp>
+#include <heed/ops/broadcast.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
+
+namespace heed::ops {
+
+/// y[b,t] = x[b, at[b,t,0]]: x [B,N] and whole numbers at [B,T,1] (constants) -> [B,T].
+///
+///     ∂x[b, at[b,t,0]] += ∂y[b,t]
+struct pick_op : operation<pick_op> {
+    static shape_of_rank<2> shape(const auto& x, const auto& at)
+    {
+        require_shape("pick", "what is picked from", x.shape, {at.shape[0], x.shape[1]},
+                      "one row for each row of the positions");
+        require_shape("pick", "the positions", at.shape, {at.shape[0], at.shape[1], 1}, "one number for each position");
+        for (std::size_t i = 0, n = at.size(); i < n; ++i) {
+            const auto place = value_of(at.data[i]);
+            if (place >= 0 && place < static_cast<decltype(place)>(x.shape[1])) continue;
+            throw shape_error("pick: position " + std::to_string(place) + " of " + shape_text(x.shape) +
+                              ", which has " + std::to_string(x.shape[1]) + " columns");
+        }
+        return {at.shape[0], at.shape[1]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> x, in<T, 3> at, out<T, 2> y)
+    {
+        const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
+        for (std::size_t i = 0; i < size; ++i) {
+            y.data[i] = x.data[i / positions * N + static_cast<std::size_t>(value_of(at.data[i]))];
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2> x, in<T, 3> at, in<T, 2> y, in<T, 2> d_y, adjoint<T, 2> d_x, adjoint<T, 3>)
+    {
+        if (!d_x) return;
+        const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
+        for (std::size_t i = 0; i < size; ++i) {
+            d_x.data[i / positions * N + static_cast<std::size_t>(value_of(at.data[i]))] += d_y.data[i];
+        }
+    }
+};
+inline constexpr pick_op pick{};
+
+}  // namespace heed::ops
 
 namespace heed::score {
 

@@ -1,11 +1,54 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
-#include <heed/ops/history.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
+
+namespace heed::ops {
+
+/// y = C + α / Φ: C, α and Φ [B,T] -> [B,T]. Coverage C grows by weight α over fertility Φ. Φ counts as at least
+/// `least`, so that nothing is divided by 0.
+///
+///     ∂C += ∂y,  ∂α += ∂y / Φ,  ∂Φ −= ∂y α / Φ²; where Φ counts as `least`, ∂Φ += 0
+struct add_share_op : operation<add_share_op> {
+    static constexpr double least = 1e-6;
+
+    static shape_of_rank<2> shape(const auto& coverage, const auto& weights, const auto& fertility)
+    {
+        require_shape("add_share", "the weights", weights.shape, coverage.shape, "one for each number of the coverage");
+        require_shape("add_share", "the fertility", fertility.shape, coverage.shape,
+                      "one for each number of the coverage");
+        return coverage.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 2> coverage, in<T, 2> weights, in<T, 2> fertility, out<T, 2> y)
+    {
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            y.data[i] = coverage.data[i] + weights.data[i] / std::max(fertility.data[i], T(least));
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2>, in<T, 2> weights, in<T, 2> fertility, in<T, 2> y, in<T, 2> d_y,
+                         adjoint<T, 2> d_coverage, adjoint<T, 2> d_weights, adjoint<T, 2> d_fertility)
+    {
+        if (d_coverage) kernels::add(y.size(), d_coverage.data, d_y.data);
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const T f = fertility.data[i], by = std::max(f, T(least));
+            if (d_weights) d_weights.data[i] += d_y.data[i] / by;
+            if (d_fertility && f > T(least)) d_fertility.data[i] -= d_y.data[i] * weights.data[i] / (by * by);
+        }
+    }
+};
+inline constexpr add_share_op add_share{};
+
+}  // namespace heed::ops
 
 namespace heed::score {
 

@@ -1,11 +1,93 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/windows.hpp>
 #include <heed/score/over.hpp>
+
+namespace heed::ops {
+
+/// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence: x [B,T], F [k,r] -> [B,T,k]. k filters of odd
+/// width r slide over the positions; they are not mirrored.
+///
+///     ∂F[n,i] += Σ ∂y[b,t,n] x[b,t+i-(r-1)/2],  ∂x[b,t+i-(r-1)/2] += Σ_n ∂y[b,t,n] F[n,i]
+struct convolve_op : operation<convolve_op> {
+    static shape_of_rank<3> shape(const auto& x, const auto& filters)
+    {
+        if (filters.shape[1] % 2 == 0) {
+            throw shape_error("convolve: the filters are " + shape_text(filters.shape) +
+                              ", but their width must be odd: as much to the left of a position as to the right");
+        }
+        return {x.shape[0], x.shape[1], filters.shape[0]};
+    }
+
+    template <class T>
+    static void forward(in<T, 2> x, in<T, 2> filters, out<T, 3> y)
+    {
+        const auto [B, positions] = x.shape;
+        const auto [k, r] = filters.shape;
+        scratch here;
+        T* const padded = here.take<T>(positions + r - 1);
+        T* to = y.data;
+        for (std::size_t b = 0; b < B; ++b) {
+            pad(positions, r / 2, x.data + b * positions, padded);
+            for (std::size_t t = 0; t < positions; ++t) {
+                for (std::size_t n = 0; n < k; ++n) *to++ = kernels::dot(r, padded + t, filters.data + n * r);
+            }
+        }
+    }
+
+    template <class T>
+    static void backward(in<T, 2> x, in<T, 2> filters, in<T, 3>, in<T, 3> d_y, adjoint<T, 2> d_x,
+                         adjoint<T, 2> d_filters)
+    {
+        const auto [B, positions] = x.shape;
+        const auto [k, r] = filters.shape;
+        scratch here;
+        T* const padded = here.take<T>(positions + r - 1);
+        T* const d_padded = here.take<T>(positions + r - 1);
+        for (std::size_t b = 0; b < B; ++b) {
+            pad(positions, r / 2, x.data + b * positions, padded);
+            std::fill_n(d_padded, positions + r - 1, T(0));
+            const auto between = [&, k = k, r = r, length = positions](std::size_t first, std::size_t last,
+                                                                       T* of_filters) {
+                const T* d = d_y.data + (b * length + first) * k;
+                for (std::size_t t = first; t < last; ++t) {
+                    for (std::size_t n = 0; n < k; ++n, ++d) {
+                        if (of_filters != nullptr) kernels::add_scaled(r, of_filters + n * r, *d, padded + t);
+                        if (d_x) kernels::add_scaled(r, d_padded + t, *d, filters.data + n * r);
+                    }
+                }
+            };
+            if (d_filters) {
+                kernels::add_in_blocks(positions, k * r, d_filters.data, between);
+            } else {
+                between(0, positions, nullptr);
+            }
+            if (d_x) kernels::add(positions, d_x.data + b * positions, d_padded + r / 2);
+        }
+    }
+
+private:
+    /// A row of x with `reach` zeros before and behind it.
+    template <class T>
+    static void pad(std::size_t positions, std::size_t reach, const T* x, T* padded)
+    {
+        std::fill_n(padded, reach, T(0));
+        std::copy_n(x, positions, padded + reach);
+        std::fill_n(padded + reach + positions, reach, T(0));
+    }
+};
+inline constexpr convolve_op convolve{};
+
+}  // namespace heed::ops
 
 namespace heed::score {
 

@@ -6,9 +6,36 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/ops/moves.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/windows.hpp>
 #include <heed/score/over.hpp>
+
+namespace heed::ops {
+
+/// y[b,t,i] = x[b,t+i-k], each position with its neighbours, 0 beyond the sentence: x [B,T] -> [B,T,2k+1].
+///
+///     ∂x[b,t+i-k] += ∂y[b,t,i]
+struct neighbourhood_op : move_operation<neighbourhood_op, std::size_t> {
+    static constexpr ranks takes{2, 2};
+
+    static shape_of_rank<3> shape(const auto& x, std::size_t reach) { return {x.shape[0], x.shape[1], 2 * reach + 1}; }
+
+    static void each_move(const auto& x, std::size_t reach, auto move)
+    {
+        const std::size_t width = 2 * reach + 1;
+        move.nothing(0, x[0] * x[1] * width);
+        for (std::size_t b = 0; b < x[0]; ++b) {
+            for (std::size_t t = 0; t < x[1]; ++t) {
+                const auto near = stretch::around(t, reach, x[1]);
+                move(b * x[1] + near.first, (b * x[1] + t) * width + near.first + reach - t, near.count);
+            }
+        }
+    }
+};
+inline constexpr neighbourhood_op neighbourhood{};
+
+}  // namespace heed::ops
 
 namespace heed::score {
 

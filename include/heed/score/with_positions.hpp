@@ -2,11 +2,47 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <string>
 #include <utility>
 
+#include <heed/core/growing.hpp>
+#include <heed/ops/broadcast.hpp>
+#include <heed/ops/moves.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
+
+namespace heed::ops {
+
+/// y = x with one column set to a number: x [B,T,N] -> [B,T,N].          ∂x += ∂y in the other columns
+struct with_column_op : move_operation<with_column_op, std::size_t, double> {
+    static constexpr ranks takes{3, 3};
+
+    static auto shape(const auto& x, std::size_t column, double)
+    {
+        if (column >= x.shape[2]) {
+            throw shape_error("with_column: column " + std::to_string(column) + " of " + shape_text(x.shape) +
+                              "; columns count from 0");
+        }
+        return x.shape;
+    }
+
+    static double fill(std::size_t, double value) { return value; }
+
+    static void each_move(const auto& x, std::size_t column, double, auto move)
+    {
+        const std::size_t N = x[2], after = N - column - 1;
+        for (std::size_t i = 0; i < x[0] * x[1] * N; i += N) {
+            move(i, i, column);
+            move.nothing(i + column, 1);
+            move(i + column + 1, i + column + 1, after);
+        }
+    }
+};
+inline constexpr with_column_op with_column{};
+
+}  // namespace heed::ops
 
 namespace heed::score {
 

@@ -19,7 +19,7 @@
 ///     de_j = s_j (dw_j − m),  s_j = w_j / b_j = w_j^{1−δ}                              Correia et al. 2019
 ///     dδ = Σ_j w_j g_j (dw_j − m),  g_j = −(e^l − 1 − l) / δ²,  l = −ln b_j
 ///
-/// as ops/entmax.hpp has them.
+/// as normalize/entmax.hpp has them.
 namespace heed::kernels::tiles {
 
 /// σ(a); not 0, where a is so small that it would be.
