@@ -42,7 +42,7 @@ begin end size empty data rows columns operator()
 
 # Headers that only heed's own include.
 INTERNAL = ("heed/kernels/", *(f"heed/simd/{name}.hpp" for name in ("registers", "registers_of_duals", "simd", "sines", "lookup")),
-            *(f"heed/gemm/{name}.hpp" for name in ("own_gemm", "panels", "int8_panels", "weight_panels")))
+            *(f"heed/gemm/{name}.hpp" for name in ("own_gemm", "panels", "int8_panels", "weight_panels", "weights")))
 
 
 def is_public(name: Name) -> bool:

@@ -12,11 +12,11 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/gemm/blas.hpp>
 #include <heed/gemm/int8_panels.hpp>
 #include <heed/gemm/panels.hpp>
+#include <heed/gemm/weights.hpp>
 
-/// Products with weights in the numbers that a search has chosen: those of the model, or 8 bits.
+/// Weights laid out in the numbers that a search has chosen: those of the model, or 8 bits.
 namespace heed::kernels {
 
 /// The numbers that products with weights are computed in.
@@ -72,7 +72,7 @@ private:
 
 /// The matrices of a model in 8 bits, found by the memory of their floats. Each is laid out when the first product
 /// needs it. The model must stay where it is, and unchanged, as long as this object exists.
-class int8_weights {
+class int8_weights : public quantized_weights {
 public:
     /// W [K,N], contiguous.
     void add(const float* W, std::size_t K, std::size_t N) { matrices_.push_back({W, K, N}); }
@@ -109,21 +109,13 @@ public:
         return panels_.size();
     }
 
-    /// While one of these lives, products of this thread with these matrices are computed in 8 bits; with null, in
-    /// floats.
-    class in_use {
-    public:
-        explicit in_use(const int8_weights* these) : before_(current) { current = these; }
-        ~in_use() { current = before_; }
-        in_use(const in_use&) = delete;
-        in_use& operator=(const in_use&) = delete;
-
-    private:
-        const int8_weights* before_;
-    };
-
-    /// The matrices that this thread uses; null if none.
-    static const int8_weights* of_this_thread() { return current; }
+    bool multiply(std::size_t rows, std::size_t N, std::size_t K, const float* x, const float* W, bool add,
+                  float* y) const override
+    {
+        const int8_panels* const found = find(W, K, N);
+        if (found != nullptr) found->multiply(rows, x, K, y, N, add);
+        return found != nullptr;
+    }
 
 private:
     struct matrix {
@@ -131,24 +123,9 @@ private:
         std::size_t K, N;
     };
 
-    static inline thread_local const int8_weights* current = nullptr;
-
     std::vector<matrix> matrices_;
     mutable std::shared_mutex mutex_;
     mutable std::unordered_map<const float*, std::unique_ptr<int8_panels>> panels_;
 };
-
-/// y = x W, or y += x W with `add`: x [rows,K] and y [rows,N] contiguous, W [K,N] the weights of a model, or
-/// consecutive rows of them. In 8 bits where `int8_weights` in use have them.
-template <class T>
-void times_weights(std::size_t rows, std::size_t N, std::size_t K, const T* x, const T* W, bool add, T* y)
-{
-    if constexpr (std::is_same_v<T, float>) {
-        if (const int8_weights* const in_use = int8_weights::of_this_thread(); in_use != nullptr && rows > 0 && K > 0) {
-            if (const int8_panels* const found = in_use->find(W, K, N)) return found->multiply(rows, x, K, y, N, add);
-        }
-    }
-    blas::gemm(blas::op::plain, blas::op::plain, rows, N, K, x, W, add ? T(1) : T(0), y);
-}
 
 }  // namespace heed::kernels

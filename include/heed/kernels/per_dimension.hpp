@@ -7,7 +7,7 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/gemm/blas.hpp>
-#include <heed/gemm/weight_panels.hpp>
+#include <heed/gemm/weights.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>

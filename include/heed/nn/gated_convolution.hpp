@@ -9,7 +9,7 @@
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/gemm/blas.hpp>
-#include <heed/gemm/weight_panels.hpp>
+#include <heed/gemm/weights.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>

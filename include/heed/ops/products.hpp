@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include <heed/gemm/weight_panels.hpp>
+#include <heed/gemm/weights.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/weighted_sum.hpp>

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <heed/core/mask.hpp>
-#include <heed/gemm/weight_panels.hpp>
+#include <heed/gemm/weights.hpp>
 #include <heed/kernels/coverage.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/gru_reset_after.hpp>

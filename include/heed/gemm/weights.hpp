@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <heed/gemm/blas.hpp>
+
+/// Products with the weights of a model, in the model's numbers or in fewer bits.
+namespace heed::kernels {
+
+/// Weights of a model of floats in fewer bits, for the products of the threads that use them.
+class quantized_weights {
+public:
+    virtual ~quantized_weights() = default;
+
+    /// y = x W, or y += x W with `add`, as times_weights. False if W is none of these weights: then y is as it was.
+    virtual bool multiply(std::size_t rows, std::size_t N, std::size_t K, const float* x, const float* W, bool add,
+                          float* y) const = 0;
+
+    /// While one of these lives, this thread's products with these weights are computed by them; with null, in floats.
+    class in_use {
+    public:
+        explicit in_use(const quantized_weights* these) : before_(current) { current = these; }
+        ~in_use() { current = before_; }
+        in_use(const in_use&) = delete;
+        in_use& operator=(const in_use&) = delete;
+
+    private:
+        const quantized_weights* before_;
+    };
+
+    /// The weights that this thread uses; null if none.
+    static const quantized_weights* of_this_thread() { return current; }
+
+private:
+    static inline thread_local const quantized_weights* current = nullptr;
+};
+
+/// y = x W, or y += x W with `add`: x [rows,K] and y [rows,N] contiguous, W [K,N] the weights of a model, or
+/// consecutive rows of them. In fewer bits where the `quantized_weights` in use have them.
+template <class T>
+void times_weights(std::size_t rows, std::size_t N, std::size_t K, const T* x, const T* W, bool add, T* y)
+{
+    if constexpr (std::is_same_v<T, float>) {
+        const quantized_weights* const in_use = quantized_weights::of_this_thread();
+        if (in_use != nullptr && rows > 0 && K > 0 && in_use->multiply(rows, N, K, x, W, add, y)) return;
+    }
+    blas::gemm(blas::op::plain, blas::op::plain, rows, N, K, x, W, add ? T(1) : T(0), y);
+}
+
+}  // namespace heed::kernels
