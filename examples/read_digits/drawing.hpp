@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/core/random.hpp>
+#include <heed/nn/convolution.hpp>
 
 /// Pictures of numbers: digits drawn with strokes of a pen, at random places, sizes, slants and thicknesses, on a paper
 /// with clutter and noise.
