@@ -2,7 +2,7 @@
 #
 # The dependencies of heed's headers, as heed::xtensor and heed::blas, whatever the packages on this machine call them;
 # heed::xtensor_blas, for programs that call xt::linalg; and Threads::Threads and, where they are installed,
-# nlohmann_json::nlohmann_json, ZLIB::ZLIB, ICU::uc and heed::sentencepiece. Used by heed's own CMakeLists.txt and, after an install, by
+# nlohmann_json::nlohmann_json, ICU::uc and heed::sentencepiece. Used by heed's own CMakeLists.txt and, after an install, by
 # heedConfig.cmake: both must end up with the same targets.
 #
 # heed_targets_global: packages found here are made visible in the whole project. Needed when heed is a subdirectory:
@@ -218,13 +218,6 @@ endif()
 if(NOT TARGET nlohmann_json::nlohmann_json)
   find_package(nlohmann_json QUIET)
   heed_share_targets(nlohmann_json::nlohmann_json)
-endif()
-
-# ---- zlib: for io/npz.hpp only; without it heed::npz has nothing to link. ----------------------------------------------
-
-if(NOT TARGET ZLIB::ZLIB)
-  find_package(ZLIB QUIET)
-  heed_share_targets(ZLIB::ZLIB)
 endif()
 
 # ---- SentencePiece and ICU: for text/raw_text.hpp and what it includes; without them there is no heed::raw_text. --------

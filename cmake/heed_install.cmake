@@ -14,13 +14,11 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(TARGETS heed EXPORT heed_targets)
 install(EXPORT heed_targets NAMESPACE heed:: FILE heedTargets.cmake DESTINATION "${heed_package_dir}")
 
-# heed::linalg, heed::io and heed::npz are loaded only if their dependencies are installed, so each has its own export file.
+# heed::linalg and heed::io are loaded only if their dependencies are installed, so each has its own export file.
 install(TARGETS heed_linalg EXPORT heed_linalg_targets)
 install(EXPORT heed_linalg_targets NAMESPACE heed:: FILE heedLinalgTargets.cmake DESTINATION "${heed_package_dir}")
 install(TARGETS heed_io heed_kit EXPORT heed_io_targets)
 install(EXPORT heed_io_targets NAMESPACE heed:: FILE heedIoTargets.cmake DESTINATION "${heed_package_dir}")
-install(TARGETS heed_npz EXPORT heed_npz_targets)
-install(EXPORT heed_npz_targets NAMESPACE heed:: FILE heedNpzTargets.cmake DESTINATION "${heed_package_dir}")
 
 set(heed_translator_reads_raw_text FALSE)
 if(TARGET heed_raw_text)

@@ -19,7 +19,7 @@ heed_fail()
 
 # shellcheck disable=SC2034  # used by scripts that source this
 heed_packages_build=(g++ cmake ninja-build libxtensor-dev libxsimd-dev libxtensor-blas-dev libopenblas-dev
-    nlohmann-json3-dev zlib1g-dev)
+    nlohmann-json3-dev)
 # shellcheck disable=SC2034
 heed_packages_demo=(libcli11-dev libfmt-dev)
 # shellcheck disable=SC2034

@@ -43,7 +43,7 @@ SUBJECTS = [
     Subject("pairs", "Pairs of sentences", "attention between the sentences of a pair, batches of pairs, and the matcher of ABCNN", ("heed/pairs/",)),
     Subject("metrics", "Metrics", "BLEU, TER, RIBES, chrF, error rates, alignments, significance, tuning", ("heed_kit/metrics/",)),
     Subject("text", "Text readers", "sentences, corpora, vocabularies, byte-pair encoding, phrases, Unicode", ("heed_kit/text/",)),
-    Subject("io", "Files", "safetensors, .npy, .npz, weights of modules and of PyTorch, files that are written whole or not at all", ("heed/io/",)),
+    Subject("io", "Files", "safetensors, .npy, weights of modules and of PyTorch, files that are written whole or not at all", ("heed/io/",)),
     Subject("view", "Pictures", "alignments for the terminal, SVG, charts, a page to explore", ("heed_kit/view/",)),
     Subject("core", "Core", "tensors, lengths and masks, threads, BLAS, random numbers, memory, errors", ("heed/core/", "heed/simd/", "heed/gemm/")),
 ]

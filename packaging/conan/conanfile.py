@@ -44,7 +44,6 @@ class HeedConan(ConanFile):
         # What heed's headers include is part of its interface.
         self.requires("xtensor/[>=0.24 <0.28]", transitive_headers=True)
         self.requires("nlohmann_json/[>=3.9 <4]", transitive_headers=True)
-        self.requires("zlib/[>=1.2.11 <2]", transitive_headers=True)
         if self.options.blas == "openblas":
             self.requires("openblas/[>=0.3.20 <1]", transitive_headers=True, transitive_libs=True)
 
@@ -90,8 +89,7 @@ class HeedConan(ConanFile):
             copy(self, "*heed_translator.a", self.build_folder, os.path.join(self.package_folder, "lib"), keep_path=False)
 
     def package_info(self):
-        # The CMake targets are those that heed's own package has: heed::heed, heed::io, heed::kit, heed::npz,
-        # heed::translator.
+        # The CMake targets are those that heed's own package has: heed::heed, heed::io, heed::kit, heed::translator.
         # Conan also makes one of all, which has to have a name of its own.
         self.cpp_info.set_property("cmake_file_name", "heed")
         self.cpp_info.set_property("cmake_target_name", "heed::all")
@@ -100,7 +98,6 @@ class HeedConan(ConanFile):
             "core": ("heed", ["xtensor::xtensor"]),
             "io": ("io", ["core", "nlohmann_json::nlohmann_json"]),
             "kit": ("kit", ["io"]),
-            "npz": ("npz", ["io", "zlib::zlib"]),
         }
         if self.options.with_translator:
             components["translator"] = ("translator", ["kit"])

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/io/npy.hpp>
+#include <heed/io/weights.hpp>
 
 #include <doctest/doctest.h>
 
 #include <support/temporary_directory.hpp>
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -199,4 +203,95 @@ TEST_CASE("files that cannot be opened")
     CHECK_THROWS_WITH_AS(load_npy(here + "/none"),
                          (here + "/none: cannot be opened: No such file or directory").c_str(), heed::error);
     CHECK_THROWS_WITH_AS(load_npy(here), (here + ": is a directory; an .npy file is needed").c_str(), heed::error);
+}
+
+TEST_CASE("the lines of the guide")
+{
+    const temporary_directory directory;
+    const auto path = directory.path() / "x.npy", other = directory.path() / "a.npy";
+    save_npy(path, tensor_entry::of("", {2, 2}, std::vector<float>{1, 2, 3, 4}));
+    namespace io = heed::io;
+    // section: npy
+    const auto a =
+        io::array_of<float, 2>(io::load_npy(path));  // numpy.save(path, x): '>f4' in Fortran order, for example
+    io::save_npy(other, io::entry_of("a", a));       // numpy.load(other)
+    // end
+    CHECK(a(0, 1) == 2);
+    CHECK(a(1, 0) == 3);
+    CHECK(load_npy(other).values<float>() == load_npy(path).values<float>());
+}
+
+// ---- with NumPy itself: numpy.py runs this program
+// ------------------------------------------------------------------------
+
+TEST_CASE("every type, byte order and layout that NumPy writes")
+{
+    const char* const folder = std::getenv("HEED_NUMPY_FILES");
+    if (folder == nullptr) {
+        MESSAGE("only where numpy.py runs this program");
+        return;
+    }
+    const std::filesystem::path here = folder;
+    const auto written = [&](const std::string& name) { return load_npy(here / (name + ".npy")); };
+    const auto again = [&](const std::string& name) { save_npy(here / "again" / (name + ".npy"), written(name)); };
+    for (const std::string kind : {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"}) {
+        std::vector<double> expected(24);
+        for (std::size_t i = 0; i < 24; ++i) {
+            expected[i] = static_cast<double>(i);
+            if (kind[0] != 'u') expected[i] -= 5;
+            if (kind[0] == 'f') expected[i] /= 8;
+        }
+        for (const char* const how : {".little.C", ".little.F", ".big.C", ".big.F"}) {
+            CAPTURE(kind);
+            CAPTURE(how);
+            const tensor_entry entry = written(kind + how);
+            again(kind + how);
+            CHECK(entry.shape == std::vector<std::size_t>{2, 3, 4});
+            std::vector<double> values(24);
+            if (kind == "i8") {
+                const auto whole = entry.values<std::int64_t>();
+                values.assign(whole.begin(), whole.end());
+            } else if (kind == "u8") {
+                const auto whole = entry.values<std::uint64_t>();
+                values.assign(whole.begin(), whole.end());
+            } else {
+                values = entry.values<double>();
+            }
+            CHECK(values == expected);
+        }
+    }
+    CHECK(written("truth").dtype == "BOOL");
+    CHECK(written("truth").values<float>()[3] == 1);
+    CHECK(written("truth").values<float>()[4] == 0);
+    CHECK(written("number").shape.empty());
+    CHECK(written("number").values<double>() == std::vector<double>{2.5});
+    CHECK(written("row").shape == std::vector<std::size_t>{3});
+    CHECK(written("none").shape == std::vector<std::size_t>{0, 4});
+    CHECK(written("words").dtype == "<U3");
+    CHECK(written("words").shape == std::vector<std::size_t>{2});
+    CHECK(written("fields").dtype == "[('a', '<f4'), ('b', '<i8')]");
+    CHECK_THROWS_AS(written("words").values<float>(), heed::error);
+
+    for (const char* const name : {"truth", "number", "row", "none"}) again(name);
+    for (const char* const version : {"version1.npy", "version2.npy", "version3.npy"}) {
+        const tensor_entry entry = load_npy(here / version);
+        CHECK(entry.shape == std::vector<std::size_t>{2, 3, 4});
+        CHECK(entry.values<float>()[6] == 1.0F / 8);
+        save_npy(here / "again.npy", entry);
+    }
+
+    std::vector<float16> all(65536), rounded(200'000);
+    std::vector<float> floats(65536), more(200'000);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] = float16::of_bits(static_cast<std::uint16_t>(i));
+        floats[i] = static_cast<float>(all[i]);
+    }
+    for (std::size_t i = 0; i < more.size(); ++i) {
+        more[i] = std::bit_cast<float>(static_cast<std::uint32_t>(i * 2654435761u));
+        rounded[i] = float16(more[i]);
+    }
+    for (const auto& each :
+         {tensor_entry::of("float16", {65536}, all), tensor_entry::of("float32", {65536}, floats),
+          tensor_entry::of("float32.more", {more.size()}, more), tensor_entry::of("rounded", {more.size()}, rounded)})
+        save_npy(here / "halves" / (each.name + ".npy"), each);
 }

@@ -161,7 +161,7 @@ for blas, define in (("openblas", "HEED_BLAS_CBLAS"), ("none", "HEED_BLAS_NONE")
             require(os.path.exists(os.path.join(made.source_folder, needed)), f"{needed} is not exported")
         parts = made.cpp_info.components
         targets = {part.properties["cmake_target_name"] for part in parts.values()}
-        require({"heed::heed", "heed::io", "heed::kit", "heed::npz"} <= targets, f"{name}: the targets are {targets}")
+        require({"heed::heed", "heed::io", "heed::kit"} <= targets, f"{name}: the targets are {targets}")
         require(("heed::translator" in targets) == with_translator, f"{name}: the targets are {targets}")
         require(made.cpp_info.properties["cmake_target_name"] not in targets, f"{name}: two targets have one name")
         require(parts["core"].defines == [define], f"{name} defines {parts['core'].defines}")
