@@ -212,17 +212,15 @@ TEST_CASE("the lines of the guide")
     save_npy(path, tensor_entry::of("", {2, 2}, std::vector<float>{1, 2, 3, 4}));
     namespace io = heed::io;
     // section: npy
-    const auto a =
-        io::array_of<float, 2>(io::load_npy(path));  // numpy.save(path, x): '>f4' in Fortran order, for example
-    io::save_npy(other, io::entry_of("a", a));       // numpy.load(other)
+    const auto a = io::array_of<float, 2>(io::load_npy(path));  // any order of bytes and axes
+    io::save_npy(other, io::entry_of("a", a));                  // numpy.load(other)
     // end
     CHECK(a(0, 1) == 2);
     CHECK(a(1, 0) == 3);
     CHECK(load_npy(other).values<float>() == load_npy(path).values<float>());
 }
 
-// ---- with NumPy itself: numpy.py runs this program
-// ------------------------------------------------------------------------
+// ---- with NumPy itself: numpy.py runs this program ------------------------------------------------------------------
 
 TEST_CASE("every type, byte order and layout that NumPy writes")
 {
