@@ -114,7 +114,7 @@ tests=$heed_builds/${presets[0]}
 if ((${#presets[@]} > 1)); then
     tests=$heed_builds
     folders="${presets[*]}"
-    [[ $exhaustive == yes ]] || folders=${folders/clang/clang\/tests\/composition}  # all that was built there
+    [[ $exhaustive == yes ]] || folders=${folders/clang/clang\/tests\/products}  # all that was built there
     printf 'subdirs(%s)\n' "$folders" >"$tests/CTestTestfile.cmake"
 fi
 progress=()

@@ -67,7 +67,7 @@ if(NOT output MATCHES "heed ${HEED_VERSION}")
 endif()
 
 if(distributed)
-  run("run on two ranks" bash "${CMAKE_CURRENT_LIST_DIR}/../distributed/run.sh" "${MPIEXEC}" 2 "${SCRATCH}/build/distributed")
+  run("run on two ranks" bash "${CMAKE_CURRENT_LIST_DIR}/../mpi/run.sh" "${MPIEXEC}" 2 "${SCRATCH}/build/distributed")
   if(NOT output MATCHES "2 ranks: 3\n")
     message(FATAL_ERROR "two ranks should add up to 3, and said:\n${output}")
   endif()

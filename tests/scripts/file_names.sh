@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # file_names.sh ROOT: every header, source and page that a comment, a message or a page of the project names exists. A
-# name is the end of a path in the project: error_rate.cpp, metrics/error_rate.cpp and tests/metrics/error_rate.cpp are
+# name is the end of a path in the project: error_rate.cpp, metrics/error_rate.cpp and tests/kit/metrics/error_rate.cpp are
 # one file. What #include names, the compiler checks; the changelog may name files of old releases.
 set -euo pipefail
 export LC_ALL=C

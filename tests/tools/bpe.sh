@@ -31,7 +31,7 @@ if command -v python3 >/dev/null; then
         [[ $files == letters ]] || (($(wc -l <codes) == 101)) || fail "100 merges should be 100 lines"
     done
 else
-    echo "no python3: not compared with tests/text/learn_bpe.py"
+    echo "no python3: not compared with tests/kit/text/learn_bpe.py"
 fi
 
 # Learned from standard input, from one file and from two: the same counts, the same codes.

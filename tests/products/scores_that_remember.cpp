@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <composition/policies.hpp>
+#include <products/policies.hpp>
 
 namespace composition {
 

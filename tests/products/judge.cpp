@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include <composition/products.hpp>
+#include <products/products.hpp>
 #include <support/tensors.hpp>
 
 // The checks of every product: all on doubles behind pointers, whatever computed them.

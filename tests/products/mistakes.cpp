@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cmath>
 
-#include <composition/products.hpp>
+#include <products/products.hpp>
 
 // Tests the judge: products with one mistake each.
 namespace composition {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <composition/policies.hpp>
 #include <heed/simd/place.hpp>
+#include <products/policies.hpp>
 
 namespace composition {
 

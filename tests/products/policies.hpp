@@ -7,8 +7,8 @@
 #include <iterator>
 #include <string_view>
 
-#include <composition/products.hpp>
 #include <heed/heed.hpp>
+#include <products/products.hpp>
 #include <support/tensors.hpp>
 
 /// The normalizers and combiners of the table, with parameters that fit composition::batch.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include <composition/products.hpp>
+#include <products/products.hpp>
 
 // docs/composition.md, generated from the compiler's verdicts.
 namespace composition {

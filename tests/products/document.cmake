@@ -13,5 +13,5 @@ endif()
 if(NOT printed STREQUAL document)
   message(FATAL_ERROR "docs/composition.md differs from the program's output. Review the changes and regenerate it:\n"
                       "  composition_products --markdown > docs/composition.md\n"
-                      "(build/<preset>/tests/composition/composition_products)")
+                      "(build/<preset>/tests/products/composition_products)")
 endif()

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <composition/products.hpp>
+#include <products/products.hpp>
 
 // Judges the products that to_be_judged (policies.hpp) chooses. --markdown prints docs/composition.md; --allocations
 // prints which products allocate memory in a steady step_into.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <composition/products.hpp>
+#include <products/products.hpp>
 #include <support/allocations.hpp>
 
 namespace composition {
