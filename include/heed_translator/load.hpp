@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/cxx20.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

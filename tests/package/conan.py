@@ -144,7 +144,7 @@ def files(folder):
 
 shutil.rmtree(scratch, ignore_errors=True)
 linux = {"os": "Linux", "compiler": "gcc", "compiler_cppstd": "20"}
-headers = [os.path.join("include", name) for name in files(os.path.join(source, "include"))]
+headers = [os.path.join("include", name) for name in files(os.path.join(source, "include")) if name.endswith(".hpp")]
 
 for blas, define in (("openblas", "HEED_BLAS_CBLAS"), ("none", "HEED_BLAS_NONE")):
     for with_translator in (False, True):

@@ -224,10 +224,10 @@ folder.mkdir()
 (folder / "README.md").write_text("[b](local.md) [a](local-temporal.md) [c](temporal.md)")
 link = "[x](../../include/heed/{}.hpp)"
 (folder / "local-temporal.md").write_text("# A\n\nHeaders: " + ", ".join(map(link.format, ("normalize/temporal", "normalize/local_m"))) + "\n")
-(folder / "local.md").write_text("# B\n\nHeaders: " + ", ".join(map(link.format, ("normalize/local_m", "normalize/local_p", "normalize/hooks"))) + "\n")
+(folder / "local.md").write_text("# B\n\nHeaders: " + ", ".join(map(link.format, ("normalize/local_m", "normalize/local_p", "heads/multi_head"))) + "\n")
 (folder / "temporal.md").write_text("# C\n\nHeader: " + link.format("normalize/temporal") + ". See " + link.format("score/dot") + "\n")
 names = search_names.of_mechanisms(folder)
-assert names == {"local": ["local", "local_m", "normalize::local_m", "local_p", "normalize::local_p"],
+assert names == {"local": ["local", "local_m", "normalize::local_m", "local_p", "normalize::local_p", "multi_head"],
                  "local-temporal": ["local_temporal", "local temporal", "local-temporal"],
                  "temporal": ["temporal", "normalize::temporal", "dot", "score::dot"]}, names
 assert search_names.with_entries("# A\n\ntext", ["a", "b::a"]) == "# A\n\n```{index} a, b::a\n```\n\ntext"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/kernels/rows.hpp>
+#include <heed/kernels/sparse.hpp>
 #include <heed/kernels/tiles/rules.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
