@@ -5,8 +5,8 @@
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/tools/common.bash
 source "$here/common.bash"
-use_model=$(dirname "$translate")/use_model
-[[ -x $use_model ]] || fail "there is no use_model beside translate"
+use_model=$(dirname "$translate")/../examples/use_model
+[[ -x $use_model ]] || fail "there is no $use_model"
 
 # The page's command, for a small model.
 sentences 600 1 train
