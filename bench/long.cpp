@@ -3,7 +3,7 @@
 // Attention of many queries: how near to the processor's peak, what masks, functions and normalizers cost, and what
 // linear time saves.
 //
-//     build-bench/bench/long [--threads=N] [--rounds=N] [--work=NAME] [--peer=build-bench/bench/peer_libtorch_long]
+//     build-bench/bench/long [--threads=N] [--rounds=N] [--work=NAME] [--peer=build-bench/peers/peer_libtorch_long]
 //
 // There may be several peers, and a way that one knows may follow its name, as in --peer=…/peer_onednn_long:whole.
 //

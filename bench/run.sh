@@ -9,7 +9,7 @@ usage() {
     cat <<'END'
 bench/run.sh [--build DIR] [--out DIR] [--rounds N] [--threads "1 2"] [--works REGEX] [--no-peer] [--no-compile-time]
 
-  --build DIR        a build with HEED_BUILD_BENCHMARKS (and HEED_BUILD_PEERS, for libtorch); made here if it is missing
+  --build DIR        a build with HEED_BUILD_BENCHMARKS, and in DIR/peers one of bench/peers; made here if it is missing
                      (default: build-bench beside this folder)
   --out DIR          where the raw JSON of every round and table.md go (default: <build>/bench-results)
   --rounds N         rounds; the table shows medians over them (default 5)
@@ -49,13 +49,16 @@ done
 [ -n "$out" ] || out="$build/bench-results"
 
 if [ ! -d "$build" ]; then
-    peers=OFF
+    peers=no
     if [ $peer = yes ] && { [ -n "${Torch_DIR:-}" ] || compgen -G "/usr/lib/*/cmake/Torch/TorchConfig.cmake" >/dev/null; }; then
-        peers=ON
+        peers=yes
     fi
-    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release \
-        -DHEED_BUILD_BENCHMARKS=ON -DHEED_BUILD_PEERS=$peers
+    cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DHEED_BUILD_BENCHMARKS=ON
     cmake --build "$build"
+    if [ $peers = yes ]; then
+        cmake -S "$root/bench/peers" -B "$build/peers"
+        cmake --build "$build/peers"
+    fi
 fi
 
 mkdir -p "$out"
@@ -69,7 +72,9 @@ openmp_blas=$(ls -d /usr/lib/*/openblas-openmp 2>/dev/null | head -n 1 || true)
 measure() {
     local side=$1 threads=$2 round=$3 group=$4 name=$5 regex=$6
     shift 6
-    local program="$build/bench/$name" file="$out/round-$side-$threads-$round-$group.json"
+    local program="$build/bench/$name"
+    [ "$side" = heed ] || program="$build/peers/$name"
+    local file="$out/round-$side-$threads-$round-$group.json"
     [ -x "$program" ] || { echo "run.sh: $program is missing; build it first" >&2; return 1; }
     local settings=(HEED_BENCH_THREADS="$threads")
     if [ "$side" = peer ]; then
@@ -92,8 +97,8 @@ wanted() { [[ $1 =~ $works ]]; }
 
 for threads in $thread_counts; do
     measure_peer=$peer
-    if [ $peer = yes ] && [ ! -x "$build/bench/peer_libtorch" ]; then
-        echo "run.sh: no libtorch in this build (HEED_BUILD_PEERS): heed and the floor only" >&2
+    if [ $peer = yes ] && [ ! -x "$build/peers/peer_libtorch" ]; then
+        echo "run.sh: no libtorch in this build (bench/peers): heed and the floor only" >&2
         measure_peer=no
     elif [ $peer = yes ] && [ "$threads" -gt 1 ] && [ -z "$openmp_blas" ]; then
         # with Debian's default, OpenBLAS's threads and libtorch's compete for the cores: beating that would prove

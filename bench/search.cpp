@@ -3,7 +3,7 @@
 // Searching: sentences per second of heed, of the matrix products of the same search alone, and of libtorch.
 //
 //     build-bench/bench/search [--threads=N] [--rounds=N] [--work=NAME]
-//     [--peer=build-bench/bench/peer_libtorch_search]
+//     [--peer=build-bench/peers/peer_libtorch_search]
 //
 // heed, its products and the peer in two compositions (a separate program) take turns on the same sentences with the
 // same weights, round after round; ratios are medians of the ratios within a round. Seconds are CPU time with one

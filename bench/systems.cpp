@@ -3,7 +3,7 @@
 // Training steps of whole systems beside the matrix products of the same step alone.
 //
 //     build-bench/bench/systems [--threads=N] [--rounds=N] [--work=NAME]
-//     [--peer=build-bench/bench/peer_libtorch_systems]
+//     [--peer=build-bench/peers/peer_libtorch_systems]
 //
 // A system, its products and the peer, which knows the Transformer alone, take turns, round after round; ratios are the
 // medians of the ratios within a round.

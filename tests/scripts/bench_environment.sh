@@ -8,7 +8,7 @@ set -euo pipefail
 run=$1
 directory=$(mktemp -d)
 trap 'rm -rf -- "$directory"' EXIT
-mkdir -p "$directory/build/bench"
+mkdir -p "$directory/build/bench" "$directory/build/peers"
 cat >"$directory/build/bench/attention" <<'END'
 #!/bin/sh
 for argument; do
@@ -17,7 +17,7 @@ done
 echo "${0##*/} ${ATEN_CPU_CAPABILITY:-unset} ${OPENBLAS_CORETYPE:-unset}" >>"$SEEN"
 END
 chmod +x "$directory/build/bench/attention"
-cp "$directory/build/bench/attention" "$directory/build/bench/peer_libtorch"
+cp "$directory/build/bench/attention" "$directory/build/peers/peer_libtorch"
 export SEEN=$directory/seen HEED_CPUINFO=$directory/cpuinfo
 
 # expect WHAT FLAGS PEER: the settings that libtorch's program sees on a processor with these flags.

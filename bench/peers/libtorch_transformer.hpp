@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "libtorch_tensors.hpp"
-#include "search.hpp"
+#include "../search.hpp"
 
 /// The Transformer in libtorch, searching with the weights of bench/search.cpp's.
 namespace bench::libtorch {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "long_peer.hpp"
-#include "search.hpp"
+#include "../long_peer.hpp"
+#include "../search.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "libtorch_tensors.hpp"
-#include "search.hpp"
+#include "../search.hpp"
 
 /// RNNsearch in libtorch, with the weights of bench/search.cpp's.
 namespace bench::libtorch {

@@ -28,8 +28,8 @@
 
 #include <dnnl.hpp>
 
-#include "long_peer.hpp"
-#include "search.hpp"
+#include "../long_peer.hpp"
+#include "../search.hpp"
 
 namespace {
 

@@ -24,7 +24,7 @@
 
 #include "libtorch_rnnsearch.hpp"
 #include "libtorch_transformer.hpp"
-#include "search.hpp"
+#include "../search.hpp"
 
 namespace {
 

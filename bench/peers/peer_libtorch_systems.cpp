@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "harness.hpp"
-#include "search.hpp"
+#include "../harness.hpp"
+#include "../search.hpp"
 
 namespace {
 

@@ -25,8 +25,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness.hpp"
-#include "sizes.hpp"
+#include "../harness.hpp"
+#include "../sizes.hpp"
 
 #ifndef _OPENMP
 #error "without OpenMP at::parallel_for is a plain loop, and libtorch would be measured unfairly: compile with -fopenmp"

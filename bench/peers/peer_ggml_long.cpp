@@ -22,8 +22,8 @@
 #include <ggml-cpu.h>
 #include <ggml.h>
 
-#include "long_peer.hpp"
-#include "search.hpp"
+#include "../long_peer.hpp"
+#include "../search.hpp"
 
 namespace {
 
