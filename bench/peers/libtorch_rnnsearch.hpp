@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "libtorch_tensors.hpp"
 #include "../search.hpp"
+#include "libtorch_tensors.hpp"
 
 /// RNNsearch in libtorch, with the weights of bench/search.cpp's.
 namespace bench::libtorch {

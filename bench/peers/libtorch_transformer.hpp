@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "libtorch_tensors.hpp"
 #include "../search.hpp"
+#include "libtorch_tensors.hpp"
 
 /// The Transformer in libtorch, searching with the weights of bench/search.cpp's.
 namespace bench::libtorch {

@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "../search.hpp"
 #include "libtorch_rnnsearch.hpp"
 #include "libtorch_transformer.hpp"
-#include "../search.hpp"
 
 namespace {
 
