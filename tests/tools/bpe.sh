@@ -24,7 +24,7 @@ if command -v python3 >/dev/null; then
     for files in text letters 'text letters'; do
         # shellcheck disable=SC2086  # several names
         {
-            python3 "$here/../text/learn_bpe.py" 100 $files >expected || fail "the independent program"
+            python3 "$here/../kit/text/learn_bpe.py" 100 $files >expected || fail "the independent program"
             bpe learn --merges 100 --input ${files// / --input } --codes codes || fail "learning from $files"
         }
         cmp codes expected || fail "other merges from $files"
