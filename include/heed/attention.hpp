@@ -188,7 +188,7 @@ struct attention {
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
     /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of a place, masks
-    /// combined of these (simd/place.hpp), a mask with a row for each query, or one for all of them. S = 0 returns
+    /// combined of these (simd/place.hpp), a mask with a row for each query, or one for all queries. S = 0 returns
     /// [B,0,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
@@ -208,7 +208,7 @@ struct attention {
     }
 
     /// The weights of many queries, [B,S,T], which `read_all` makes contexts of and does not return: for pictures and
-    /// penalties. Memory for all of them is needed here. Weights per position.
+    /// penalties. This call needs memory for all weights. Weights per position.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether heed and NumPy read each other's files: the test io.numpy runs this.
+"""Whether heed and NumPy read each other's files: the test io.npy.numpy runs this.
 
     python3 numpy.py build/dev/tests/io_npy
 

@@ -289,7 +289,7 @@ TEST_CASE("place_in_row")
     ad::tape<double> on;
     CHECK(message_of<shape_error>([&] {
               (void)f({1, 2})(on.parameter(z), v);
-          }) == "place_in_row: z is [4,5] but there are 2 sentences; give one row for each of them");
+          }) == "place_in_row: z is [4,5] but there are 2 sentences; give one row for each sentence");
 }
 
 TEST_CASE("gaussian")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether heed and PyTorch load each other's weights and then compute the same: the test io.torch runs this.
+"""Whether heed and PyTorch load each other's weights and then compute the same: the test seq2seq.torch.torch runs this.
 
-    python3 torch.py build/demo/tests/io_torch
+    python3 torch.py build/dev/tests/seq2seq_torch
 
 PyTorch computes outputs and gradients of its layers, the program takes their weights (from HEED_TORCH_VALUES) and
 compares, and gives a whole model back, which PyTorch loads and runs. Ends with status 77, "skipped", where there is no

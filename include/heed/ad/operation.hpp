@@ -11,7 +11,7 @@
 #include <heed/ad/tape.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Any operation on a tape: it computes, and its `backward` is recorded. Written once for all of them.
+/// Any operation on a tape: it computes, and its `backward` is recorded. Written once for all operations.
 ///
 /// Some operations need the tape itself on the way back. Where the gradient of a parameter waits for all of its uses,
 /// `ad::go_back(operation, tape, d_y, [saved,] arguments...)` replaces `backward`: products with a matrix

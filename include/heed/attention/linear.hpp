@@ -42,7 +42,7 @@ struct sums_with_age {
         if (causal)
             return kernels::sums_over_past<T>(S, n, shift, width, depth, kernels::fading_with_age<T>(decay, here), x, k,
                                               v, put);
-        // All of them see all keys, whose ages are the same for each: a sum over the past of rows without age.
+        // All queries see all keys, whose ages are the same for each: a sum over the past of rows without age.
         const auto aged = [&](std::size_t first, std::size_t count, T* to) {
             k(first, count, to);
             age(first, count, width, to);

@@ -14,11 +14,12 @@ class quantized_weights {
 public:
     virtual ~quantized_weights() = default;
 
-    /// y = x W, or y += x W with `add`, as times_weights. False if W is none of these weights: then y is as it was.
+    /// y = x W, or y += x W with `add`, as in times_weights. Returns false, and leaves y alone, if W is not among these
+    /// weights.
     virtual bool multiply(std::size_t rows, std::size_t N, std::size_t K, const float* x, const float* W, bool add,
                           float* y) const = 0;
 
-    /// While one of these lives, this thread's products with these weights are computed by them; with null, in floats.
+    /// While one of these lives, this thread multiplies by the given weights; null: by those of the model.
     class in_use {
     public:
         explicit in_use(const quantized_weights* these) : before_(current) { current = these; }
@@ -38,7 +39,7 @@ private:
 };
 
 /// y = x W, or y += x W with `add`: x [rows,K] and y [rows,N] contiguous, W [K,N] the weights of a model, or
-/// consecutive rows of them. In fewer bits where the `quantized_weights` in use have them.
+/// consecutive rows of a matrix of weights. Where the thread uses `quantized_weights` that contain W, these multiply.
 template <class T>
 void times_weights(std::size_t rows, std::size_t N, std::size_t K, const T* x, const T* W, bool add, T* y)
 {

@@ -114,7 +114,7 @@ namespace heed::per_head {
 ///
 /// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V, so that both are contexts of ordinary heads, in any of
 /// their kernels: W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of
-/// width V, and W_O has n·V rows. The norm is the root mean square of each head, with a gain [V] for all of them;
+/// width V, and W_O has n·V rows. The norm is the root mean square of each head, with one gain [V] for all heads;
 /// without its mean, with ε = 1e-5 and before 1 − λ_init, as in the authors' program (their GroupNorm). λ is the same
 /// for all heads. The paper's V is 2d. There the gain is 1 at first, and the vectors of λ are drawn from N(0, 0.1²).
 ///

@@ -252,7 +252,7 @@ struct latent_heads {
     }
 
     /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
-    /// them; for pictures and penalties. Memory for all of them is needed here.
+    /// them; for pictures and penalties. This call needs memory for all weights.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {

@@ -136,7 +136,7 @@ void each_column_of_scores(std::size_t batch, std::size_t positions, std::size_t
     });
 }
 
-/// softmax over the k greatest of n scores, and those equal to the last of them. y may be x.
+/// softmax over the k greatest of n scores, and those equal to the k-th. y may be x.
 template <class T>
 void greatest_column(std::size_t n, std::size_t k, const T* x, T* y, T* heap)
 {

@@ -12,7 +12,7 @@
 #include <heed/core/workspace.hpp>
 #include <heed/ops/rows.hpp>
 
-/// Attention in chunks: a softmax over the positions up to each one, and the weights of all of them together.
+/// Attention in chunks: a softmax over the positions up to each one, and the weights of all these softmaxes together.
 namespace heed::ops {
 
 namespace detail {

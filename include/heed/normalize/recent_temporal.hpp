@@ -16,7 +16,7 @@
 
 namespace heed::ops {
 
-/// The sums over the last steps, L_k = log Σ exp(e) over the last k of them, k = 1 … n, advanced by one step:
+/// The sums over the last steps, L_k = log Σ exp(e) over the last k steps, k = 1 … n, advanced by one step:
 ///
 ///     L'_1 = e,  L'_k = log(exp(L_{k-1}) + exp(e))
 ///     ∂L_{k-1} += exp(L_{k-1} − L'_k) ∂L'_k,  ∂e += Σ_k exp(e − L'_k) ∂L'_k

@@ -12,7 +12,7 @@
 
 namespace heed::ops {
 
-/// α = softmax(e) over the k greatest scores of each row (and those equal to the last of them), 0 elsewhere: e [B,T],
+/// α = softmax(e) over the k greatest scores of each row (and those equal to the k-th), 0 elsewhere: e [B,T],
 /// or [B,T,D] for each dimension alone.
 ///
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k)

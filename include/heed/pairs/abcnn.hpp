@@ -55,7 +55,7 @@ inline constexpr unfold_op unfold{};
 
 /// Weighted sums of w neighbours: x [B,S,D], a [B,S] -> [B,S-w+1,D].
 ///
-///     y_j = Σ_{k=j}^{j+w-1} a_k x_k           w of them, j = 0 … S-w
+///     y_j = Σ_{k=j}^{j+w-1} a_k x_k           w terms, j = 0 … S-w
 ///     ∂x_k += a_k ∂y_j,  ∂a_k += ∂y_j · x_k
 struct pool_windows_op : operation<pool_windows_op> {
     static shape_of_rank<3> shape(const auto& x, const auto& a, std::size_t width)

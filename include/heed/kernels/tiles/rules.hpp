@@ -292,7 +292,7 @@ struct sparse_weights {
     }
 };
 
-/// softmax over the k greatest scores (and those equal to the last of them). z: the greatest score, the least with a
+/// softmax over the k greatest scores (and those equal to the k-th). z: the greatest score, the least with a
 /// weight, and 1 divided by the divisor, as softmax has it.
 struct top_k {
     static constexpr std::size_t numbers = 3;
