@@ -26,7 +26,7 @@ import re
 from names import Name
 
 # The table at the head of attention/concepts.hpp; the members of operations and their families (ops/operation.hpp,
-# ops/moves.hpp, ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of makers (new_…), of masks of
+# ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of makers (new_…), of masks of
 # places (simd/place.hpp); and those of which every container or tensor has the like.
 HOOKS = set("""
 weights prepare follow prepares_alike project match start recall advance groups match_all asked_all project_words

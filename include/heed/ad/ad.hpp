@@ -3,7 +3,6 @@
 
 #include <heed/ad/by_rows.hpp>
 #include <heed/ad/checkpoint.hpp>
-#include <heed/ad/cross_entropy.hpp>
 #include <heed/ad/grad_check.hpp>
 #include <heed/ad/hessian_vector.hpp>
 #include <heed/ad/lift.hpp>
@@ -11,7 +10,6 @@
 #include <heed/ad/lookup.hpp>
 #include <heed/ad/operation.hpp>
 #include <heed/ad/products.hpp>
-#include <heed/ad/recurrent.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/core/view_of.hpp>
 #include <heed/ops/all_pairs.hpp>

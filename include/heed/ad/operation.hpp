@@ -15,10 +15,10 @@
 ///
 /// Some operations need the tape itself on the way back. Where the gradient of a parameter waits for all of its uses,
 /// `ad::go_back(operation, tape, d_y, [saved,] arguments...)` replaces `backward`: products with a matrix
-/// (ad/products.hpp, ad/recurrent.hpp) and lookups in a table (ad/lookup.hpp). With several results it is
+/// (ad/products.hpp) and lookups in a table (ad/lookup.hpp). With several results it is
 /// `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation, arguments...)`
 /// replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient over its logits
-/// (ad/cross_entropy.hpp).
+/// (ad/products.hpp).
 namespace heed::ad {
 
 /// The tape that the first taped argument is on.

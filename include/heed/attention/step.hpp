@@ -22,7 +22,7 @@
 #include <heed/core/window.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/moves.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/parts.hpp>
 
 namespace heed::ops {

@@ -12,7 +12,7 @@
 #include <heed/attention/query.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/moves.hpp>
+#include <heed/ops/rows.hpp>
 
 namespace heed::ops {
 

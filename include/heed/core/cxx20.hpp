@@ -23,6 +23,19 @@
 #include <heed/needs/exceptions>
 #endif
 
+// heed computes with infinity and NaN: a masked score is -inf, so is the history of a position that was never attended
+// to, and the padding may hold NaN. A compiler that assumes that there is neither computes wrong weights.
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error                                                                                                                 \
+    "heed needs infinity and NaN, which -ffast-math, -Ofast and -ffinite-math-only rule out: add -fno-finite-math-only after that option"
+#endif
+
+// The x87, with which g++ -m32 computes by default, keeps more digits in registers than in memory: a result would
+// depend on where the compiler keeps it.
+#if defined(__i386__) && !defined(__SSE2_MATH__)
+#error "heed needs float and double arithmetic that rounds each result, which the x87 does not: add -msse2 -mfpmath=sse"
+#endif
+
 // clang++ 15 to 18 write to a wrong place where a struct whose first member is empty and has no address of its own is
 // initialised by braces inside of another one (llvm-project, issue 59831): there, empty members take up room.
 #if defined(__clang__) && __clang_major__ >= 15 && __clang_major__ <= 18
@@ -30,3 +43,15 @@
 #else
 #define HEED_NO_UNIQUE_ADDRESS [[no_unique_address]]
 #endif
+
+namespace heed::detail {
+
+/// std::bit_cast, which Debian 12's Emscripten does not have: the same bits as a To.
+template <class To, class From>
+constexpr To bit_cast(const From& x)
+{
+    static_assert(sizeof(To) == sizeof(From));
+    return __builtin_bit_cast(To, x);
+}
+
+}  // namespace heed::detail

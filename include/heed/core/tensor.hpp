@@ -18,7 +18,6 @@
 #include <type_traits>
 
 #include <heed/core/errors.hpp>
-#include <heed/core/ieee.hpp>
 
 /// Tensors. heed's data lives in xtensor's owning row-major containers; its kernels walk plain memory through
 /// `tensor_view`.

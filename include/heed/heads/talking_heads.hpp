@@ -18,7 +18,7 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/moves.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/simd/place.hpp>
 
 namespace heed::ops {

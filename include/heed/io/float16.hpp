@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/bit_cast.hpp>
+#include <heed/core/cxx20.hpp>
 
 #include <concepts>
 #include <cstdint>

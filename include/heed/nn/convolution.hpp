@@ -10,7 +10,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/ops/moves.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/products.hpp>
 
 /// Pictures, stored as [B,H·W,C]: line by line, with C channels per pixel.

@@ -153,7 +153,7 @@ inline constexpr cross_entropy_each_op cross_entropy_each{};
 ///     cross_entropy(logits, targets, ε)      p = softmax(logits): logits [S,B,V], or [B,V] for one step
 ///     cross_entropy(x, W, b, targets, ε)     p = softmax(x W + b): x [S,B,N], W [N,V], b [V]
 ///
-///     ∂logits_r += ∂ℓ weight_r (p_r − q_r)   of the second form on the tape: ad/cross_entropy.hpp
+///     ∂logits_r += ∂ℓ weight_r (p_r − q_r)   of the second form on the tape: ad/products.hpp
 ///
 /// In the second form the product and the softmax are one operation, so that the logits [S,B,V] are stored once, for
 /// their gradient.

@@ -8,7 +8,7 @@
 #include <string>
 
 #include <heed/core/mask.hpp>
-#include <heed/ops/moves.hpp>
+#include <heed/ops/rows.hpp>
 
 /// Masks and padding: hidden scores become -inf, hidden values zeros. They are selected, never added or multiplied:
 /// hidden numbers may be NaN, and no gradient comes back from them.

@@ -61,7 +61,7 @@
 /// nothing has reached. An operation without a derivative (a choice) declares `static constexpr bool differentiable =
 /// false;` and has no `backward`.
 ///
-/// Families of operations: unary and binary functions (ops/elementwise.hpp), moves of numbers (ops/moves.hpp), and
+/// Families of operations: unary and binary functions (ops/elementwise.hpp), moves of numbers (ops/rows.hpp), and
 /// operations on the rows of scores (ops/rows.hpp).
 namespace heed::ops {
 

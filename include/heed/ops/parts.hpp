@@ -14,7 +14,6 @@
 #include <heed/core/growing.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/ops/broadcast.hpp>
-#include <heed/ops/moves.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Tensors are joined, taken apart and transposed.

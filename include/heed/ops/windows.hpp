@@ -9,7 +9,7 @@
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/ops/moves.hpp>
+#include <heed/ops/rows.hpp>
 
 /// Neighbouring positions: the window of each row, and windows that slide over all positions.
 namespace heed::ops {

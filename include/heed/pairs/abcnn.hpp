@@ -13,7 +13,7 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/moves.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/similarity.hpp>

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/core/bit_cast.hpp>
+#include <heed/core/cxx20.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/simd/lane_numbers.hpp>
 #include <heed/simd/lane_steps.hpp>

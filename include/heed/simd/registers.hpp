@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/core/ieee.hpp>
+#include <heed/core/cxx20.hpp>
 
 // Kernels use the intrinsics of the compiler's target, or none with HEED_SIMD_PORTABLE, which compiles the code for
 // processors other than x86.

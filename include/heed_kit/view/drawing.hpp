@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/ieee.hpp>
+#include <heed/core/cxx20.hpp>
 #include <heed/core/utf8.hpp>
 
 #include <array>
