@@ -25,7 +25,7 @@ docs/versions.md. Nothing is downloaded and nothing is installed outside of the 
   --target WHICH      i386, s390x (big-endian) or aarch64: another kind of machine, the last two under qemu; without a BLAS,
                       without CMake
   --all               every unit test (an hour), in place of the selection
-  --tests "NAME ..."  these, in place of the selection, as in "gemm/blas ops/values"
+  --tests "NAME ..."  these, in place of the selection, as in "gemm/blas ops/elementwise"
   --list FILE         one run for each line of FILE, which holds these options; # begins a comment
   --sources DIR       with --list: a relative DIR in its lines is a folder of this one
   --table FILE        with --list: the table is also written to FILE
@@ -38,10 +38,10 @@ END_OF_USAGE
 
 # The library's surface in a minute: xtensor's tensors, products by each way to a BLAS, operations and their gradients,
 # a whole model, files.
-selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_is_called gemm/blas_beside_xtensor_blas ops/values
+selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_is_called gemm/blas_beside_xtensor_blas ops/elementwise ops/products ops/softmax
     nn/orthogonal seq2seq/systems io/safetensors io/npy"
 # For another kind of machine: what needs no library but xtensor's headers. kernels/values takes minutes under qemu.
-portable="core/tensor gemm/blas core/random simd/simd gemm/int8_panels ops/values nn/gru attention/attention io/npy
+portable="core/tensor gemm/blas core/random simd/simd gemm/int8_panels ops/elementwise ops/products ops/softmax nn/gru attention/attention io/npy
     io/safetensors"
 
 xtensor='' xtl='' xtensor_blas='' xsimd='' compiler=g++ flags='' blas='' through='' target='' tests='' list='' table=''

@@ -92,7 +92,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   heed_width_tests(kernels ${heed_width_kernels})
   heed_width_tests(own_gemm gemm/own_gemm)  # without a BLAS
   set(optimized -O0)
-  heed_width_tests(tiles simd/tables ops/tiles ops/tile_pairs)
+  heed_width_tests(tiles simd/tables ops/tiles properties/tile_pairs)
 endforeach()
 
 # Products of bytes have a form of their own for AVX-VNNI, which is no level of x86-64.

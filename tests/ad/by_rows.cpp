@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/ad/by_rows.hpp>
+
 #include <heed/ad/ad.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/ad/hessian_vector.hpp>
+
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
@@ -15,8 +17,8 @@
 #include <vector>
 
 // What hessian_vector takes and returns. Every operation's second order is checked by its name in
-// ops/second_order.cpp and ops/second_order_steps.cpp, and where its gradient is (support/gradients.hpp); mechanisms in
-// hessian_vector_attention.cpp, whole models in seq2seq/second_order.cpp.
+// properties/second_order.cpp and properties/second_order_steps.cpp, and where its gradient is (support/gradients.hpp);
+// mechanisms in hessian_vector_attention.cpp, whole models in seq2seq/second_order.cpp.
 
 using namespace heed;
 using support::random;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <doctest/doctest.h>
-
 #include <heed/core/arena.hpp>
+
+#include <doctest/doctest.h>
 
 #include <cstdint>
 #include <utility>

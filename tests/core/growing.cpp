@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include <heed/core/growing.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include <heed/core/growing.hpp>
 #include <heed/core/random.hpp>
 #include <support/tensors.hpp>
 

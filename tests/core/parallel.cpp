@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/core/parallel.hpp>
+
 #include <doctest/doctest.h>
 
-#include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 
 #include <algorithm>

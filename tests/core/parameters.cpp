@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/core/parameters.hpp>
+
 #include <heed/heed.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/train/adam.hpp>

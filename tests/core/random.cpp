@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <doctest/doctest.h>
-
 #include <heed/core/random.hpp>
+
+#include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>

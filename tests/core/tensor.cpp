@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/core/tensor.hpp>
+
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/core/tensor.hpp>
 #include <support/tensors.hpp>
 
 #include <type_traits>
@@ -50,7 +51,6 @@ TEST_CASE("views show the memory of their tensor")
 TEST_CASE("making, copying and fitting")
 {
     CHECK(filled<float, 2>({2, 3}, 1.5f) == array<float, 2>({2, 3}, 1.5f));
-    CHECK(uninitialised<float, 2>({2, 0}).size() == 0);
     array<double, 2> x = random({2, 3}, 1);
     const auto copy = copy_of(view_of(x));
     CHECK(support::same_bits(copy, x));
@@ -61,33 +61,6 @@ TEST_CASE("making, copying and fitting")
     CHECK(x.data() == before);
     fit(x, {4, 1});
     CHECK(x.shape() == shape_of_rank<2>{4, 1});
-}
-
-TEST_CASE("shapes as messages print them")
-{
-    CHECK(shape_text(shape_of_rank<3>{2, 3, 4}) == "[2,3,4]");
-    CHECK(shape_text(shape_of_rank<1>{7}) == "[7]");
-    CHECK(shape_text(shape_of_rank<0>{}) == "[]");
-    require_shape<2>("here", "x", {2, 3}, {2, 3}, "why");
-    CHECK(message_of<shape_error>([] {
-              require_shape<2>("here", "x", {2, 3}, {2, 5}, "why");
-          }) == "here: x is [2,3] but must be [2,5] (why)");
-    static_assert(std::is_base_of_v<error, shape_error> && std::is_base_of_v<std::runtime_error, error>);
-}
-
-TEST_CASE("lengths")
-{
-    const lengths real{3, 0, 2};
-    CHECK(real.batch() == 3);
-    CHECK(real[2] == 2);
-    CHECK_FALSE(real.is_full(3));
-    CHECK(lengths::full(2, 5).is_full(5));
-    CHECK(lengths{}.batch() == 0);
-    real.require("here", 3, 3);
-    CHECK(message_of<shape_error>([&] { real.require("here", 2, 3); }) ==
-          "here: 3 lengths for a batch of 2 rows; give one length per row");
-    CHECK(message_of<shape_error>([&] { real.require("here", 3, 2); }) ==
-          "here: the length of row 0 is 3 but there are only 2 positions");
 }
 
 TEST_CASE("operations that do not fit say what, where, and what would be right")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+
 #include <heed/core/utf8.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/core/view_of.hpp>
+
 #include <heed/heed.hpp>
 #include <heed/nn/gru.hpp>
 #include <heed/train/adam.hpp>

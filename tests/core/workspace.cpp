@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+
 #include <heed/core/workspace.hpp>
 
 #include <doctest/doctest.h>

@@ -15,8 +15,8 @@
 #include <heed/kernels/sgd.hpp>
 
 // Kernels of layers and of optimisers against plain loops in double, for widths with and without a rest behind the last
-// whole register. Gradients against finite differences: tests/ops/lstm.cpp,
-// layer_norm.cpp and convolution.cpp.
+// whole register. Gradients against finite differences: tests/ops/recurrent.cpp, tests/nn/layer_norm.cpp
+// and tests/nn/gated_convolution.cpp.
 
 namespace {
 

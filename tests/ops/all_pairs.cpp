@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/ops/all_pairs.hpp>
+
 #include <limits>
 
 #include <heed/heed.hpp>

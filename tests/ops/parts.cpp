@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/ops/parts.hpp>
+
 #include <heed/ad/ad.hpp>
 #include <heed/attention/grown.hpp>
 #include <heed/score/location.hpp>
@@ -199,4 +201,58 @@ TEST_CASE("positions and steps that are not there are refused")
     CHECK(said([&] {
               ops::put_step(steps, 3, random({2, 4}, 4));
           }) == "put_step: step 3 of [2,3,4], which has only 3 steps");
+}
+
+TEST_CASE("moving numbers: values")
+{
+    const auto x = random({3, 2, 4}, 1);
+    CHECK(ops::step_of(x, std::size_t{1})(2, 3) == x(2, 1, 3));
+    CHECK(ops::block(x, std::size_t{2})(1, 3) == x(2, 1, 3));
+    CHECK(ops::swap_axes(x)(1, 2, 3) == x(2, 1, 3));
+    CHECK(support::same_bits(ops::swap_axes(ops::swap_axes(x)), x));
+    const auto joined = ops::concat(x, random({3, 2, 1}, 2));
+    CHECK(joined.shape() == shape_of_rank<3>{3, 2, 5});
+    CHECK(joined(2, 1, 3) == x(2, 1, 3));
+    CHECK(joined(2, 1, 4) == random({3, 2, 1}, 2)(2, 1, 0));
+    CHECK(support::same_bits(ops::stack(std::vector{ops::block(x, std::size_t{0}), ops::block(x, std::size_t{1}),
+                                                    ops::block(x, std::size_t{2})}),
+                             x));
+}
+
+TEST_CASE("moving numbers: gradients")
+{
+    CHECK_GRADIENT([](const auto& a, const auto& b) { return ops::concat(a, b); }, random({2, 3}, 1),
+                   random({2, 1}, 2));
+    CHECK_GRADIENT([](const auto& a, const auto& b) { return ops::concat(a, b); }, random({2, 2, 3}, 1),
+                   random({2, 2, 17}, 2));
+    support::check_empty([](const auto& a, const auto& b) { return ops::concat(a, b); }, random({2, 0}, 1),
+                         random({2, 0}, 2));
+
+    CHECK_GRADIENT([](const auto& x) { return ops::step_of(x, std::size_t{1}); }, random({2, 3, 4}, 1));
+    CHECK_GRADIENT([](const auto& x) { return ops::block(x, std::size_t{2}); }, random({3, 2, 4}, 1));
+    CHECK_GRADIENT([](const auto& x) { return ops::block(ops::tanh(x), std::size_t{2}); }, random({3, 2, 4}, 1));
+    // Some of a whole is used by itself, some of it through a piece, and a piece of a piece.
+    CHECK_GRADIENT(
+        [](const auto& x) {
+            const auto y = ops::tanh(x);
+            const auto piece = ops::block(y, std::size_t{1});
+            return ops::add(
+                ops::multiply(piece, ops::step_of(y, std::size_t{0})),
+                ops::scale(ops::block(ops::block(ops::stack(std::vector{y, y}), std::size_t{1}), std::size_t{0}), 3.0));
+        },
+        random({2, 2, 4}, 1));
+
+    CHECK_GRADIENT(
+        [](const auto& a, const auto& b) {
+            return ops::stack(std::vector{ops::multiply(a, b), ops::add(a, b)});
+        },
+        random({2, 3}, 1), random({2, 3}, 2));
+    CHECK_GRADIENT([](const auto& x) { return ops::swap_axes(x); }, random({2, 3, 4}, 1));
+    support::check_empty([](const auto& x) { return ops::swap_axes(x); }, random({2, 0, 3}, 1));
+}
+
+TEST_CASE("repeat: gradients")
+{
+    CHECK_GRADIENT([](const auto& x) { return ops::repeat(x, std::size_t{3}); }, random({4}, 1));
+    CHECK_GRADIENT([](const auto& x) { return ops::repeat(x, std::size_t{1}); }, random({1}, 1));
 }

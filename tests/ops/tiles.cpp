@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/ops/tiles.hpp>
+
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
-#include <heed/ops/tiles.hpp>
 #include <support/gradients.hpp>
 
 #include <cmath>

@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <type_traits>
-#include <utility>
 
 #include <heed/ad/kept_results.hpp>
 #include <heed/ad/operation.hpp>

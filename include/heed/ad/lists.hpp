@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include <heed/ad/operation.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/parts.hpp>
@@ -22,34 +23,38 @@ void go_back(const ops::stack_op&, tape<T>& on, const T* d_y, std::span<const va
     }
 }
 
+namespace detail {
+
+/// The rows of y are those of the parts side by side  ->  ∂part += ∂y[its columns]
+template <class T, std::size_t R>
+void go_back_side_by_side(tape<T>& on, const T* d_y, std::span<const var<T, R>> parts, std::size_t rows)
+{
+    if (rows == 0) return;
+    std::size_t all = 0;
+    for (const var<T, R>& x : parts) all += x.size() / rows;
+    for (const var<T, R>& x : parts) {
+        const std::size_t n = x.size() / rows;
+        if (T* d_x = on.wanted_adjoint(x)) {
+            for (std::size_t row = 0; row < rows; ++row) kernels::add(n, d_x + row * n, d_y + row * all);
+        }
+        d_y += n;
+    }
+}
+
+}  // namespace detail
+
 /// y = [a; b; …]  ->  ∂a += ∂y[…, its columns], and so on
 template <class T, std::size_t R>
 void go_back(const ops::join_op&, tape<T>& on, const T* d_y, std::span<const var<T, R>> parts)
 {
-    std::size_t N = 0;
-    for (const var<T, R>& x : parts) N += x.shape()[R - 1];
-    for (const var<T, R>& x : parts) {
-        const std::size_t n = x.shape()[R - 1];
-        if (T* d_x = on.wanted_adjoint(x)) {
-            for (std::size_t row = 0; row * n < x.size(); ++row) kernels::add(n, d_x + row * n, d_y + row * N);
-        }
-        d_y += n;
-    }
+    detail::go_back_side_by_side(on, d_y, parts, ops::detail::rows_of(parts.front().shape()));
 }
 
 /// y = positions of x_1, x_2, … behind each other  ->  ∂x_1 += ∂y[:,:n_1], and so on
 template <class T>
 void go_back(const ops::append_all_op&, tape<T>& on, const T* d_y, std::span<const var<T, 3>> parts)
 {
-    std::size_t row = 0;
-    for (const var<T, 3>& x : parts) row += x.shape()[1] * x.shape()[2];
-    for (const var<T, 3>& x : parts) {
-        const std::size_t n = x.shape()[1] * x.shape()[2];
-        if (T* d_x = on.wanted_adjoint(x)) {
-            for (std::size_t b = 0; b < x.shape()[0]; ++b) kernels::add(n, d_x + b * n, d_y + b * row);
-        }
-        d_y += n;
-    }
+    detail::go_back_side_by_side(on, d_y, parts, parts.front().shape()[0]);
 }
 
 /// An operation on a list of variables.

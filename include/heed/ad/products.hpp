@@ -3,6 +3,7 @@
 
 #include <tuple>
 
+#include <heed/ad/operation.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/losses.hpp>

@@ -17,44 +17,31 @@
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Reverse-mode differentiation, from the beginning.
+/// Reverse-mode differentiation.
 ///
-/// **What is wanted.** A loss ℓ is computed from parameters by a chain of operations, y = f(a, b), z = g(y), …, ℓ.
-/// Training needs ∂ℓ/∂p for each number p of each parameter. There are millions of these, and one ℓ.
+/// A loss ℓ is computed by a chain of operations. Write ȳ for ∂ℓ/∂y, the *adjoint* of y. If y = f(a, b), then
 ///
-/// **The chain rule, from the end.** Write ȳ for ∂ℓ/∂y, the *adjoint* of y: how much ℓ changes with y. If y = f(a, b)
-/// and nothing else reads a, then
+///     ā += ȳ ∂f/∂a,   b̄ += ȳ ∂f/∂b
 ///
-///     ā = ȳ ∂f/∂a,   b̄ = ȳ ∂f/∂b
-///
-/// So the adjoints of what went into an operation follow from the adjoint of what came out: begin with ℓ̄ = 1 and go
-/// back, operation by operation. Where a value is read twice, it changes ℓ in two ways, and its adjoint is the sum: an
-/// operation therefore never sets an adjoint, it *adds* to it.
-///
-/// **An example with numbers.** ℓ = (a b) + a with a = 2, b = 3: the tape records y = a b = 6 and ℓ = y + a = 8. Back:
+/// Adjoints are added to, since a value that is read twice changes ℓ in two ways. With ℓ = (a b) + a, a = 2, b = 3:
 ///
 ///     ℓ̄ = 1
 ///     ℓ = y + a     ȳ += 1,  ā += 1                 ȳ = 1, ā = 1
 ///     y = a b       ā += ȳ b = 3,  b̄ += ȳ a = 2     ā = 4, b̄ = 2
 ///
-/// and indeed ∂ℓ/∂a = b + 1 = 4, ∂ℓ/∂b = a = 2. All derivatives together cost about as much as computing ℓ twice or
-/// three times, however many parameters there are.
+/// **The tape.** Operations are recorded in the order in which they run, each after everything that it reads. Backward,
+/// each comes before all of that, so its adjoint is complete: `backward` is one loop over the list, last entry first,
+/// without recursion. An entry is a closure that knows its operation's arguments. All derivatives together cost two or
+/// three times as much as ℓ.
 ///
-/// **The tape.** When y is computed, everything that it was computed from is known already. So in the order in which
-/// operations ran, each of them comes after everything that it reads. Backwards, it comes before all of that, and an
-/// adjoint is complete when it is needed. No graph has to be sorted and nothing recurses: `backward` is one loop over a
-/// list, last entry first, each entry once. An entry is a closure that knows its operation's arguments.
+/// **Memory.** A variable, `var`, is a handle to a `slot`: where the numbers are and, once something has reached it,
+/// where their adjoints are. Slots, numbers, adjoints and closures are in the tape's arena, which `clear()` keeps:
+/// after the first steps nothing is allocated.
 ///
-/// **Where things are.** A variable, `var`, is a handle to a `slot`: where the numbers are, and, as soon as something
-/// has reached it, where their adjoints are. Slots, numbers, adjoints and closures lie in the tape's arena, which is
-/// kept from step to step: after the first ones nothing is allocated. `clear()` forgets the recording and keeps the
-/// memory.
-///
-/// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted: a constant, or a value computed
-/// from constants. And what a *parameter* gets from its many uses may wait: x W at fifty steps adds fifty products to
-/// W̄, but one product of all of them costs less. Such work is `deferred` until every use is known, that is, until the
-/// way back has passed the parameter's first use. The recorder does not know what that work is: for matrix products see
-/// ad/products.hpp, for rows of tables ad/lookup.hpp.
+/// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted. And work on a *parameter*'s
+/// gradient may be `deferred` until all its uses are known, that is, until the backward pass has passed its first use:
+/// one product instead of one for each of fifty steps. For products see ad/products.hpp, for rows of tables
+/// ad/lookup.hpp.
 namespace heed::ad {
 
 namespace detail {

@@ -22,8 +22,8 @@
 #include <heed/core/window.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/rows.hpp>
 #include <heed/ops/parts.hpp>
+#include <heed/ops/rows.hpp>
 
 namespace heed::ops {
 

@@ -4,7 +4,6 @@
 #include <heed/core/cxx20.hpp>
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <vector>

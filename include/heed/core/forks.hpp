@@ -12,11 +12,8 @@
 #include <pthread.h>
 #endif
 
-/// What a child of fork() does about the threads that it does not have.
-///
-/// The child has only the thread that called fork(). A mutex that another thread held stays locked there, joining a
-/// thread or destroying a condition variable that one waits for never returns. So the child leaves such objects as they
-/// are, and does without them.
+/// A child of fork() has only the thread that called it. A mutex that another thread held stays locked there; joining a
+/// thread or destroying a condition variable that one waits for never returns. So the child leaves such objects alone.
 namespace heed::detail {
 
 /// From now on, the child of each fork() calls this before fork() returns there. False if there is no memory for it.

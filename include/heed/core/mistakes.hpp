@@ -2,7 +2,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
 #include <tuple>
 #include <type_traits>
 #include <vector>

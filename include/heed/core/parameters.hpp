@@ -72,10 +72,6 @@ inline constexpr bool is_constant = false;
 template <class X>
 inline constexpr bool is_constant<constant<X>> = true;
 
-}  // namespace detail
-
-namespace detail {
-
 // The types of an object's members, of what is known of them when it is compiled: those of an aggregate by a
 // structured binding, those of any other class template by its template arguments. What is neither, such as a class
 // with a constructor that is no template, is not looked into.

@@ -195,13 +195,6 @@ tensor_view<T, N> view_of(const tensor_view<T, N>& x)
     return x;
 }
 
-/// A new tensor whose elements are not set yet.
-template <class T, std::size_t N>
-array<T, N> uninitialised(const shape_of_rank<N>& shape)
-{
-    return array<T, N>(shape);
-}
-
 /// A new tensor with every element equal to value.
 template <class T, std::size_t N>
 array<T, N> filled(const shape_of_rank<N>& shape, T value)

@@ -8,12 +8,8 @@
 #include <heed/core/tensor.hpp>
 #include <heed/core/workspace.hpp>
 
-/// Tensors that live in this thread's workspace, for the length of one step.
-///
-/// A step of attention makes a dozen temporaries, of the same sizes at every step. As transient tensors they lie in
-/// memory that the thread keeps, and nothing is allocated; the same text of a policy runs on them as on any others. A
-/// transient tensor is a handle that may be copied freely; it is invalid after the innermost `scratch` scope around the
-/// operation that made it.
+/// Tensors in this thread's workspace, for one step: a step of attention makes a dozen temporaries, of the same sizes
+/// at every step, in memory that the thread keeps, so that nothing is allocated.
 namespace heed {
 
 /// A tensor in the thread's workspace: a handle of pointer and shape, invalid after the innermost `scratch` scope

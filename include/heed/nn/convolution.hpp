@@ -10,8 +10,8 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/ops/rows.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
 
 /// Pictures, stored as [B,H·W,C]: line by line, with C channels per pixel.
 namespace heed {

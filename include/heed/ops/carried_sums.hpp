@@ -14,9 +14,7 @@
 /// with (F_i, 1) is then F_i − F_j, the sum over the positions between.
 namespace heed::ops {
 
-/// y[b,t] = (1, −Σ_{l≤t} x[b,l]): x [B,T,1] -> [B,T,2]. Summed in double.
-///
-///     ∂x[b,l] −= Σ_{t≥l} ∂y[b,t,1]
+/// y[b,t] = (1, −Σ_{l≤t} x[b,l]): x [B,T,1] -> [B,T,2]. Summed in double.      ∂x[b,l] −= Σ_{t≥l} ∂y[b,t,1]
 struct carried_sums_op : operation<carried_sums_op> {
     static shape_of_rank<3> shape(const auto& x)
     {

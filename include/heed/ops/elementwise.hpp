@@ -429,30 +429,23 @@ inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
 /// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
 inline constexpr unary<functions::square> square{};
 
-/// y = a + b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
-///
-///     ∂a += ∂y,  ∂b += ∂y, summed over the repetitions
+// Of these, b is repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N]; ∂b is summed
+// over the repetitions.
+
+/// y = a + b, b repeated: [...] and [...] -> [...]      ∂a += ∂y,  ∂b += ∂y
 inline constexpr repeating_binary<functions::add> add{"add"};
-/// y = a − b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
-///
-///     ∂a += ∂y,  ∂b −= ∂y, summed over the repetitions
+/// y = a − b, b repeated: [...] and [...] -> [...]      ∂a += ∂y,  ∂b −= ∂y
 inline constexpr repeating_binary<functions::subtract> subtract{"subtract"};
-/// y = a ⊙ b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
-///
-///     ∂a += b ∂y,  ∂b += a ∂y, summed over the repetitions
+/// y = a ⊙ b, b repeated: [...] and [...] -> [...]      ∂a += b ∂y,  ∂b += a ∂y
 inline constexpr repeating_binary<functions::multiply> multiply{"multiply"};
-/// y = a / b, b repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N].
-///
-///     ∂a += ∂y / b,  ∂b −= y ∂y / b, summed over the repetitions
+/// y = a / b, b repeated: [...] and [...] -> [...]      ∂a += ∂y / b,  ∂b −= y ∂y / b
 inline constexpr repeating_binary<functions::divide> divide{"divide"};
 /// y = a + b for a policy, whose two tensors have the same shape: nothing is repeated, so that a query with one row for
 /// a batch of many is refused: [...] and [...] -> [...]
 ///
 ///     ∂a += ∂y,  ∂b += ∂y
 inline constexpr binary<functions::add> add_alike{"add"};
-/// y = a ⊙ b of the same shape, as `add_alike`: [...] and [...] -> [...]
-///
-///     ∂a += b ∂y,  ∂b += a ∂y
+/// y = a ⊙ b of the same shape, as `add_alike`: [...] and [...] -> [...]      ∂a += b ∂y,  ∂b += a ∂y
 inline constexpr binary<functions::multiply> multiply_alike{"multiply"};
 /// y = a exp(min(b, 0)) of the same shape: [...] and [...] -> [...]
 ///
@@ -462,25 +455,19 @@ inline constexpr binary<functions::faded> faded{"faded"};
 ///
 ///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf
 inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
-/// y = e − L, and e where L = -inf: [...] and [...] -> [...]
-///
-///     ∂e += ∂y,  ∂L −= ∂y where L is not -inf
+/// y = e − L, and e where L = -inf: [...] and [...] -> [...]      ∂e += ∂y,  ∂L −= ∂y where L is not -inf
 inline constexpr binary<functions::discount> discount{"discount"};
 
 /// y = p·a + q·b with numbers p and q: [...] and [...] -> [...]         ∂a += p ∂y,  ∂b += q ∂y
 inline constexpr binary<functions::scaled_sum, double, double> scaled_sum{"scaled_sum"};
 
-/// y[b,t,:] = a[b,t,:] + b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
-///
-///     ∂a += ∂y,  ∂b[b,:] += Σ_t ∂y[b,t,:]
+/// y[b,t,:] = a[b,t,:] + b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].      ∂a += ∂y,  ∂b[b,:] += Σ_t ∂y[b,t,:]
 inline constexpr binary_each<functions::add> add_each{"add_each"};
 /// y[b,t,:] = tanh(a[b,t,:] + b[b,:]): a [B,T,A], b [B,A] -> [B,T,A].
 ///
 ///     ∂a += (1 − y²) ∂y,  ∂b[b,:] += Σ_t (1 − y²) ∂y[b,t,:]
 inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_sum_each"};
-/// y[b,t,:] = a[b,t,:] − b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
-///
-///     ∂a += ∂y,  ∂b[b,:] −= Σ_t ∂y[b,t,:]
+/// y[b,t,:] = a[b,t,:] − b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].      ∂a += ∂y,  ∂b[b,:] −= Σ_t ∂y[b,t,:]
 inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
 /// y[b,t,:] = a[b,t,:] ⊙ b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
 ///

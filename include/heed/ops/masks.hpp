@@ -2,10 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <span>
-#include <string>
 
 #include <heed/core/mask.hpp>
 #include <heed/ops/rows.hpp>
@@ -64,9 +61,7 @@ struct clear_hidden_op : detail::masked<clear_hidden_op> {
 };
 inline constexpr clear_hidden_op clear_hidden{};
 
-/// y = x within each row's length, 0 beyond it: x [B,T] or [B,T,D] -> the shape of x.
-///
-///     ∂x += ∂y within the length
+/// y = x within each row's length, 0 beyond it: x [B,T] or [B,T,D] -> the shape of x.      ∂x += ∂y within the length
 struct clear_padding_op : move_operation<clear_padding_op, lengths_view> {
     static constexpr ranks takes{2, 3};
 

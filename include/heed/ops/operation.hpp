@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <tuple>
@@ -18,14 +17,11 @@
 #include <heed/core/workspace.hpp>
 #include <heed/ops/arguments.hpp>
 
-/// The vocabulary that policies are written in, and how to add a word to it.
+/// The operations that policies are written in, and how to add one.
 ///
-/// A word is a constant function object, `ops::tanh(x)`, never an overload set: an unqualified `tanh(x)` on an xtensor
-/// would find the lazy `xt::tanh`, or the C library's `::tanh`. Write `using namespace heed;` and
-/// `ops::tanh(x)`.
-///
-/// An operation is one struct. It says what shape its result has, what it computes, and how its derivative goes back;
-/// how that is run, on owning tensors, in a thread's workspace or on a tape, is written once, here and in ad/.
+/// An operation is a constant function object, `ops::tanh(x)`, never an overload set: an unqualified `tanh(x)` would
+/// find xtensor's lazy one, or the C library's. It is one struct: the shape of its result, its computation and its
+/// backward. How that runs, on owning tensors, in a thread's workspace or on a tape, is written once, here and in ad/.
 ///
 ///     /// y[b,t] = x[b,t,:] · v                      ∂x[b,t,:] += ∂y[b,t] v,  ∂v += Σ ∂y[b,t] x[b,t,:]
 ///     struct my_matvec_op : heed::ops::operation<my_matvec_op> {
@@ -42,27 +38,25 @@
 ///     };
 ///     inline constexpr my_matvec_op my_matvec{};
 ///
-/// All three are given the arguments in the order of the call: tensors as views, settings (numbers, lengths, masks,
-/// windows, lists) as values or views. `backward` then gets the result, its derivative, and an adjoint for each
-/// tensor argument: it *adds* to them, and skips those that are empty because nobody wants them. At least one of them
-/// is wanted.
+/// All three get the arguments in the order of the call: tensors as views, settings (numbers, lengths, masks, windows,
+/// lists) as values or views. `backward` then gets the result, its derivative, and an adjoint for each tensor argument:
+/// it *adds* to them, and skips those that are empty. At least one is wanted.
 ///
-/// A tensor of another rank than `forward` declares is refused at compile time, in a sentence (ops/arguments.hpp).
-/// Where `forward` takes a first tensor of any rank but only some have a meaning, the operation declares them: `static
-/// constexpr ranks takes{2, 3};`.
+/// A tensor of another rank than `forward` declares is refused at compile time (ops/arguments.hpp). Where `forward`
+/// takes a first tensor of any rank but only some have a meaning, the operation declares `static constexpr ranks
+/// takes{2, 3};`.
 ///
 /// A setting of another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`:
 /// the same view, of memory that the tape keeps. See ops::expected_words.
 ///
-/// An operation whose backward pass needs more than arguments and result returns from `saved(arguments...)` how many
-/// numbers it needs: `forward` then gets a pointer to them as its last argument, `backward` gets it after d_y.
-/// One with several results returns a std::tuple of shapes, takes as many `out`, and combines the tensors in
-/// `results(...)`; `backward` gets tuples of the results and of their derivatives, which are empty for results that
-/// nothing has reached. An operation without a derivative (a choice) declares `static constexpr bool differentiable =
-/// false;` and has no `backward`.
+/// If backward needs more than arguments and result, `saved(arguments...)` returns how many numbers it needs: `forward`
+/// gets a pointer to them as its last argument, `backward` after d_y. An operation with several results returns a
+/// std::tuple of shapes, takes as many `out`, and combines the tensors in `results(...)`; `backward` gets tuples of the
+/// results and of their derivatives, empty where nothing has reached a result. An operation without a derivative
+/// declares `static constexpr bool differentiable = false;` and has no `backward`.
 ///
-/// Families of operations: unary and binary functions (ops/elementwise.hpp), moves of numbers (ops/rows.hpp), and
-/// operations on the rows of scores (ops/rows.hpp).
+/// Families: unary and binary functions (ops/elementwise.hpp), moves of numbers and operations on the rows of scores
+/// (ops/rows.hpp).
 namespace heed::ops {
 
 /// An argument: plain memory with a shape.

@@ -19,9 +19,7 @@
 /// Tensors are joined, taken apart and transposed.
 namespace heed::ops {
 
-/// y = [a; b] along the last axis: [...,N] and [...,M] -> [...,N+M].
-///
-///     ∂a += ∂y[...,:N],  ∂b += ∂y[...,N:]
+/// y = [a; b] along the last axis: [...,N] and [...,M] -> [...,N+M].      ∂a += ∂y[...,:N],  ∂b += ∂y[...,N:]
 struct concat_op : operation<concat_op> {
     static constexpr ranks takes{1};
 
@@ -59,9 +57,7 @@ struct concat_op : operation<concat_op> {
 };
 inline constexpr concat_op concat{};
 
-/// y = x with z behind it along the second axis: [B,T,N] and [B,t,N] -> [B,T+t,N].
-///
-///     ∂x += ∂y[:,:T],  ∂z += ∂y[:,T:]
+/// y = x with z behind it along the second axis: [B,T,N] and [B,t,N] -> [B,T+t,N].      ∂x += ∂y[:,:T],  ∂z += ∂y[:,T:]
 struct append_op : operation<append_op> {
     static shape_of_rank<3> shape(const auto& x, const auto& z)
     {
@@ -93,9 +89,7 @@ private:
 };
 inline constexpr append_op append{};
 
-/// y = x[:,s,:], step s of every row: x [B,S,N] -> [B,N].
-///
-///     ∂x[:,s,:] += ∂y
+/// y = x[:,s,:], step s of every row: x [B,S,N] -> [B,N].      ∂x[:,s,:] += ∂y
 struct step_of_op : move_operation<step_of_op, std::size_t> {
     static constexpr ranks takes{3, 3};
 
@@ -428,6 +422,36 @@ struct list_operation {
     }
 };
 
+/// The shape of tensors that are joined along an axis. Throws shape_error if they differ in another axis.
+template <tensor X>
+auto shape_of_joined(const std::string& name, const char* verb, const std::vector<X>& parts, std::size_t axis,
+                     const char* must_be)
+{
+    if (parts.empty()) throw shape_error(name + ": nothing to " + verb + "; give at least one tensor");
+    auto y = shape_of(parts.front());
+    y[axis] = 0;
+    for (const X& part : parts) {
+        auto must = shape_of(parts.front());
+        must[axis] = shape_of(part)[axis];
+        require_shape(name, "a part", shape_of(part), must, must_be);
+        y[axis] += must[axis];
+    }
+    return y;
+}
+
+/// Each of the rows of y: the row of the first part, then that of the second, and so on.
+template <tensor X, class T>
+void put_side_by_side(const std::vector<X>& parts, std::size_t rows, T* y)
+{
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (const X& part : parts) {
+            const auto from = view_of(part);
+            const std::size_t n = from.size() / rows;
+            y = std::copy_n(from.data + row * n, n, y);
+        }
+    }
+}
+
 }  // namespace detail
 
 /// y[i] = x_i, blocks of one shape one after another: S times [B,N] -> [S,B,N].
@@ -467,29 +491,13 @@ struct append_all_op : detail::list_operation<append_all_op> {
         requires(rank_of<X> == 3)
     static auto shape(const std::vector<X>& parts)
     {
-        if (parts.empty()) throw shape_error("append_all: nothing to append; give at least one tensor");
-        auto y = shape_of(parts.front());
-        y[1] = 0;
-        for (const X& part : parts) {
-            auto must = shape_of(parts.front());
-            must[1] = shape_of(part)[1];
-            require_shape("append_all", "a part", shape_of(part), must, "all axes but the second as the first part");
-            y[1] += must[1];
-        }
-        return y;
+        return detail::shape_of_joined("append_all", "append", parts, 1, "all axes but the second as the first part");
     }
 
     template <tensor X, class T>
     static void forward(const std::vector<X>& parts, out<T, 3> y)
     {
-        T* to = y.data;
-        for (std::size_t b = 0; b < y.shape[0]; ++b) {
-            for (const X& part : parts) {
-                const auto from = view_of(part);
-                const std::size_t n = from.shape[1] * from.shape[2];
-                to = std::copy_n(from.data + b * n, n, to);
-            }
-        }
+        detail::put_side_by_side(parts, y.shape[0], y.data);
     }
 };
 inline constexpr append_all_op append_all{};
@@ -503,31 +511,14 @@ struct join_op : detail::list_operation<join_op> {
     template <tensor X>
     static auto shape(const std::vector<X>& parts)
     {
-        if (parts.empty()) throw shape_error("join: nothing to join; give at least one tensor");
-        constexpr std::size_t R = rank_of<X>;
-        auto y = shape_of(parts.front());
-        y[R - 1] = 0;
-        for (const X& part : parts) {
-            auto must = shape_of(parts.front());
-            must[R - 1] = shape_of(part)[R - 1];
-            require_shape("join", "a part", shape_of(part), must, "all axes but the last as the first part");
-            y[R - 1] += must[R - 1];
-        }
-        return y;
+        return detail::shape_of_joined("join", "join", parts, rank_of<X> - 1,
+                                       "all axes but the last as the first part");
     }
 
     template <tensor X, class T, std::size_t R>
     static void forward(const std::vector<X>& parts, out<T, R> y)
     {
-        const std::size_t N = y.shape[R - 1], size = y.size();
-        T* to = y.data;
-        for (std::size_t row = 0; row * N < size; ++row) {
-            for (const X& part : parts) {
-                const auto from = view_of(part);
-                const std::size_t n = from.shape[R - 1];
-                to = std::copy_n(from.data + row * n, n, to);
-            }
-        }
+        detail::put_side_by_side(parts, detail::rows_of(y.shape), y.data);
     }
 };
 inline constexpr join_op join{};
@@ -610,9 +601,7 @@ struct columns_of_op : move_operation<columns_of_op, std::span<const std::uint32
 };
 inline constexpr columns_of_op columns_of{};
 
-/// y = x[..., first … last − 1], some columns: x [...,N] -> [...,last − first].
-///
-///     ∂x[..., first + i] += ∂y[..., i]
+/// y = x[..., first … last − 1], some columns: x [...,N] -> [...,last − first].      ∂x[..., first + i] += ∂y[..., i]
 struct columns_between_op : move_operation<columns_between_op, std::size_t, std::size_t> {
     static constexpr ranks takes{1};
 
@@ -681,9 +670,7 @@ struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
 };
 inline constexpr rows_of_op rows_of{};
 
-/// y[b,:] = x, the same row for every sentence: x [N] -> [B,N].
-///
-///     ∂x += Σ_b ∂y[b,:]
+/// y[b,:] = x, the same row for every sentence: x [N] -> [B,N].      ∂x += Σ_b ∂y[b,:]
 struct repeat_op : move_operation<repeat_op, std::size_t> {
     static constexpr ranks takes{1, 1};
 
@@ -720,9 +707,7 @@ struct swap_axes_op : move_operation<swap_axes_op> {
 };
 inline constexpr swap_axes_op swap_axes{};
 
-/// y[b,t,s] = x[b,s,t], the last two axes swapped: [B,S,T] -> [B,T,S], or [S,T] -> [T,S].
-///
-///     ∂x[b,s,t] += ∂y[b,t,s]
+/// y[b,t,s] = x[b,s,t], the last two axes swapped: [B,S,T] -> [B,T,S], or [S,T] -> [T,S].      ∂x[b,s,t] += ∂y[b,t,s]
 struct transpose_op : move_operation<transpose_op> {
     static constexpr ranks takes{2, 3};
 

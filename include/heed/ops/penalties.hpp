@@ -145,9 +145,7 @@ struct monotone {
 
 }  // namespace rules
 
-/// Σ_b rule(α of sentence b): weights α [S,B,T], the sources' and the targets' lengths -> [].
-///
-///     ∂α as the rule says
+/// Σ_b rule(α of sentence b): weights α [S,B,T], the sources' and the targets' lengths -> [].      ∂α as the rule says
 template <class Rule>
 struct penalty_op : operation<penalty_op<Rule>> {
     static shape_of_rank<0> shape(const auto& weights, const lengths_view& source, const lengths_view& target)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -25,16 +24,27 @@ struct sentence_ends {
     std::size_t step = 0;
 
     const std::size_t* data() const { return real == nullptr ? nullptr : real->data(); }
-
-    /// Throws shape_error unless there is one length per sentence.
-    void require(const char* where, std::size_t sentences) const
-    {
-        if (real != nullptr && real->batch() != sentences) {
-            throw shape_error(std::string(where) + ": " + std::to_string(real->batch()) + " lengths for " +
-                              std::to_string(sentences) + " sentences; give one length per sentence");
-        }
-    }
 };
+
+namespace detail {
+
+/// The width of the state. Throws shape_error unless the input has so many gates for it, and each sentence one length.
+template <std::size_t R>
+std::size_t require_step(const char* name, const shape_of_rank<R>& inputs, const shape_of_rank<R>& hidden,
+                         std::size_t gates, const sentence_ends& ends)
+{
+    auto must = hidden;
+    must.back() *= gates;
+    require_shape(name, "the input", inputs, must, gates == 3 ? "three" : "four", " gates for the state ", hidden);
+    const std::size_t sentences = rows_of(hidden);
+    if (ends.real != nullptr && ends.real->batch() != sentences) {
+        throw shape_error(std::string(name) + ": " + std::to_string(ends.real->batch()) + " lengths for " +
+                          std::to_string(sentences) + " sentences; give one length per sentence");
+    }
+    return hidden.back();
+}
+
+}  // namespace detail
 
 /// One step of a gated recurrent unit: inputs [...,3H] (x_z|x_r|x_h with their bias), hidden h [...,H], U [H,2H] (for
 /// z|r), U_h [H,H] -> the new state [...,H]. All leading axes go through the same products. A sentence that has ended
@@ -51,13 +61,9 @@ struct gru_op : operation<gru_op> {
 
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& U_h, const sentence_ends& ends)
     {
-        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
-        auto gates = hidden.shape;
-        gates.back() = 3 * H;
-        require_shape("gru", "the input", inputs.shape, gates, "three gates for the state ", hidden.shape);
+        const std::size_t H = detail::require_step("gru", inputs.shape, hidden.shape, 3, ends);
         require_shape("gru", "U", U.shape, {H, 2 * H}, "from the state to two gates");
         require_shape("gru", "U_h", U_h.shape, {H, H}, "from the state to the state");
-        ends.require("gru", B);
         return hidden.shape;
     }
 
@@ -98,13 +104,9 @@ struct gru_reset_after_op : operation<gru_reset_after_op> {
 
     static auto shape(const auto& inputs, const auto& hidden, const auto& U, const auto& c, const sentence_ends& ends)
     {
-        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
-        auto gates = hidden.shape;
-        gates.back() = 3 * H;
-        require_shape("gru_reset_after", "the input", inputs.shape, gates, "three gates for the state ", hidden.shape);
+        const std::size_t H = detail::require_step("gru_reset_after", inputs.shape, hidden.shape, 3, ends);
         require_shape("gru_reset_after", "U", U.shape, {H, 3 * H}, "from the state to three gates");
         require_shape("gru_reset_after", "the bias of the product", c.shape, {H}, "one number for each of the state");
-        ends.require("gru_reset_after", B);
         return hidden.shape;
     }
 
@@ -160,13 +162,9 @@ struct lstm_op : operation<lstm_op> {
     static auto shape(const auto& inputs, const auto& hidden, const auto& cell, const auto& U,
                       const sentence_ends& ends)
     {
-        const std::size_t B = detail::rows_of(hidden.shape), H = hidden.shape.back();
-        auto gates = hidden.shape;
-        gates.back() = 4 * H;
-        require_shape("lstm", "the input", inputs.shape, gates, "four gates for the state ", hidden.shape);
+        const std::size_t H = detail::require_step("lstm", inputs.shape, hidden.shape, 4, ends);
         require_shape("lstm", "the cell", cell.shape, hidden.shape, "as the hidden state");
         require_shape("lstm", "U", U.shape, {H, 4 * H}, "from the state to four gates");
-        ends.require("lstm", B);
         return std::tuple{hidden.shape, cell.shape};
     }
 

@@ -6,7 +6,6 @@
 
 #include <heed/core/mask.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/operation.hpp>

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include <heed/core/random.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/rows.hpp>
 

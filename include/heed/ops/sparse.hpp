@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <limits>
 
-#include <heed/kernels/rows.hpp>
 #include <heed/kernels/sparse.hpp>
 #include <heed/ops/rows.hpp>
-#include <heed/ops/softmax.hpp>
 
 /// Weights other than softmax: sparse, each by itself, or at another temperature.
 namespace heed::ops {

@@ -10,9 +10,7 @@
 /// Sums, and rows that are scaled.
 namespace heed::ops {
 
-/// y = Σ_n x[...,n]: [...,N] -> [...].
-///
-///     ∂x[...,n] += ∂y
+/// y = Σ_n x[...,n]: [...,N] -> [...].      ∂x[...,n] += ∂y
 struct sum_last_op : operation<sum_last_op> {
     static constexpr ranks takes{1};
 
@@ -65,9 +63,7 @@ struct inner_op : operation<inner_op> {
 };
 inline constexpr inner_op inner{};
 
-/// y[b,:] = g[b] x[b,:]: x [B,N], g [B,1] -> [B,N].
-///
-///     ∂x[b,:] += g[b] ∂y[b,:],  ∂g[b] += ∂y[b,:] · x[b,:]
+/// y[b,:] = g[b] x[b,:]: x [B,N], g [B,1] -> [B,N].      ∂x[b,:] += g[b] ∂y[b,:],  ∂g[b] += ∂y[b,:] · x[b,:]
 struct multiply_rows_op : operation<multiply_rows_op> {
     static shape_of_rank<2> shape(const auto& x, const auto& g)
     {

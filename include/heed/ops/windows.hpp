@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 
 #include <heed/core/window.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Neighbouring positions: the window of each row, and windows that slide over all positions.

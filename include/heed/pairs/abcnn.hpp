@@ -13,9 +13,9 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/rows.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/similarity.hpp>
 #include <heed/ops/sums.hpp>
 #include <heed/ops/windows.hpp>

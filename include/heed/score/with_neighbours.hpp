@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/ops/rows.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/ops/windows.hpp>
 #include <heed/score/over.hpp>
 

@@ -8,9 +8,9 @@
 
 #include <heed/core/growing.hpp>
 #include <heed/ops/broadcast.hpp>
-#include <heed/ops/rows.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::ops {

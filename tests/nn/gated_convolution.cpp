@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/ad/ad.hpp>
 #include <heed/nn/gated_convolution.hpp>
+
+#include <heed/ad/ad.hpp>
 
 #include <doctest/doctest.h>
 
@@ -83,36 +84,6 @@ TEST_CASE("a convolution that does not fit is refused")
     CHECK(support::contains(refused(6, 5, 1), "the bias is [5] but must be [4]"));
 }
 
-TEST_CASE("a gated residual: half the sum of x and its unit before the end, zeros behind it, and its gradient")
-{
-    const lengths real{3, 0, 2};
-    const auto f = [&](const auto& x, const auto& v) { return ops::gated_residual(x, v, real); };
-    for (const std::size_t N : {std::size_t{1}, std::size_t{3}, std::size_t{19}}) {
-        const auto x = random({3, 3, N}, 1), v = random({3, 3, 2 * N}, 2);
-        const auto y = f(x, v);
-        for (std::size_t t = 0; t < 3; ++t) {
-            for (std::size_t b = 0; b < 3; ++b) {
-                for (std::size_t i = 0; i < N; ++i) {
-                    const double must =
-                        t < real[b] ? std::sqrt(0.5) * (x(t, b, i) + v(t, b, i) / (1 + std::exp(-v(t, b, N + i)))) : 0;
-                    CHECK(y(t, b, i) == doctest::Approx(must).epsilon(1e-14));
-                }
-            }
-        }
-        check(support::gradient_of<0b11>(f, x, v));
-        check(support::gradient_of<0b01>(f, x, v));
-        check(support::gradient_of<0b10>(f, x, v));
-    }
-    CHECK(support::contains(support::message_of<shape_error>([&] {
-                                f(random({3, 3, 2}, 1), random({3, 3, 2}, 2));
-                            }),
-                            "gated_residual: v is [3,3,2] but must be [3,3,4]"));
-    CHECK(support::contains(support::message_of<shape_error>([&] {
-                                f(random({2, 3, 2}, 1), random({2, 3, 4}, 2));
-                            }),
-                            "gated_residual"));
-}
-
 TEST_CASE("a sliding window drops its first columns and ends with the new ones")
 {
     const auto f = [](const auto& past, const auto& x) { return ops::slide(past, x); };
@@ -131,24 +102,6 @@ TEST_CASE("a sliding window drops its first columns and ends with the new ones")
                                 f(past, random({3, 2}, 1));
                             }),
                             "slide: the window is [2,4] but must be [3,4]"));
-}
-
-TEST_CASE("sums of scaled tensors, and a gradient that is scaled")
-{
-    const auto a = random({2, 3}, 1), b = random({2, 3}, 2);
-    const auto sum = [](const auto& u, const auto& v) { return ops::scaled_sum(u, v, 0.25, -3.0); };
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        CHECK(sum(a, b).data()[i] == doctest::Approx(0.25 * a.data()[i] - 3 * b.data()[i]).epsilon(1e-14));
-    }
-    check(support::gradient_of<0b11>(sum, a, b));
-
-    CHECK(support::same_bits(ops::scale_gradient(a, 0.5), a));
-    ad::tape<double> on;
-    const auto x = on.parameter(a);
-    const auto y = ops::scale_gradient(x, 0.5);
-    CHECK(support::same_bits(y, a));
-    on.backward(ops::inner(y, b));
-    for (std::size_t i = 0; i < a.size(); ++i) CHECK(on.gradient(x).data[i] == 0.5 * b.data()[i]);
 }
 
 TEST_CASE("parts of convolutional models are the same in the workspace and on a tape")

@@ -29,7 +29,7 @@ constexpr std::size_t P = 200000;
 template <std::size_t N>
 array<float, N> positive(const shape_of_rank<N>& shape, unsigned seed, double size = 1)
 {
-    auto x = uninitialised<float, N>(shape);
+    array<float, N> x(shape);
     std::uint32_t state = seed * 2654435761u + 1;
     for (std::size_t i = 0; i < x.size(); ++i) {
         state = state * 1664525u + 1013904223u;
@@ -41,7 +41,7 @@ array<float, N> positive(const shape_of_rank<N>& shape, unsigned seed, double si
 template <std::size_t N>
 array<double, N> in_double_of(const array<float, N>& x)
 {
-    auto wide = uninitialised<double, N>(shape_of(x));
+    array<double, N> wide(shape_of(x));
     std::copy(x.begin(), x.end(), wide.begin());
     return wide;
 }

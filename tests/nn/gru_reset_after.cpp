@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/ad/ad.hpp>
 #include <heed/nn/gru_reset_after.hpp>
+
+#include <heed/ad/ad.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/core/errors.hpp>
+
+#include <heed/core/tensor.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/tensors.hpp>
+
+#include <stdexcept>
+#include <type_traits>
+
+using namespace heed;
+using support::message_of;
+
+TEST_CASE("shapes as messages print them")
+{
+    CHECK(shape_text(shape_of_rank<3>{2, 3, 4}) == "[2,3,4]");
+    CHECK(shape_text(shape_of_rank<1>{7}) == "[7]");
+    CHECK(shape_text(shape_of_rank<0>{}) == "[]");
+    require_shape<2>("here", "x", {2, 3}, {2, 3}, "why");
+    CHECK(message_of<shape_error>([] {
+              require_shape<2>("here", "x", {2, 3}, {2, 5}, "why");
+          }) == "here: x is [2,3] but must be [2,5] (why)");
+    static_assert(std::is_base_of_v<error, shape_error> && std::is_base_of_v<std::runtime_error, error>);
+}
+
+TEST_CASE("numbers with their words")
+{
+    CHECK(counted(1, "sentence") == "1 sentence");
+    CHECK(counted(2, "sentence") == "2 sentences");
+    CHECK(counted(0, "query", "queries") == "0 queries");
+    CHECK(counted(1, "query", "queries") == "1 query");
+}
+
+TEST_CASE("a shape error gets the name of the policy once, unless it has one")
+{
+    const std::size_t shape[] = {2, 3};
+    detail::named_shapes tensors{{"the keys", shape, 2}, {"a memory", shape, 1}};
+    const auto named = [&](const char* found) {
+        return message_of<shape_error>([&] {
+            try {
+                throw shape_error(found);
+            } catch (const shape_error& e) {
+                detail::throw_named_shape_error(e, "… Policy = heed::score::additive<X>; …", tensors);
+            }
+        });
+    };
+    CHECK(named("linear: x is [2]") == "score::additive: the keys [2,3] do not fit a memory [2] (linear: x is [2])");
+    CHECK(named("normalize::local: no") == "normalize::local: no");
+}

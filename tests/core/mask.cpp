@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <heed/core/mask.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/tensors.hpp>
+
+using namespace heed;
+using support::message_of;
+
+TEST_CASE("lengths")
+{
+    const lengths real{3, 0, 2};
+    CHECK(real.batch() == 3);
+    CHECK(real[2] == 2);
+    CHECK_FALSE(real.is_full(3));
+    CHECK(lengths::full(2, 5).is_full(5));
+    CHECK(lengths{}.batch() == 0);
+    real.require("here", 3, 3);
+    CHECK(message_of<shape_error>([&] { real.require("here", 2, 3); }) ==
+          "here: 3 lengths for a batch of 2 rows; give one length per row");
+    CHECK(message_of<shape_error>([&] { real.require("here", 3, 2); }) ==
+          "here: the length of row 0 is 3 but there are only 2 positions");
+}
+
+TEST_CASE("lengths of some rows, and views that know where they begin in the batch")
+{
+    const lengths real{3, 0, 2, 5};
+    const auto some = real.rows({3, 0, 3});
+    CHECK(some.batch() == 3);
+    CHECK(some[0] == 5);
+    CHECK(some[1] == 3);
+    const auto part = lengths_view(real).rows(1, 3).rows(1, 2);
+    CHECK(part.first_row() == 2);
+    CHECK(part[1] == 5);
+    CHECK(message_of<shape_error>([&] { (void)real.rows({4}); }) ==
+          "lengths::rows: row 4 of a batch of 4; rows count from 0");
+}
+
+TEST_CASE("boolean masks: nothing may be attended to until it is allowed; rows; another shape is refused")
+{
+    boolean_mask<3> mask(shape_of_rank<3>{2, 2, 3});
+    for (std::size_t i = 0; i < 12; ++i) CHECK(mask[i] == 0);
+    mask[7] = 1;
+    const auto second = boolean_mask_view<3>(mask).rows(1, 1);
+    CHECK(second.shape() == shape_of_rank<3>{1, 2, 3});
+    CHECK(second[1] == 1);
+    const boolean_mask of(array<bool, 2>{{true, false}});
+    CHECK(of[0] == 1);
+    CHECK(of[1] == 0);
+    CHECK(message_of<shape_error>([&] {
+              of.require("here", {2, 2});
+          }) == "here: the boolean mask is [1,2] but must be [2,2] (one truth value for each position, true = attend)");
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/heed.hpp>
+
+#include <doctest/doctest.h>
+
+#include <support/approx.hpp>
+#include <support/gradients.hpp>
+#include <support/mechanism_tests.hpp>
+
+using namespace heed;
+using support::random;
+
+// The operations of the sparse and the random normalizers by finite differences, and attention through them. Where they
+// have kinks, the numbers at hand lie away from them.
+
+namespace {
+
+/// f(scores, lengths) by scores [B,T] and [B,T,D], with a position, without, and with rows that have none.
+template <class F>
+void check_of_scores(F&& f, double scale = 1)
+{
+    const auto with = [&f](const lengths& real) { return [&f, real](const auto& e) { return f(e, real); }; };
+    CHECK_GRADIENT(with({7, 0, 1, 4}), random({4, 7}, 1, scale));
+    CHECK_GRADIENT(with({1}), random({1, 1}, 2, scale));
+    CHECK_GRADIENT(with({0}), random({1, 3}, 3, scale));
+    CHECK_GRADIENT(with({21, 17}), random({2, 21}, 4, scale));
+    CHECK_GRADIENT(with({5, 0, 1}), random({3, 5, 2}, 5, scale));
+    CHECK_GRADIENT(with({4, 3}), random({2, 4, 19}, 6, scale));
+}
+
+/// The same with some scores of -inf, from which nothing comes back.
+template <class F>
+void check_with_hidden(F&& f)
+{
+    const lengths real{6, 4, 3};
+    boolean_mask<2> mask(shape_of_rank<2>{3, 6});
+    for (const std::size_t seen : {0u, 2u, 3u, 5u, 7u, 8u}) mask[seen] = 1;  // of the third row nothing
+    const auto hidden = [&](const auto& e) { return f(ops::hide(e, mask), real); };
+    const auto finite = [&](const auto& e) {  // the loss must not see the -inf that some operations pass on
+        return ops::softmax(hidden(e), real);
+    };
+    CHECK_GRADIENT(finite, random({3, 6}, 7));
+    CHECK_GRADIENT(finite, random({3, 6, 3}, 8));
+}
+
+array<double, 2> some_drawn()
+{
+    array<double, 2> drawn(shape_of_rank<2>{4, 7}, 0.0);
+    drawn(0, 6) = drawn(0, 2) = drawn(2, 0) = drawn(3, 1) = 1;
+    return drawn;
+}
+
+}  // namespace
+
+TEST_CASE("sparsemax, entmax15 and sigmoid weights")
+{
+    check_of_scores([](const auto& e, const lengths& real) { return ops::sparsemax(e, real); });
+    check_of_scores([](const auto& e, const lengths& real) { return ops::sparsemax(e, real); }, 0.1);
+    check_of_scores([](const auto& e, const lengths& real) { return ops::entmax15(e, real); });
+    check_of_scores([](const auto& e, const lengths& real) { return ops::entmax15(e, real); }, 0.1);
+    check_of_scores([](const auto& e, const lengths& real) { return ops::top_k(e, real, 3); });
+    const auto with_sink = [](const auto& e, const auto& s) {
+        return ops::softmax_with_sink(e, s, lengths{7, 0, 1, 4});
+    };
+    CHECK_GRADIENT(with_sink, random({4, 7}, 1), random({1}, 2));
+    CHECK_GRADIENT(with_sink, random({4, 7, 3}, 3), random({1}, 4));
+    check_of_scores([](const auto& e, const lengths& real) { return ops::sigmoid_weights(e, real, 0.3); });
+    check_with_hidden([](const auto& e, const lengths& real) { return ops::sparsemax(e, real); });
+    check_with_hidden([](const auto& e, const lengths& real) { return ops::entmax15(e, real); });
+    check_with_hidden([](const auto& e, const lengths& real) { return ops::sigmoid_weights(e, real, 0.3); });
+}
+
+TEST_CASE("scale_from_greatest, seen through what ignores the constant")
+{
+    check_of_scores([](const auto& e, const lengths& real) {
+        return ops::softmax(ops::scale_from_greatest(e, e, real, 1.7), real);
+    });
+    check_with_hidden([](const auto& e, const lengths& real) { return ops::scale_from_greatest(e, e, real, 1.7); });
+}
+
+TEST_CASE("log_probability")
+{
+    const auto drawn = some_drawn();
+    const lengths real{7, 0, 1, 4};
+    const auto f = [&](const auto& e) { return ops::log_probability(e, drawn, real); };
+    CHECK_GRADIENT(f, random({4, 7}, 1));
+    array<double, 3> drawn_each(shape_of_rank<3>{2, 4, 19}, 0.0);
+    for (std::size_t d = 0; d < 19; ++d) drawn_each(0, d % 4, d) = drawn_each(1, d % 3, d) = 1;
+    const auto each = [&](const auto& e) { return ops::log_probability(e, drawn_each, lengths{4, 3}); };
+    CHECK_GRADIENT(each, random({2, 4, 19}, 2));
+}
+
+TEST_CASE("noise on the scores")
+{
+    check_of_scores([](const auto& e, const lengths& real) { return ops::perturb(e, real, 5u, 1.0); });
+    check_of_scores([](const auto& e, const lengths& real) { return ops::perturb(e, real, 5u, 0.0); });
+    check_with_hidden([](const auto& e, const lengths& real) { return ops::perturb(e, real, 5u, 1.0); });
+}
+
+TEST_CASE("thinned weights")
+{
+    for (const bool renormalise : {false, true}) {
+        CAPTURE(renormalise);
+        for (const double p : {0.3, 0.9}) {
+            CAPTURE(p);
+            check_of_scores([=](const auto& e, const lengths& real) {
+                return ops::thin(ops::softmax(e, real), real, p, 3u, renormalise);
+            });
+        }
+    }
+}
+
+TEST_CASE("straight_through: the gradient goes to the second argument alone, unchanged")
+{
+    const auto hard = random({3, 4}, 1), soft = random({3, 4}, 2), upstream = random({3, 4}, 3);
+    ad::tape<double> on;
+    const auto h = on.parameter(hard), s = on.parameter(soft);
+    const auto y = ops::straight_through(h, s);
+    CHECK(support::same_bits(y, hard));
+    CHECK(support::same_bits(ops::straight_through(hard, soft), hard));
+    on.backward(ops::inner(y, upstream));
+    CHECK(support::same_bits(on.gradient(s), upstream));
+    for (std::size_t i = 0; i < 12; ++i) CHECK(on.gradient(h).data[i] == 0);
+}
+
+TEST_CASE("what is drawn, and the greatest, give no gradient")
+{
+    ad::tape<double> on;
+    const auto scores = random({2, 5}, 1);
+    const lengths real{5, 3};
+    const auto e = on.parameter(scores);
+    CHECK(!ops::greatest(e, real).wanted());
+    CHECK(!ops::sample(e, real, 1u).wanted());
+    CHECK(support::same_bits(ops::sample(e, real, 1u), ops::sample(scores, real, 1u)));
+    CHECK(support::same_bits(ops::greatest(e, real), ops::greatest(scores, real)));
+}
+
+TEST_CASE("a part of a batch draws what the whole batch draws, on the way back as well")
+{
+    const lengths real{7, 5, 6, 7};
+    const auto scores = random({4, 7, 2}, 1), upstream = random({4, 7, 2}, 2);
+    const std::size_t first = 1, rows = 2, row = 7 * 2;
+    const auto cut = [&](const array<double, 3>& x) {
+        array<double, 3> y(shape_of_rank<3>{rows, 7, 2});
+        std::copy_n(x.data() + first * row, y.size(), y.data());
+        return y;
+    };
+    const auto some = cut(scores), pulled = cut(upstream);
+    const auto check = [&](const auto& f) {
+        const auto run = [&f](const auto& e, const lengths_view& n, const auto& d) {
+            ad::tape<double> on;
+            const auto x = on.parameter(e);
+            const auto y = f(x, n);
+            CHECK(support::same_bits(f(e, n), y));
+            if (!y.wanted()) return std::pair{copy_of(y.value()), filled<double, 3>(shape_of(e), 0.0)};
+            on.backward(ops::inner(y, d));
+            return std::pair{copy_of(y.value()), copy_of(on.gradient(x))};
+        };
+        const auto whole = run(scores, real, upstream), part = run(some, lengths_view(real).rows(first, rows), pulled);
+        for (std::size_t i = 0; i < rows * row; ++i) {
+            CHECK(part.first.data()[i] == whole.first.data()[first * row + i]);
+            CHECK(part.second.data()[i] == whole.second.data()[first * row + i]);
+        }
+    };
+    check([](const auto& e, const lengths_view& n) { return ops::sample(e, n, 5u); });
+    check([](const auto& e, const lengths_view& n) { return ops::perturb(e, n, 5u, 1.0); });
+    for (const bool renormalise : {false, true}) {
+        check([=](const auto& e, const lengths_view& n) { return ops::thin(ops::exp(e), n, 0.5, 5u, renormalise); });
+    }
+}
+
+TEST_CASE("attention per position")
+{
+    const auto W = random({3, 4}, 11), U = random({5, 4}, 12);
+    const auto v = random({4}, 14, 2.0);
+    const score::additive score{W, U, v};
+    const auto check = [&](const auto& normalizer) {
+        support::check_gradients(attention{score, normalizer, combine::weighted_sum{}}, support::plain_query{3}, 5);
+    };
+    check(normalize::sparsemax{});
+    check(normalize::entmax15{});
+    check(normalize::sigmoid{-0.5});
+    check(normalize::temperature{0.7, normalize::sparsemax{}});
+    check(normalize::gumbel{.seed = 5, .tau = 0.8, .straight_through = false});
+}
+
+TEST_CASE("attention per dimension")
+{
+    const auto W = random({3, 4}, 21), U = random({5, 4}, 22), V = random({4, 5}, 23);
+    const score::additive_per_dimension score{W, U, V};
+    const auto check = [&](const auto& normalizer) {
+        support::check_gradients(attention{score, normalizer, combine::elementwise_sum{}}, support::plain_query{3}, 5);
+    };
+    check(normalize::sparsemax{});
+    check(normalize::temperature{0.7, normalize::entmax15{}});
+    check(normalize::dropout{0.3, 7, normalize::temporal{}, {.renormalise = true}});
+}
+
+TEST_CASE("the k greatest of none")
+{
+    const normalize::top_k none{0};
+    CHECK_THROWS_WITH_AS((void)none(random({1, 3}, 1), no_state{}, plain_moment{lengths{3}}),
+                         "top_k: k is 0, so that nothing has a weight; give at least 1", error);
+}
