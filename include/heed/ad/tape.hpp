@@ -235,33 +235,20 @@ public:
     }
 
     /// A parameter: refers to the caller's memory, which must outlive the tape's use of it. No copy.
-    template <std::size_t N>
-    var<T, N> parameter(tensor_view<const T, N> values)
+    template <plain_tensor X>
+        requires(heed::detail::numbers_are<plain_number<T>, X>&& std::is_same_v<element_of<X>, T>)
+    var<T, rank_of<X>> parameter(const X& x)
     {
+        const tensor_view<const T, rank_of<X>> values = view_of(x);
         slot<T>& s = new_slot(values.data, values.size());
         s.wanted = s.leaf = true;
         leaves_.push_back(&s);
         return {*this, s, values.shape};
     }
-    template <std::size_t N>
-    var<T, N> parameter(const array<T, N>& values)
-    {
-        return parameter(view_of(values));
-    }
-    template <std::size_t N>
-    var<T, N> parameter(const tensor_view<T, N>& values)
-    {
-        return parameter(tensor_view<const T, N>(values));
-    }
-    template <std::size_t N>
-    var<T, N> parameter(const shared_tensor<T, N>& values)
-    {
-        return parameter(view_of(values));
-    }
-    template <std::size_t N>
-    var<T, N> parameter(const array<T, N>&& values) = delete;
-    template <std::size_t N>
-    var<T, N> parameter(const shared_tensor<T, N>&& values) = delete;
+    template <plain_tensor X>
+        requires(!std::is_trivially_destructible_v<X>)
+    var<T, rank_of<X>> parameter(const X&& x)
+    = delete;
 
     /// Refused, in one sentence: numbers of another type, such as those of a model of float on an ad::tape<double>.
     template <plain_tensor X>
@@ -276,20 +263,12 @@ public:
     var<T, rank_of<X>> constant(const X& x) { return parameter(x); }
 
     /// A value that needs no gradient; copied, so that it cannot dangle.
-    template <std::size_t N>
-    var<T, N> constant(tensor_view<const T, N> values)
+    template <plain_tensor X>
+        requires(std::is_same_v<element_of<X>, T>)
+    var<T, rank_of<X>> constant(const X& x)
     {
+        const tensor_view<const T, rank_of<X>> values = view_of(x);
         return {*this, new_slot(keep(values.data, values.size()), values.size()), values.shape};
-    }
-    template <std::size_t N>
-    var<T, N> constant(const array<T, N>& values)
-    {
-        return constant(view_of(values));
-    }
-    template <std::size_t N>
-    var<T, N> constant(const tensor_view<T, N>& values)
-    {
-        return constant(tensor_view<const T, N>(values));
     }
 
     /// The same for plain numbers on a tape of dual ones.

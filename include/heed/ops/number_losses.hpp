@@ -130,16 +130,10 @@ struct number_loss : operation<number_loss<Rule>> {
         go_back(x, t, *d.data, d_x, d_t);
     }
     template <class T, std::size_t R>
-    void backward(in<T, R> x, in<T, R> t, const lengths_view& real, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x,
+    void backward(in<T, R> x, in<T, R> t, const auto& counts, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x,
                   adjoint<T, R> d_t) const
     {
-        go_back(x, t, *d.data, d_x, d_t, real);
-    }
-    template <class T, std::size_t R>
-    void backward(in<T, R> x, in<T, R> t, const boolean_mask_view<2>& mask, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x,
-                  adjoint<T, R> d_t) const
-    {
-        go_back(x, t, *d.data, d_x, d_t, mask);
+        go_back(x, t, *d.data, d_x, d_t, counts);
     }
     template <class T, std::size_t R, std::size_t W>
     void backward(in<T, R> x, in<T, R> t, in<T, W> weights, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x, adjoint<T, R> d_t,
