@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
+#include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/papers/xu2015.hpp>
 #include <heed/seq2seq/greedy.hpp>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
+#include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/papers/yin2016.hpp>
 #include <heed/train/adam.hpp>

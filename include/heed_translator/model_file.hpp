@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/io/safetensors.hpp>
 #include <heed/io/smaller.hpp>
 #include <heed/nn/init.hpp>
 #include <heed_translator/language.hpp>

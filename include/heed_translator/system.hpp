@@ -12,7 +12,7 @@
 
 #include <heed/ad/lift.hpp>
 #include <heed/core/parameters.hpp>
-#include <heed/io/safetensors.hpp>
+#include <heed/io/archive.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/seq2seq/batch.hpp>
 #include <heed/train/accumulation.hpp>

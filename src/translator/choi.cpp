@@ -4,34 +4,31 @@
 
 #include <string>
 
-#include <heed/seq2seq/systems/choi2018.hpp>
-
-#include "recurrent.hpp"
-#include "system_of.hpp"
+#include "choi_models.hpp"
+#include "choice.hpp"
 
 namespace heed::translator {
 
 namespace detail {
 
-/// With the attention that the options name, on these parts.
-std::unique_ptr<system> make_choi_of(const auto& parts, const options& how, const heed::seq2seq::sizes& n)
-{
-    namespace attentions = heed::seq2seq::attentions;
-    const auto with = [&](const auto& attention) {
-        return make_system_of(heed::papers::choi2018::translator<float>(how.seed, n, attention, parts), how);
-    };
-    if (how.attention == "additive") return with(attentions::additive<float>{});
-    if (how.attention == "additive-y") return with(attentions::additive_with_word<float>{});
-    return with(attentions::per_dimension<float>{});
-}
+struct choi_choice {
+    const char* attention;
+    make_function alone;
+    make_function with_context;
+};
+
+static const choi_choice choi_choices[] = {
+    {"additive", make<models::choi_additive>, make<models::choi_additive_context>},
+    {"additive-y", make<models::choi_additive_y>, make<models::choi_additive_y_context>},
+    {"per-dimension", make<models::choi_per_dimension>, make<models::choi_per_dimension_context>},
+};
 
 }  // namespace detail
 
 std::unique_ptr<system> make_choi(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    const auto n = recurrent_sizes(how, source_words, target_words);
-    return how.context ? detail::make_choi_of(heed::papers::choi2018::parts_with_context(), how, n)
-                       : detail::make_choi_of(heed::papers::choi2018::parts(), how, n);
+    const auto& chosen = detail::choice_of(detail::choi_choices, how.attention);
+    return (how.context ? chosen.with_context : chosen.alone)(how, source_words, target_words);
 }
 
 std::vector<claim> choi_claims(const options& how, std::size_t source_words, std::size_t target_words)

@@ -4,24 +4,14 @@
 
 #include <string>
 
-#include <heed/seq2seq/systems/gehring2017.hpp>
-
-#include "system_of.hpp"
+#include "choice.hpp"
+#include "convs2s_models.hpp"
 
 namespace heed::translator {
 
 std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    heed::seq2seq::convolutional_sizes n;
-    n.source_vocabulary = source_words;
-    n.target_vocabulary = target_words;
-    n.embedding = how.embedding;
-    n.hidden = how.hidden;
-    n.encoder_layers = n.decoder_layers = how.layers;
-    n.width = how.width;
-    n.longest = how.longest;
-    n.dropout = how.dropout;
-    return make_system_of(heed::papers::gehring2017::translator<float>(how.seed, n), how);
+    return make<models::convs2s>(how, source_words, target_words);
 }
 
 std::vector<claim> convs2s_claims(const options& how, std::size_t source_words, std::size_t target_words)

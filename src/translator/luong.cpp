@@ -4,24 +4,39 @@
 
 #include <string>
 
-#include "luong_of.hpp"
+#include "choice.hpp"
+#include "luong_models.hpp"
 
 namespace heed::translator {
+
+namespace detail {
+
+struct luong_choice {
+    const char* attention;
+    make_function fed;
+    make_function unfed;
+};
+
+static const luong_choice luong_choices[] = {
+    {"none", make<models::luong_none>, make<models::luong_none>},
+    {"location", make<models::luong_location_fed>, make<models::luong_location>},
+    {"concat", make<models::luong_concat_fed>, make<models::luong_concat>},
+    {"dot", make<models::luong_global_fed>, make<models::luong_global>},
+    {"general", make<models::luong_global_fed>, make<models::luong_global>},
+    {"local-m-dot", make<models::luong_local_m_fed>, make<models::luong_local_m>},
+    {"local-m-general", make<models::luong_local_m_fed>, make<models::luong_local_m>},
+    {"local-p-dot", make<models::luong_local_p_fed>, make<models::luong_local_p>},
+    {"local-p-general", make<models::luong_local_p_fed>, make<models::luong_local_p>},
+};
+
+}  // namespace detail
 
 /// With --reverse-source the encoder reads from the last word to the first. Annotation t is that of word t either way,
 /// so attentions that know positions (location, local-m, local-p) count from the beginning of the sentence.
 std::unique_ptr<system> make_luong(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    namespace paper = heed::papers::luong2015;
-    const auto reads = detail::direction_of(how);
-    const auto n = detail::luong_sizes(how, source_words, target_words);
-    if (how.attention == "none") {
-        return make_system_of(paper::translator<float>(how.seed, n, heed::seq2seq::attentions::none<float>{},
-                                                       paper::parts_without_attention(how.layers, reads)),
-                              how);
-    }
-    if (how.input_feeding) return detail::make_luong_fed(how, source_words, target_words);
-    return detail::make_luong_of(paper::parts_without_feeding(how.layers, reads), how, n);
+    const auto& chosen = detail::choice_of(detail::luong_choices, how.attention);
+    return (how.input_feeding ? chosen.fed : chosen.unfed)(how, source_words, target_words);
 }
 
 std::vector<claim> luong_claims(const options& how, std::size_t source_words, std::size_t target_words)

@@ -15,11 +15,4 @@ namespace heed::translator {
 std::unique_ptr<system> make_luong(const options& how, std::size_t source_words, std::size_t target_words);
 std::vector<claim> luong_claims(const options& how, std::size_t source_words, std::size_t target_words);
 
-namespace detail {
-
-// In a file of its own, since each takes a while to compile.
-std::unique_ptr<system> make_luong_fed(const options& how, std::size_t source_words, std::size_t target_words);
-
-}  // namespace detail
-
 }  // namespace heed::translator

@@ -6,45 +6,47 @@
 #include <initializer_list>
 #include <string>
 
-#include "rnnsearch_of.hpp"
+#include "choice.hpp"
+#include "rnnsearch_models.hpp"
 
 namespace heed::translator {
 
-std::unique_ptr<system> detail::make_rnnsearch_of_gru(const options& how, std::size_t source_words,
-                                                      std::size_t target_words)
-{
-    return make_rnnsearch_of(heed::nn::new_gru{}, how, source_words, target_words);
-}
-
 namespace detail {
 
-inline bool is_one_of(const std::string& name, std::initializer_list<const char*> names)
-{
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
+struct rnnsearch_choice {
+    const char* attention;
+    make_function with_gru;
+    make_function with_lstm = nullptr;
+};
 
-inline bool remembers(const std::string& attention)
-{
-    return is_one_of(attention, {"location-aware", "structural-biases", "fertility", "gated-coverage", "recurrent"});
-}
-
-inline bool weighs_otherwise(const std::string& attention)
-{
-    return is_one_of(attention, {"sparsemax", "entmax", "sigmoid", "fading-temporal", "gated", "grouped"});
-}
+static const rnnsearch_choice rnnsearch_choices[] = {
+    {"none", make<models::rnnsearch_none_gru>, make<models::rnnsearch_none_lstm>},
+    {"additive", make<models::rnnsearch_additive_gru>, make<models::rnnsearch_additive_lstm>},
+    {"additive-y", make<models::rnnsearch_additive_y_gru>, make<models::rnnsearch_additive_y_lstm>},
+    {"per-dimension", make<models::rnnsearch_per_dimension_gru>, make<models::rnnsearch_per_dimension_lstm>},
+    {"temporal", make<models::rnnsearch_temporal_gru>, make<models::rnnsearch_temporal_lstm>},
+    {"location-aware", make<models::rnnsearch_location_aware>},
+    {"structural-biases", make<models::rnnsearch_structural_biases>},
+    {"fertility", make<models::rnnsearch_fertility>},
+    {"gated-coverage", make<models::rnnsearch_gated_coverage>},
+    {"recurrent", make<models::rnnsearch_recurrent>},
+    {"sparsemax", make<models::rnnsearch_sparsemax>},
+    {"entmax", make<models::rnnsearch_entmax>},
+    {"sigmoid", make<models::rnnsearch_sigmoid>},
+    {"fading-temporal", make<models::rnnsearch_fading_temporal>},
+    {"gated", make<models::rnnsearch_gated>},
+    {"grouped", make<models::rnnsearch_grouped>},
+};
 
 }  // namespace detail
 
 std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    const bool others = detail::remembers(how.attention) || detail::weighs_otherwise(how.attention);
-    if (others && how.cell == "lstm")
+    const auto& chosen = detail::choice_of(detail::rnnsearch_choices, how.attention);
+    if (how.cell != "lstm") return chosen.with_gru(how, source_words, target_words);
+    if (chosen.with_lstm == nullptr)
         throw heed::error("--cell lstm does not go together with --attention " + how.attention + ", which has gru");
-    const auto make = detail::remembers(how.attention)          ? detail::make_rnnsearch_remembering
-                      : detail::weighs_otherwise(how.attention) ? detail::make_rnnsearch_weighing
-                      : how.cell == "lstm"                      ? detail::make_rnnsearch_of_lstm
-                                                                : detail::make_rnnsearch_of_gru;
-    return make(how, source_words, target_words);
+    return chosen.with_lstm(how, source_words, target_words);
 }
 
 std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words)
@@ -55,9 +57,14 @@ std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words
                            {"decoder.cell.W", E, times(how.cell == "lstm" ? 4 : 3, H)},
                            {"decoder.W_s", H, H}};
     if (how.attention == "none") return all;
+    const auto is_one_of = [&](std::initializer_list<const char*> names) {
+        return std::find(names.begin(), names.end(), how.attention) != names.end();
+    };
+    const bool remembers =
+        is_one_of({"location-aware", "structural-biases", "fertility", "gated-coverage", "recurrent"});
     const bool reads_word = how.attention == "additive-y" || how.attention == "per-dimension";
     std::string score = "decoder.attention.score.";  // of Bahdanau et al.; others are laid around it
-    if (reads_word || detail::remembers(how.attention)) score += "base.";
+    if (reads_word || remembers) score += "base.";
     if (how.attention == "structural-biases") score += "base.base.";
     all.push_back({score + "W", H, A});
     if (reads_word) all.push_back({"decoder.attention.score.Y", E, A});

@@ -15,15 +15,4 @@ namespace heed::translator {
 std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words, std::size_t target_words);
 std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words);
 
-namespace detail {
-
-// Each in a file of its own, so that they compile at the same time.
-std::unique_ptr<system> make_rnnsearch_of_gru(const options& how, std::size_t source_words, std::size_t target_words);
-std::unique_ptr<system> make_rnnsearch_of_lstm(const options& how, std::size_t source_words, std::size_t target_words);
-std::unique_ptr<system> make_rnnsearch_remembering(const options& how, std::size_t source_words,
-                                                   std::size_t target_words);
-std::unique_ptr<system> make_rnnsearch_weighing(const options& how, std::size_t source_words, std::size_t target_words);
-
-}  // namespace detail
-
 }  // namespace heed::translator

@@ -2,27 +2,32 @@
 
 #include "sankaran.hpp"
 
-#include <heed/seq2seq/systems/sankaran2016.hpp>
-
-#include "recurrent.hpp"
-#include "system_of.hpp"
+#include "choice.hpp"
+#include "sankaran_models.hpp"
 
 namespace heed::translator {
 
+namespace detail {
+
+struct sankaran_choice {
+    const char* attention;
+    make_function make;
+};
+
+static const sankaran_choice sankaran_choices[] = {
+    {"additive", make<models::sankaran_additive>},
+    {"temporal", make<models::sankaran_temporal>},
+    {"coverage", make<models::sankaran_coverage>},
+    {"local-m", make<models::sankaran_local_m>},
+    {"recent-temporal", make<models::sankaran_recent_temporal>},
+    {"local-temporal", make<models::sankaran_local_temporal>},
+};
+
+}  // namespace detail
+
 std::unique_ptr<system> make_sankaran(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    namespace attentions = heed::seq2seq::attentions;
-    namespace paper = heed::papers::sankaran2016;
-    const auto n = recurrent_sizes(how, source_words, target_words);
-    const auto with = [&](const auto& attention) {
-        return make_system_of(paper::translator<float>(how.seed, n, attention), how);
-    };
-    if (how.attention == "additive") return with(attentions::additive<float>{});
-    if (how.attention == "coverage") return with(paper::new_coverage<float>{how.coverage});
-    if (how.attention == "local-m") return with(paper::new_local_m<float>{how.window});
-    if (how.attention == "recent-temporal") return with(paper::new_recent_temporal<float>{how.last});
-    if (how.attention == "local-temporal") return with(paper::new_local_temporal<float>{how.window});
-    return with(attentions::temporal<float>{});
+    return detail::choice_of(detail::sankaran_choices, how.attention).make(how, source_words, target_words);
 }
 
 std::vector<claim> sankaran_claims(const options& how, std::size_t source_words, std::size_t target_words)

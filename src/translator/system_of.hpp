@@ -9,16 +9,21 @@
 #include <utility>
 #include <vector>
 
-#include <heed/ad/ad.hpp>
 #include <heed/combine/elementwise_sum.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/seq2seq/decoding.hpp>
 #include <heed/seq2seq/packed.hpp>
 
-#include <heed_translator/system.hpp>
+#include "choice.hpp"
 
-/// For the file of a system alone: it compiles the whole model.
+/// For the file of one model alone: it compiles the model.
 namespace heed::translator {
+
+/// system::record of a model. In a file of its own, <model>_training.cpp: with the search it takes twice as long to
+/// compile, and more memory than a small machine has.
+template <class Model>
+float record_lesson(heed::ad::tape<float>& on, const Model& of, const lesson& one, const options& how,
+                    const heed::nn::dropout& drop, system::variables& lifted, system::exchange* others);
 
 /// A model of heed's as a system: anything that trains as heed::seq2seq::translator does, and decodes.
 template <class Model>
@@ -41,7 +46,7 @@ public:
     {
         const heed::seq2seq::id_sentence empty;
         const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&empty});
-        return heed::seq2seq::decode<float>(model_, one)->looks();
+        return decode(one)->looks();
     }
 
     std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
@@ -82,16 +87,7 @@ protected:
     float record(heed::ad::tape<float>& on, const lesson& one, const options& how, const heed::nn::dropout& drop,
                  variables& lifted, exchange* others) override
     {
-        const auto model = heed::ad::lift(on, model_, lifted);
-        const auto loss =
-            model.loss(one.examples, static_cast<float>(how.label_smoothing), drop, one.only ? &*one.only : nullptr);
-        if (others != nullptr) others->before_backward(on, lifted);
-        if (one.part && !one.part->learns) {  // no sentence of this batch is this process's: its gradients are 0
-            on.gradients_given();
-            return 0;
-        }
-        on.backward(loss);
-        return loss.data()[0];
+        return record_lesson(on, model_, one, how, drop, lifted, others);
     }
 
 private:
@@ -113,11 +109,14 @@ private:
     mutable std::optional<heed::seq2seq::packed<float, Model>> packed_;  // the model laid out for searching
 };
 
-/// A model as a system.
-template <class Model>
-std::unique_ptr<system> make_system_of(Model model, const options& how)
+/// What Maker::make(options, words of the source, words of the target) returns.
+template <class Maker>
+using model_of = decltype(Maker::make(std::declval<const options&>(), std::size_t{}, std::size_t{}));
+
+template <class Maker>
+std::unique_ptr<system> make(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    return std::make_unique<system_of<Model>>(std::move(model), how);
+    return std::make_unique<system_of<model_of<Maker>>>(Maker::make(how, source_words, target_words), how);
 }
 
 }  // namespace heed::translator

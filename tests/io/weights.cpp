@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <heed/heed.hpp>
+#include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/translator.hpp>

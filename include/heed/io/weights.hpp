@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <heed/core/parameters.hpp>
-#include <heed/io/safetensors.hpp>
+#include <heed/io/archive.hpp>
 
 /// Saves the parameters of any policy, layer or model to safetensors files and loads them.
 ///

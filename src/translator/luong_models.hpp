@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include <heed/seq2seq/systems/luong2015.hpp>
+
+#include "recurrent.hpp"
+
+/// Templates, so that each file of one model instantiates that model alone.
+namespace heed::translator {
+
+namespace detail {
+
+/// score::general, or score::dot where there is no W: chosen at run time, so that half as many models are compiled.
+template <class Matrix>
+struct dot_or_general {
+    std::vector<Matrix> W;  // [Q,D], or none
+
+    using in_kernels = heed::kernels::inner_product_score;
+    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+
+    template <heed::tensor Query>
+    auto project(const Query& query) const
+    {
+        using result = decltype(heed::ops::linear(query, W[0]));
+        return W.empty() ? result(heed::ops::scale(query, 1.0)) : heed::ops::linear(query, W[0]);
+    }
+    auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const
+    {
+        return heed::ops::dot_each(projected, keys);
+    }
+    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
+    {
+        return match(project(query), keys);
+    }
+    auto match_all(const heed::tensor auto& projected, const heed::tensor auto& keys) const
+    {
+        return heed::ops::dot_all(projected, keys);
+    }
+    auto asking(const heed::tensor auto& query) const { return query; }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        dot_or_general<decltype(visit("W", self.W[0]))> score;
+        for (auto& each : self.W) score.W.push_back(visit("W", each));
+        return score;
+    }
+};
+
+struct new_dot_or_general {
+    bool general;
+
+    template <class T>
+    auto make(heed::random_source& random, const heed::seq2seq::sizes& n) const
+    {
+        dot_or_general<heed::array<T, 2>> score;
+        if (general) score.W.push_back(heed::nn::glorot<T>(random, n.hidden, n.width()));
+        return score;
+    }
+};
+
+/// The attentional vector is as large as a state.
+inline heed::seq2seq::sizes luong_sizes(const options& how, std::size_t source_words, std::size_t target_words)
+{
+    auto n = recurrent_sizes(how, source_words, target_words);
+    n.readout = how.hidden;
+    return n;
+}
+
+/// The order in which the encoder reads.
+inline heed::seq2seq::direction direction_of(const options& how)
+{
+    return how.reverse_source ? heed::seq2seq::direction::backward : heed::seq2seq::direction::forward;
+}
+
+/// Parts and attention: functions of the options that return what the paper's translator takes.
+template <auto parts, auto attention>
+struct luong_of {
+    static auto make(const options& how, std::size_t source_words, std::size_t target_words)
+    {
+        return heed::papers::luong2015::translator<float>(how.seed, luong_sizes(how, source_words, target_words),
+                                                          attention(how), parts(how));
+    }
+};
+
+namespace luong_parts {
+
+namespace paper = heed::papers::luong2015;
+
+inline auto fed(const options& how) { return paper::parts(how.layers, direction_of(how)); }
+inline auto unfed(const options& how) { return paper::parts_without_feeding(how.layers, direction_of(how)); }
+inline auto alone(const options& how) { return paper::parts_without_attention(how.layers, direction_of(how)); }
+
+}  // namespace luong_parts
+
+namespace luong_attentions {
+
+namespace paper = heed::papers::luong2015;
+
+inline new_dot_or_general product(const options& how) { return {how.attention.ends_with("general")}; }
+
+inline auto none(const options&) { return heed::seq2seq::attentions::none<float>{}; }
+inline auto location(const options& how) { return paper::new_global<float, paper::new_location>{{how.longest}}; }
+inline auto concat(const options&) { return paper::new_global<float, paper::new_concat>{}; }
+inline auto global(const options& how) { return paper::new_global<float, new_dot_or_general>{product(how)}; }
+inline auto local_m(const options& how)
+{
+    return paper::new_local_m<float, new_dot_or_general>{how.window, product(how)};
+}
+inline auto local_p(const options& how)
+{
+    return paper::new_local_p<float, new_dot_or_general>{how.window, product(how)};
+}
+
+}  // namespace luong_attentions
+
+}  // namespace detail
+
+namespace models {
+
+namespace with = detail::luong_attentions;
+namespace parts = detail::luong_parts;
+
+using luong_none = detail::luong_of<parts::alone, with::none>;
+using luong_location_fed = detail::luong_of<parts::fed, with::location>;
+using luong_concat_fed = detail::luong_of<parts::fed, with::concat>;
+using luong_global_fed = detail::luong_of<parts::fed, with::global>;
+using luong_local_m_fed = detail::luong_of<parts::fed, with::local_m>;
+using luong_local_p_fed = detail::luong_of<parts::fed, with::local_p>;
+using luong_location = detail::luong_of<parts::unfed, with::location>;
+using luong_concat = detail::luong_of<parts::unfed, with::concat>;
+using luong_global = detail::luong_of<parts::unfed, with::global>;
+using luong_local_m = detail::luong_of<parts::unfed, with::local_m>;
+using luong_local_p = detail::luong_of<parts::unfed, with::local_p>;
+
+}  // namespace models
+
+}  // namespace heed::translator

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include <heed/combine/gated.hpp>
+#include <heed/combine/grouped_sum.hpp>
+#include <heed/nn/cells.hpp>
+#include <heed/nn/gated_coverage.hpp>
+#include <heed/nn/gru.hpp>
+#include <heed/normalize/entmax15.hpp>
+#include <heed/normalize/fading_temporal.hpp>
+#include <heed/normalize/sigmoid.hpp>
+#include <heed/normalize/sparsemax.hpp>
+#include <heed/score/additive_grouped.hpp>
+#include <heed/score/with_fertility.hpp>
+#include <heed/score/with_gated_coverage.hpp>
+#include <heed/score/with_location.hpp>
+#include <heed/score/with_neighbours.hpp>
+#include <heed/score/with_positions.hpp>
+#include <heed/score/with_recurrence.hpp>
+#include <heed/seq2seq/translator.hpp>
+
+#include "recurrent.hpp"
+
+/// Templates, so that each file of one model instantiates that model alone.
+namespace heed::translator {
+
+/// RNNsearch around an attention, which Attention{}(random, sizes) makes.
+template <class Attention, class Cells = heed::nn::new_gru>
+struct rnnsearch_of {
+    static auto make(const options& how, std::size_t source_words, std::size_t target_words)
+    {
+        return heed::seq2seq::make_translator<float>(how.seed, recurrent_sizes(how, source_words, target_words),
+                                                     Attention{}, heed::nn::initializer<float>(nullptr), Cells{});
+    }
+};
+
+/// Bahdanau et al.'s score with one more input: the weights of earlier steps. Each such memory is a policy around the
+/// score; nothing else of RNNsearch changes.
+namespace remembering {
+
+namespace nn = heed::nn;
+namespace score = heed::score;
+using heed::random_source;
+using heed::seq2seq::sizes;
+
+/// Score{}(random, sizes, base) makes the score around the base.
+template <class T, template <class> class Score>
+struct attention_with {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        auto base = heed::seq2seq::attentions::additive<T>::score(random, n);
+        return heed::attention{Score<T>{}(random, n, std::move(base)), heed::normalize::softmax{},
+                               heed::combine::weighted_sum{}};
+    }
+};
+
+template <class T>
+struct location {
+    auto operator()(random_source& random, const sizes& n, auto base) const
+    {
+        auto filters = nn::glorot<T>(random, 10, 5);
+        return score::with_location{std::move(base), std::move(filters), nn::glorot<T>(random, 10, n.alignment)};
+    }
+};
+
+template <class T>
+struct structural_biases {
+    auto operator()(random_source& random, const sizes& n, auto base) const
+    {
+        auto last = nn::glorot<T>(random, 3, n.alignment), all = nn::glorot<T>(random, 3, n.alignment);
+        score::with_neighbours markov{std::move(base), std::move(last), score::last_weights{}};
+        score::with_neighbours fertile{std::move(markov), std::move(all), score::all_weights{}};
+        return score::with_positions{std::move(fertile), nn::glorot<T>(random, 3, n.alignment)};
+    }
+};
+
+template <class T>
+struct fertility {
+    auto operator()(random_source& random, const sizes& n, auto base) const
+    {
+        auto v_c = nn::small_vector<T>(random, n.alignment);
+        return score::with_fertility{std::move(base), std::move(v_c), nn::small_vector<T>(random, n.width())};
+    }
+};
+
+template <class T>
+struct gated_coverage {
+    auto operator()(random_source& random, const sizes& n, auto base) const
+    {
+        auto cell = nn::make_gated_coverage<T>(random, n.width(), n.hidden);
+        auto V = nn::glorot<T>(random, cell.size(), n.alignment);
+        return score::with_gated_coverage{std::move(base), std::move(V), std::move(cell)};
+    }
+};
+
+template <class T>
+struct recurrence {
+    auto operator()(random_source& random, const sizes& n, auto base) const
+    {
+        auto cell = nn::make_gru<T>(random, n.embedding + n.width(), n.hidden);
+        auto W_r = nn::glorot<T>(random, n.hidden, n.alignment);
+        return score::with_recurrence{std::move(base), std::move(W_r), std::move(cell)};
+    }
+};
+
+}  // namespace remembering
+
+/// Bahdanau et al.'s score, with another normalizer or another combiner.
+namespace weighing {
+
+namespace nn = heed::nn;
+namespace normalize = heed::normalize;
+using heed::random_source;
+using heed::seq2seq::sizes;
+
+template <class T, class Normalizer>
+struct normalized {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        return heed::attention{heed::seq2seq::attentions::additive<T>::score(random, n), Normalizer::make(),
+                               heed::combine::weighted_sum{}};
+    }
+};
+
+struct sparsemax {
+    static auto make() { return normalize::sparsemax{}; }
+};
+struct entmax {
+    static auto make() { return normalize::entmax15{}; }
+};
+struct sigmoid {
+    static auto make() { return normalize::sigmoid{-std::log(12.0)}; }  // 12 words are usual
+};
+struct fading_temporal {
+    static auto make() { return normalize::fading_temporal{0.5, 0.5}; }
+};
+
+template <class T>
+struct gated {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        auto score = heed::seq2seq::attentions::additive<T>::score(random, n);
+        auto W = nn::glorot<T>(random, n.hidden, 1);
+        return heed::attention{std::move(score), normalize::softmax{},
+                               heed::combine::gated{std::move(W), nn::zeros<T>(1)}};
+    }
+};
+
+template <class T>
+struct grouped {
+    auto operator()(random_source& random, const sizes& n) const
+    {
+        auto W = nn::glorot<T>(random, n.hidden, n.alignment);
+        auto U = nn::glorot<T>(random, n.width(), n.alignment);
+        auto V = nn::glorot<T>(random, n.alignment, std::gcd(n.width(), std::size_t{8}));
+        return heed::attention{heed::score::additive_grouped{std::move(W), std::move(U), std::move(V)},
+                               normalize::softmax{}, heed::combine::grouped_sum{}};
+    }
+};
+
+}  // namespace weighing
+
+namespace models {
+
+namespace attentions = heed::seq2seq::attentions;
+using heed::nn::new_gru, heed::nn::new_lstm;
+
+using rnnsearch_none_gru = rnnsearch_of<attentions::none<float>, new_gru>;
+using rnnsearch_additive_gru = rnnsearch_of<attentions::additive<float>, new_gru>;
+using rnnsearch_additive_y_gru = rnnsearch_of<attentions::additive_with_word<float>, new_gru>;
+using rnnsearch_per_dimension_gru = rnnsearch_of<attentions::per_dimension<float>, new_gru>;
+using rnnsearch_temporal_gru = rnnsearch_of<attentions::temporal<float>, new_gru>;
+using rnnsearch_none_lstm = rnnsearch_of<attentions::none<float>, new_lstm>;
+using rnnsearch_additive_lstm = rnnsearch_of<attentions::additive<float>, new_lstm>;
+using rnnsearch_additive_y_lstm = rnnsearch_of<attentions::additive_with_word<float>, new_lstm>;
+using rnnsearch_per_dimension_lstm = rnnsearch_of<attentions::per_dimension<float>, new_lstm>;
+using rnnsearch_temporal_lstm = rnnsearch_of<attentions::temporal<float>, new_lstm>;
+
+using rnnsearch_location_aware = rnnsearch_of<remembering::attention_with<float, remembering::location>>;
+using rnnsearch_structural_biases = rnnsearch_of<remembering::attention_with<float, remembering::structural_biases>>;
+using rnnsearch_fertility = rnnsearch_of<remembering::attention_with<float, remembering::fertility>>;
+using rnnsearch_gated_coverage = rnnsearch_of<remembering::attention_with<float, remembering::gated_coverage>>;
+using rnnsearch_recurrent = rnnsearch_of<remembering::attention_with<float, remembering::recurrence>>;
+
+using rnnsearch_sparsemax = rnnsearch_of<weighing::normalized<float, weighing::sparsemax>>;
+using rnnsearch_entmax = rnnsearch_of<weighing::normalized<float, weighing::entmax>>;
+using rnnsearch_sigmoid = rnnsearch_of<weighing::normalized<float, weighing::sigmoid>>;
+using rnnsearch_fading_temporal = rnnsearch_of<weighing::normalized<float, weighing::fading_temporal>>;
+using rnnsearch_gated = rnnsearch_of<weighing::gated<float>>;
+using rnnsearch_grouped = rnnsearch_of<weighing::grouped<float>>;
+
+}  // namespace models
+
+}  // namespace heed::translator

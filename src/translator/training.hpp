@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/ad/ad.hpp>
+
+#include "system_of.hpp"
+
+namespace heed::translator {
+
+template <class Model>
+float record_lesson(heed::ad::tape<float>& on, const Model& of, const lesson& one, const options& how,
+                    const heed::nn::dropout& drop, system::variables& lifted, system::exchange* others)
+{
+    const auto model = heed::ad::lift(on, of, lifted);
+    const auto loss =
+        model.loss(one.examples, static_cast<float>(how.label_smoothing), drop, one.only ? &*one.only : nullptr);
+    if (others != nullptr) others->before_backward(on, lifted);
+    if (one.part && !one.part->learns) {  // no sentence of this batch is this process's: its gradients are 0
+        on.gradients_given();
+        return 0;
+    }
+    on.backward(loss);
+    return loss.data()[0];
+}
+
+}  // namespace heed::translator

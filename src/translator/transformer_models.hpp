@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/seq2seq/systems/vaswani2017.hpp>
+
+#include <heed_translator/options.hpp>
+
+/// heed's Transformer is put together at compile time. Its small parts are chosen here at run time, so that this file
+/// compiles one model and not 24: a part that is left out is an empty list. Parameters have the names that they have in
+/// the library's own parts.
+namespace heed::translator {
+
+namespace detail {
+
+/// Normalisation before or after each layer.
+template <class Norm>
+struct either_residual {
+    Norm norm;
+    bool before;
+
+    auto around(const tensor auto& x, const auto& f, const nn::dropout& drop) const
+    {
+        return before ? nn::pre_norm{norm}.around(x, f, drop) : nn::post_norm{norm}.around(x, f, drop);
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto lifted = visit("norm", self.norm);
+        return either_residual<decltype(lifted)>{std::move(lifted), self.before};
+    }
+};
+
+/// The norm behind the last layer, if there is one.
+template <class Norm>
+struct perhaps_normalised {
+    std::vector<Norm> norm;
+
+    template <tensor X>
+    X operator()(const X& x) const
+    {
+        return norm.empty() ? x : norm[0](x);
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        using lifted = decltype(visit("", self.norm[0]));
+        perhaps_normalised<lifted> result;
+        // of the library's layer_norm, which stands here itself
+        for (auto& each : self.norm)
+            result.norm.push_back(std::remove_cvref_t<decltype(each)>::parameters(each, visit));
+        return result;
+    }
+};
+
+struct new_residual {
+    bool before;
+
+    template <class T>
+    auto make(std::size_t width) const
+    {
+        auto norm = nn::make_layer_norm<T>(width);
+        return either_residual<decltype(norm)>{std::move(norm), before};
+    }
+    template <class T>
+    auto make_last(std::size_t width) const
+    {
+        perhaps_normalised<decltype(nn::make_layer_norm<T>(width))> last;
+        if (before) last.norm.push_back(nn::make_layer_norm<T>(width));
+        return last;
+    }
+};
+
+/// Waves, or vectors that are learned.
+template <class Matrix>
+struct either_positions {
+    std::vector<Matrix> table;
+
+    auto operator()(const tensor auto& x, std::size_t first = 0) const
+    {
+        return table.empty() ? nn::sinusoidal_positions{}(x, first) : nn::learned_positions{table[0]}(x, first);
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        either_positions<decltype(visit("", self.table[0]))> result;
+        for (auto& each : self.table) result.table.push_back(visit("table", each));
+        return result;
+    }
+};
+
+struct new_positions {
+    bool learned;
+
+    template <class T>
+    auto make(random_source& random, std::size_t longest, std::size_t width) const
+    {
+        either_positions<array<T, 2>> positions;
+        if (learned) positions.table.push_back(nn::new_learned_positions{}.make<T>(random, longest, width).table);
+        return positions;
+    }
+};
+
+struct either_activation {
+    bool smooth;
+
+    auto operator()(const tensor auto& x) const { return smooth ? ops::gelu(x) : ops::relu(x); }
+};
+
+/// One table, two or three.
+template <class Matrix>
+struct any_tables {
+    std::vector<Matrix> tables;
+
+    const Matrix& source() const { return tables[0]; }
+    const Matrix& target() const { return tables[tables.size() > 1 ? 1 : 0]; }
+    auto output() const
+    {
+        using matrix = decltype(ops::transpose(tables[0]));
+        return tables.size() > 2 ? matrix(tables[2]) : ops::transpose(target());
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        any_tables<decltype(visit("", self.tables[0]))> result;
+        const std::vector<const char*> names =
+            self.tables.size() == 1 ? std::vector{"table"} : std::vector{"source", "target", "W"};
+        for (std::size_t i = 0; i < self.tables.size(); ++i) result.tables.push_back(visit(names[i], self.tables[i]));
+        return result;
+    }
+};
+
+struct new_tables {
+    const std::string& shared;
+
+    template <class T>
+    auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width) const
+    {
+        any_tables<array<T, 2>> all;
+        if (shared == "all") {
+            all.tables = {seq2seq::new_shared_table{}.make<T>(random, source, target, width).table};
+        } else if (shared == "output") {
+            auto made = seq2seq::new_tied_tables{}.make<T>(random, source, target, width);
+            all.tables = {std::move(made.source_table), std::move(made.target_table)};
+        } else {
+            auto made = seq2seq::new_separate_tables{}.make<T>(random, source, target, width);
+            all.tables = {std::move(made.source_table), std::move(made.target_table), std::move(made.W)};
+        }
+        return all;
+    }
+};
+
+}  // namespace detail
+
+template <class T>
+struct transformer_of {
+    static auto make(const options& how, std::size_t source_words, std::size_t target_words)
+    {
+        papers::vaswani2017::translator_sizes n;
+        n.source_vocabulary = source_words;
+        n.target_vocabulary = target_words;
+        n.model = how.embedding;
+        n.hidden = how.hidden;
+        n.heads = how.heads;
+        n.encoder_layers = n.decoder_layers = how.layers;
+        n.longest = how.longest;
+        return papers::vaswani2017::translator<T>(
+            how.seed, n, detail::new_tables{how.share_embeddings}, detail::new_positions{how.positions == "learned"},
+            detail::new_residual{how.norm == "before"}, detail::either_activation{how.activation == "gelu"});
+    }
+};
+
+namespace models {
+
+using transformer = transformer_of<float>;
+
+}  // namespace models
+
+}  // namespace heed::translator
