@@ -11,8 +11,7 @@ format=$(command -v clang-format-14) || {
     echo "clang-format-14 is not installed (Debian: clang-format-14)" >&2
     exit 1
 }
-# The examples of releases stay as they were.
-find include src tools tests examples bench -path tests/releases -prune -o \( -name '*.hpp' -o -name '*.cpp' \) -print0 |
+find include src tools tests examples bench \( -name '*.hpp' -o -name '*.cpp' \) -print0 |
     case ${1:-} in
     --check) xargs -0 -r "$format" --dry-run --Werror ;;
     "") xargs -0 -r "$format" -i ;;

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The examples of releases, taken from their tags, compile with today's headers for as long as the version promises it:
+# 0.2.3 takes the programs of 0.2.0 to 0.2.2, 0.3.0 need not (from 1.0 on, 1.5.0 takes those of 1.0 to 1.4). Without
+# the repository's tags, as in an archive of the sources, nothing is tested.
+
+find_package(Git QUIET)
+string(REGEX MATCH "^(0\\.[0-9]+|[1-9][0-9]*)\\." promised "${PROJECT_VERSION}")
+set(tags)
+if(Git_FOUND AND EXISTS "${PROJECT_SOURCE_DIR}/.git")
+  execute_process(COMMAND "${GIT_EXECUTABLE}" tag --list "v${promised}*" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                  OUTPUT_VARIABLE tags OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  string(REPLACE "\n" ";" tags "${tags}")
+endif()
+foreach(tag IN LISTS tags)
+  set(released "${CMAKE_CURRENT_BINARY_DIR}/releases/${tag}")
+  file(MAKE_DIRECTORY "${released}")
+  execute_process(COMMAND "${GIT_EXECUTABLE}" archive "${tag}" examples WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                  COMMAND "${CMAKE_COMMAND}" -E tar xf - WORKING_DIRECTORY "${released}" COMMAND_ERROR_IS_FATAL ANY)
+  # those that need public headers alone
+  foreach(program IN ITEMS snippet own_policy own_kernel kit)
+    set(source "${released}/examples/${program}.cpp")
+    if(EXISTS "${source}")
+      set(name "${HEED_TEST_PREFIX}release.${tag}.${program}")
+      add_test(NAME "${name}" COMMAND ${heed_compile} "-DSOURCE=${source}" -DEXPECT=as-released
+                                      -DPRECOMPILED=heed/heed.hpp -P "${CMAKE_CURRENT_SOURCE_DIR}/compile.cmake")
+      set_tests_properties("${name}" PROPERTIES TIMEOUT 600 LABELS static
+                                                FIXTURES_REQUIRED "${HEED_TEST_PREFIX}heed/heed.hpp")
+    endif()
+  endforeach()
+endforeach()
