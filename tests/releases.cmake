@@ -15,8 +15,9 @@ endif()
 foreach(tag IN LISTS tags)
   set(released "${CMAKE_CURRENT_BINARY_DIR}/releases/${tag}")
   file(MAKE_DIRECTORY "${released}")
-  execute_process(COMMAND "${GIT_EXECUTABLE}" archive "${tag}" examples WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-                  COMMAND "${CMAKE_COMMAND}" -E tar xf - WORKING_DIRECTORY "${released}" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND "${GIT_EXECUTABLE}" archive --format=tar -o "${released}.tar" "${tag}" examples
+                  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" COMMAND_ERROR_IS_FATAL ANY)
+  file(ARCHIVE_EXTRACT INPUT "${released}.tar" DESTINATION "${released}")
   # those that need public headers alone
   foreach(program IN ITEMS snippet own_policy own_kernel kit)
     set(source "${released}/examples/${program}.cpp")
