@@ -18,9 +18,9 @@ struct choi_choice {
 };
 
 static const choi_choice choi_choices[] = {
-    {"additive", make<models::choi_additive>, make<models::choi_additive_context>},
-    {"additive-y", make<models::choi_additive_y>, make<models::choi_additive_y_context>},
-    {"per-dimension", make<models::choi_per_dimension>, make<models::choi_per_dimension_context>},
+    {"additive", make<makers::choi_additive>, make<makers::choi_additive_context>},
+    {"additive-y", make<makers::choi_additive_y>, make<makers::choi_additive_y_context>},
+    {"per-dimension", make<makers::choi_per_dimension>, make<makers::choi_per_dimension_context>},
 };
 
 }  // namespace detail

@@ -20,7 +20,7 @@ struct choi_of {
     }
 };
 
-namespace models {
+namespace makers {
 
 namespace attentions = heed::seq2seq::attentions;
 namespace choi2018 = heed::papers::choi2018;
@@ -32,6 +32,6 @@ using choi_additive_context = choi_of<attentions::additive<float>, choi2018::par
 using choi_additive_y_context = choi_of<attentions::additive_with_word<float>, choi2018::parts_with_context>;
 using choi_per_dimension_context = choi_of<attentions::per_dimension<float>, choi2018::parts_with_context>;
 
-}  // namespace models
+}  // namespace makers
 
 }  // namespace heed::translator

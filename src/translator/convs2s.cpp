@@ -11,7 +11,7 @@ namespace heed::translator {
 
 std::unique_ptr<system> make_convs2s(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    return make<models::convs2s>(how, source_words, target_words);
+    return make<makers::convs2s>(how, source_words, target_words);
 }
 
 std::vector<claim> convs2s_claims(const options& how, std::size_t source_words, std::size_t target_words)

@@ -26,10 +26,10 @@ struct convs2s_of {
     }
 };
 
-namespace models {
+namespace makers {
 
 using convs2s = convs2s_of<float>;
 
-}  // namespace models
+}  // namespace makers
 
 }  // namespace heed::translator

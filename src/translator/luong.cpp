@@ -18,15 +18,15 @@ struct luong_choice {
 };
 
 static const luong_choice luong_choices[] = {
-    {"none", make<models::luong_none>, make<models::luong_none>},
-    {"location", make<models::luong_location_fed>, make<models::luong_location>},
-    {"concat", make<models::luong_concat_fed>, make<models::luong_concat>},
-    {"dot", make<models::luong_global_fed>, make<models::luong_global>},
-    {"general", make<models::luong_global_fed>, make<models::luong_global>},
-    {"local-m-dot", make<models::luong_local_m_fed>, make<models::luong_local_m>},
-    {"local-m-general", make<models::luong_local_m_fed>, make<models::luong_local_m>},
-    {"local-p-dot", make<models::luong_local_p_fed>, make<models::luong_local_p>},
-    {"local-p-general", make<models::luong_local_p_fed>, make<models::luong_local_p>},
+    {"none", make<makers::luong_none>, make<makers::luong_none>},
+    {"location", make<makers::luong_location_fed>, make<makers::luong_location>},
+    {"concat", make<makers::luong_concat_fed>, make<makers::luong_concat>},
+    {"dot", make<makers::luong_global_fed>, make<makers::luong_global>},
+    {"general", make<makers::luong_global_fed>, make<makers::luong_global>},
+    {"local-m-dot", make<makers::luong_local_m_fed>, make<makers::luong_local_m>},
+    {"local-m-general", make<makers::luong_local_m_fed>, make<makers::luong_local_m>},
+    {"local-p-dot", make<makers::luong_local_p_fed>, make<makers::luong_local_p>},
+    {"local-p-general", make<makers::luong_local_p_fed>, make<makers::luong_local_p>},
 };
 
 }  // namespace detail

@@ -117,7 +117,7 @@ inline auto local_p(const options& how)
 
 }  // namespace detail
 
-namespace models {
+namespace makers {
 
 namespace with = detail::luong_attentions;
 namespace parts = detail::luong_parts;
@@ -134,6 +134,6 @@ using luong_global = detail::luong_of<parts::unfed, with::global>;
 using luong_local_m = detail::luong_of<parts::unfed, with::local_m>;
 using luong_local_p = detail::luong_of<parts::unfed, with::local_p>;
 
-}  // namespace models
+}  // namespace makers
 
 }  // namespace heed::translator

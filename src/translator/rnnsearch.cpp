@@ -20,22 +20,22 @@ struct rnnsearch_choice {
 };
 
 static const rnnsearch_choice rnnsearch_choices[] = {
-    {"none", make<models::rnnsearch_none_gru>, make<models::rnnsearch_none_lstm>},
-    {"additive", make<models::rnnsearch_additive_gru>, make<models::rnnsearch_additive_lstm>},
-    {"additive-y", make<models::rnnsearch_additive_y_gru>, make<models::rnnsearch_additive_y_lstm>},
-    {"per-dimension", make<models::rnnsearch_per_dimension_gru>, make<models::rnnsearch_per_dimension_lstm>},
-    {"temporal", make<models::rnnsearch_temporal_gru>, make<models::rnnsearch_temporal_lstm>},
-    {"location-aware", make<models::rnnsearch_location_aware>},
-    {"structural-biases", make<models::rnnsearch_structural_biases>},
-    {"fertility", make<models::rnnsearch_fertility>},
-    {"gated-coverage", make<models::rnnsearch_gated_coverage>},
-    {"recurrent", make<models::rnnsearch_recurrent>},
-    {"sparsemax", make<models::rnnsearch_sparsemax>},
-    {"entmax", make<models::rnnsearch_entmax>},
-    {"sigmoid", make<models::rnnsearch_sigmoid>},
-    {"fading-temporal", make<models::rnnsearch_fading_temporal>},
-    {"gated", make<models::rnnsearch_gated>},
-    {"grouped", make<models::rnnsearch_grouped>},
+    {"none", make<makers::rnnsearch_none_gru>, make<makers::rnnsearch_none_lstm>},
+    {"additive", make<makers::rnnsearch_additive_gru>, make<makers::rnnsearch_additive_lstm>},
+    {"additive-y", make<makers::rnnsearch_additive_y_gru>, make<makers::rnnsearch_additive_y_lstm>},
+    {"per-dimension", make<makers::rnnsearch_per_dimension_gru>, make<makers::rnnsearch_per_dimension_lstm>},
+    {"temporal", make<makers::rnnsearch_temporal_gru>, make<makers::rnnsearch_temporal_lstm>},
+    {"location-aware", make<makers::rnnsearch_location_aware>},
+    {"structural-biases", make<makers::rnnsearch_structural_biases>},
+    {"fertility", make<makers::rnnsearch_fertility>},
+    {"gated-coverage", make<makers::rnnsearch_gated_coverage>},
+    {"recurrent", make<makers::rnnsearch_recurrent>},
+    {"sparsemax", make<makers::rnnsearch_sparsemax>},
+    {"entmax", make<makers::rnnsearch_entmax>},
+    {"sigmoid", make<makers::rnnsearch_sigmoid>},
+    {"fading-temporal", make<makers::rnnsearch_fading_temporal>},
+    {"gated", make<makers::rnnsearch_gated>},
+    {"grouped", make<makers::rnnsearch_grouped>},
 };
 
 }  // namespace detail

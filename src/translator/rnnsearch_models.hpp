@@ -165,7 +165,7 @@ struct grouped {
 
 }  // namespace weighing
 
-namespace models {
+namespace makers {
 
 namespace attentions = heed::seq2seq::attentions;
 using heed::nn::new_gru, heed::nn::new_lstm;
@@ -194,6 +194,6 @@ using rnnsearch_fading_temporal = rnnsearch_of<weighing::normalized<float, weigh
 using rnnsearch_gated = rnnsearch_of<weighing::gated<float>>;
 using rnnsearch_grouped = rnnsearch_of<weighing::grouped<float>>;
 
-}  // namespace models
+}  // namespace makers
 
 }  // namespace heed::translator

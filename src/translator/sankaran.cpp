@@ -15,12 +15,12 @@ struct sankaran_choice {
 };
 
 static const sankaran_choice sankaran_choices[] = {
-    {"additive", make<models::sankaran_additive>},
-    {"temporal", make<models::sankaran_temporal>},
-    {"coverage", make<models::sankaran_coverage>},
-    {"local-m", make<models::sankaran_local_m>},
-    {"recent-temporal", make<models::sankaran_recent_temporal>},
-    {"local-temporal", make<models::sankaran_local_temporal>},
+    {"additive", make<makers::sankaran_additive>},
+    {"temporal", make<makers::sankaran_temporal>},
+    {"coverage", make<makers::sankaran_coverage>},
+    {"local-m", make<makers::sankaran_local_m>},
+    {"recent-temporal", make<makers::sankaran_recent_temporal>},
+    {"local-temporal", make<makers::sankaran_local_temporal>},
 };
 
 }  // namespace detail

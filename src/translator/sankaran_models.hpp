@@ -33,7 +33,7 @@ inline auto local_temporal(const options& how) { return paper::new_local_tempora
 
 }  // namespace sankaran_attentions
 
-namespace models {
+namespace makers {
 
 using sankaran_additive = sankaran_of<sankaran_attentions::additive>;
 using sankaran_temporal = sankaran_of<sankaran_attentions::temporal>;
@@ -42,6 +42,6 @@ using sankaran_local_m = sankaran_of<sankaran_attentions::local_m>;
 using sankaran_recent_temporal = sankaran_of<sankaran_attentions::recent_temporal>;
 using sankaran_local_temporal = sankaran_of<sankaran_attentions::local_temporal>;
 
-}  // namespace models
+}  // namespace makers
 
 }  // namespace heed::translator

@@ -11,7 +11,7 @@ namespace heed::translator {
 
 std::unique_ptr<system> make_transformer(const options& how, std::size_t source_words, std::size_t target_words)
 {
-    return make<models::transformer>(how, source_words, target_words);
+    return make<makers::transformer>(how, source_words, target_words);
 }
 
 std::vector<claim> transformer_claims(const options& how, std::size_t source_words, std::size_t target_words)

@@ -170,10 +170,10 @@ struct transformer_of {
     }
 };
 
-namespace models {
+namespace makers {
 
 using transformer = transformer_of<float>;
 
-}  // namespace models
+}  // namespace makers
 
 }  // namespace heed::translator
