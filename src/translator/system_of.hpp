@@ -46,7 +46,7 @@ public:
     {
         const heed::seq2seq::id_sentence empty;
         const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&empty});
-        return decode(one)->looks();
+        return heed::seq2seq::decode<float>(model_, one)->looks();
     }
 
     std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
