@@ -337,7 +337,7 @@ void generation(const settings& with)
     }
 }
 
-/// The way back of one head of one sentence, which threads share.
+/// The backward pass of one head of one sentence, which threads share.
 void one_head(const settings& with)
 {
     if (!with.wants("one head")) return;

@@ -9,8 +9,8 @@
 //
 // Measured, for each system at its paper's sizes: the seconds of forward, backward and update when a host has 1/n of
 // the batch (the longest of its parts); the bytes of its gradients, and how many rows of tables a batch touches; when,
-// on the way back, the gradient of each parameter is final; and how fast this machine adds. --fraction 0.5 halves all
-// sizes. --hosts 8 computes 2 to 8 hosts; every number of hosts is a power of two.
+// in the backward pass, the gradient of each parameter is final; and how fast this machine adds. --fraction 0.5 halves
+// all sizes. --hosts 8 computes 2 to 8 hosts; every number of hosts is a power of two.
 //
 // Computed, one process a host, by how heed_mpi/mpi.hpp sums (D bytes over n hosts):
 //
@@ -129,7 +129,7 @@ lesson some_batch(std::size_t sentences, std::size_t vocabulary)
 
 /// A gradient that is sent by itself, or several small ones together.
 struct bucket {
-    double bytes, ready;  // when all of it is final, in seconds after the way back has begun
+    double bytes, ready;  // when all of it is final, in seconds after the backward pass has begun
 };
 
 struct measured {
@@ -264,7 +264,7 @@ step computed(const measured& m, std::size_t k, double bytes_a_second, double ad
     };
     const double adding = (n - 1) / n * (m.dense_bytes + m.row_bytes) / added;
     double sent = 0, all = 0;
-    const double scale = compute / m.compute.front();  // the way back of a part is shorter, too
+    const double scale = compute / m.compute.front();  // the backward pass of a part is shorter, too
     for (const bucket& each : m.dense) {
         sent = std::max(sent, each.ready * scale) + network(each.bytes);
         all += network(each.bytes);
@@ -287,7 +287,7 @@ std::size_t pays_to(const measured& m, double gigabit, double added)
     return last;
 }
 
-/// How much of the way back is left when this share of the dense gradients is final.
+/// How much of the backward pass is left when this share of the dense gradients is final.
 double left_when_final(const measured& m, double share)
 {
     double bytes = 0, when = 0;
@@ -303,7 +303,8 @@ double left_when_final(const measured& m, double share)
 void print_summary(const std::vector<std::pair<work, measured>>& all, double added)
 {
     std::printf(
-        "| | batch | forward and back | of it back | update | gradients of all numbers | of rows | way back left when "
+        "| | batch | forward and back | of it back | update | gradients of all numbers | of rows | backward pass left "
+        "when "
         "50 %%, "
         "90 %% are final | pays up to, at 1 Gbit/s | 10 | 100 |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (const auto& [what, m] : all) {

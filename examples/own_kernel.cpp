@@ -40,8 +40,8 @@ struct nearness {
 template <class Matrix>
 nearness(Matrix, Matrix) -> nearness<Matrix>;
 
-/// 2. The kernel is an operation: the shapes of its results, their values, and the way back. The differences q - k_j,
-/// [B,T,A], are never stored. Only real positions are read; beyond them the weights are 0.
+/// 2. The kernel is an operation: the shapes of its results, their values, and the backward pass. The differences q -
+/// k_j, [B,T,A], are never stored. Only real positions are read; beyond them the weights are 0.
 struct nearness_step_op : ops::operation<nearness_step_op> {
     static auto shape(const auto& q, const auto& k, const auto& h, const lengths_view& real)
     {

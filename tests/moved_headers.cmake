@@ -11,7 +11,7 @@ set(headers
     heed/core/tables heed/core/blas heed/core/constant heed/core/members heed/ops/moves heed/attention/place
     heed/attention/rows heed/score/hooks heed/normalize/hooks
     heed/ad/elementwise heed/ad/fused heed/ops/shape heed/ops/training heed/fused
-    # which are where they were
+    # headers that have not moved
     heed/heed heed/attention heed/score/additive heed/ops/products heed/papers/luong2015)
 
 file(STRINGS "${SOURCE_DIR}/CHANGELOG.md" line REGEX "^sed -E -i '.*' FILES$")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The examples of releases, taken from their tags, compile with today's headers for as long as the version promises it:
-# 0.2.3 takes the programs of 0.2.0 to 0.2.2, 0.3.0 need not (from 1.0 on, 1.5.0 takes those of 1.0 to 1.4). Without
-# the repository's tags, as in an archive of the sources, nothing is tested.
+# 0.2.3 compiles the programs of 0.2.0 to 0.2.2, 0.3.0 need not (from 1.0 on, 1.5.0 compiles those of 1.0 to 1.4).
+# Without the repository's tags, as in an archive of the sources, nothing is tested.
 
 find_package(Git QUIET)
 string(REGEX MATCH "^(0\\.[0-9]+|[1-9][0-9]*)\\." promised "${PROJECT_VERSION}")
@@ -18,7 +18,7 @@ foreach(tag IN LISTS tags)
   execute_process(COMMAND "${GIT_EXECUTABLE}" archive --format=tar -o "${released}.tar" "${tag}" examples
                   WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" COMMAND_ERROR_IS_FATAL ANY)
   file(ARCHIVE_EXTRACT INPUT "${released}.tar" DESTINATION "${released}")
-  # those that need public headers alone
+  # These include nothing but public headers.
   foreach(program IN ITEMS snippet own_policy own_kernel kit)
     set(source "${released}/examples/${program}.cpp")
     if(EXISTS "${source}")

@@ -4,13 +4,13 @@
 // backward. PEER_WAY chooses:
 //
 //   blocks=N  head by head, N queries at a time, so that scores stay in the cache; with a causal mask only the keys up
-//             to the block's last query. The way back computes a block's weights again. Threads share the heads.
+//             to the block's last query. The backward pass computes a block's weights again. Threads share the heads.
 //             (blocks=128 is the default; with as many as there are queries it is head by head.)
 //   whole     all heads at once by batched primitives, scores and weights in memory
 //
 // The scale is an output scale of the first product, and softmax works in place. A causal mask is written over the
 // scores by a plain loop: with the mask as a binary post-op, matmul takes its reference implementation, a thousand
-// times slower. Primitives are made before the clock starts. The way back: ∂V += Pᵀ ∂C, ∂P = ∂C Vᵀ, ∂S by
+// times slower. Primitives are made before the clock starts. The backward pass: ∂V += Pᵀ ∂C, ∂P = ∂C Vᵀ, ∂S by
 // softmax_backward, ∂Q = scale · ∂S K, ∂K += scale · ∂Sᵀ Q.
 
 #include <omp.h>

@@ -197,4 +197,4 @@ int main(int argc, char** argv)
 //
 // - **a.** Go back through the softmax: from the weights α and their gradients to the gradients of the scores. (If e_j
 //   grows, α_j grows and all others shrink: ∂α_k/∂e_j = α_k (1 if k = j, else 0) - α_k α_j.)
-// - **b.** An operation for heed's tape: softplus, y = log(1 + eˣ), and its way back.
+// - **b.** An operation for heed's tape: softplus, y = log(1 + eˣ), and its backward pass.

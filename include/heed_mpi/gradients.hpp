@@ -39,9 +39,10 @@ public:
     /// Smaller ones are summed together, as soon as they are so many numbers.
     static constexpr std::size_t pack = std::size_t{1} << 16;
 
-    /// While one of these lives, gradients that become final on the way back are summed while the rest is computed, for
-    /// a sum() that follows. It is made before the way back, for that one alone; from then until sum() nobody reads or
-    /// changes gradients. Ranks that make one and ranks that do not, as without a loss, go together.
+    /// While one of these lives, gradients that become final in the backward pass are summed while the rest is
+    /// computed, for a sum() that follows. It is made before the backward pass, for that one alone; from then until
+    /// sum() nobody reads or changes gradients. Ranks that make one and ranks that do not, as without a loss, go
+    /// together.
     template <ranks R>
     class early_sums {
     public:

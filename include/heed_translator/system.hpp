@@ -76,11 +76,11 @@ public:
     /// The other processes that train the same system, each with a part of every batch.
     struct exchange {
         virtual ~exchange() = default;
-        /// Before the way back, in a step of one batch: what the tape then calls final (tape::when_final) is the step's
-        /// gradient. In a step of several batches it is not called.
+        /// Before the backward pass, in a step of one batch: what the tape then calls final (tape::when_final) is the
+        /// step's gradient. In a step of several batches it is not called.
         virtual void before_backward(heed::ad::tape<float>&, const variables&) {}
-        /// After the way back: the gradients on the tape become those of all processes together. Returns the sum of the
-        /// losses.
+        /// After the backward pass: the gradients on the tape become those of all processes together. Returns the sum
+        /// of the losses.
         virtual double sum(heed::ad::tape<float>& on, const variables& lifted, double loss) = 0;
     };
 
@@ -139,7 +139,7 @@ protected:
 
     /// Lifts the model onto a tape, records the loss of a batch there, and computes the gradients, but not those of a
     /// part that it does not learn from. Returns the loss, the mean by the batch's weights, and adds the model's
-    /// variables to `lifted`, in the order of parameters(). `others`: are told before the way back.
+    /// variables to `lifted`, in the order of parameters(). `others` are told before the backward pass.
     virtual float record(heed::ad::tape<float>& on, const lesson& one, const options& how,
                          const heed::nn::dropout& drop, variables& lifted, exchange* others) = 0;
 

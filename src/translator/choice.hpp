@@ -14,7 +14,8 @@
 
 namespace heed::translator {
 
-/// A new model. Maker: of <family>_models.hpp; each is compiled in a file of its own.
+/// A new model. `Maker` is an alias in <family>_models.hpp; its model is compiled in a file of its own (see
+/// src/CMakeLists.txt).
 template <class Maker>
 std::unique_ptr<system> make(const options& how, std::size_t source_words, std::size_t target_words);
 

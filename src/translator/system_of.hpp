@@ -19,8 +19,8 @@
 /// For the file of one model alone: it compiles the model.
 namespace heed::translator {
 
-/// system::record of a model. In a file of its own, <model>_training.cpp: with the search it takes twice as long to
-/// compile, and more memory than a small machine has.
+/// system::record of a model, compiled in a file of its own (see src/CMakeLists.txt): together with the search it takes
+/// twice as long and more memory.
 template <class Model>
 float record_lesson(heed::ad::tape<float>& on, const Model& of, const lesson& one, const options& how,
                     const heed::nn::dropout& drop, system::variables& lifted, system::exchange* others);

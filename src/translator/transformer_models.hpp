@@ -10,9 +10,9 @@
 
 #include <heed_translator/options.hpp>
 
-/// heed's Transformer is put together at compile time. Its small parts are chosen here at run time, so that this file
-/// compiles one model and not 24: a part that is left out is an empty list. Parameters have the names that they have in
-/// the library's own parts.
+/// heed's Transformer is put together at compile time. Its small parts are chosen here at run time, so that one model
+/// is compiled and not 24: a part that is left out is an empty list. Parameters have the names that they have in the
+/// library's own parts.
 namespace heed::translator {
 
 namespace detail {
@@ -152,6 +152,7 @@ struct new_tables {
 
 }  // namespace detail
 
+/// Vaswani et al. 2017, of the parts above.
 template <class T>
 struct transformer_of {
     static auto make(const options& how, std::size_t source_words, std::size_t target_words)

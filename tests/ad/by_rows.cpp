@@ -108,7 +108,7 @@ std::pair<double, double> runs_per_row(const F& f, std::size_t width = 40)
 
 }  // namespace
 
-TEST_CASE("a sentence is computed again on the way back, but for what is kept")
+TEST_CASE("a sentence is computed again in the backward pass, but for what is kept")
 {
     // The program's result, and results much smaller than their arguments: once. The rest: twice.
     const auto last = [](const auto& x) { return doubled(x); };

@@ -125,7 +125,7 @@ TEST_CASE("a cleared tape gives the same again and asks for no more memory")
     }
 }
 
-TEST_CASE("a gradient is final as soon as the way back has passed the first use, whenever the parameter was made")
+TEST_CASE("a gradient is final as soon as the backward pass has passed the first use, whenever the parameter was made")
 {
     const auto first = random({3, 4}, 1), second = random({4, 2}, 2), table = random({6, 3}, 5);
     const auto bias = random({2}, 4), unused = random({5}, 3);

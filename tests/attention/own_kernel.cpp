@@ -116,7 +116,7 @@ void check_steps(const auto& attend, const auto& asked)
     CHECK(rows_of([&] { (void)attend.compose(memory, asked, state); }) == counts{0, 0});
 }
 
-/// In training, too. A step by rows is computed again on the way back, except for small results: a kernel on many
+/// In training, too. A step by rows is computed again in the backward pass, except for small results: a kernel on many
 /// positions runs once.
 void check_training(const auto& attend, const auto& asked, counts must)
 {

@@ -262,7 +262,7 @@ void each_normalizer(const auto& f)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("great scores: nothing is rounded away on the way back", T, float, double)
+TEST_CASE_TEMPLATE("great scores: nothing is rounded away in the backward pass", T, float, double)
 {
     const auto each = [](const auto& normalize) {
         const double most = sizeof(T) == 4 ? 1e-5 : 1e-12;

@@ -82,7 +82,7 @@ void check(double bound)
 
 }  // namespace
 
-TEST_CASE("a step and its way back are their equations, at every width")
+TEST_CASE("a step and its backward pass are their equations, at every width")
 {
     check<double>(1e-13);
     check<float>(2e-6);

@@ -83,7 +83,7 @@ const std::vector<plan> steps{
     {3, true, false},
 };
 
-/// The gradients of all parameters in all steps. `meanwhile`: sums begin on the way back.
+/// The gradients of all parameters in all steps. `meanwhile`: sums begin in the backward pass.
 template <class T, class R>
 std::vector<gradient<T>> gradients_of(R& over, bool meanwhile)
 {

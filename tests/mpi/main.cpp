@@ -115,7 +115,7 @@ int end(heed::distributed::mpi& ranks, const std::string& how)
 {
     float one = 1;
     ranks.sum({&one, 1});
-    if (how == "throws-amid") {  // on the way back, say, while sums are on their way
+    if (how == "throws-amid") {  // in the backward pass, say, while sums are on their way
         std::vector<float> many(1 << 22, 1.0f), more(1 << 10, 1.0f);
         ranks.begin_sum(many);
         ranks.begin_sum(more);

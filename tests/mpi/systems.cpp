@@ -48,12 +48,12 @@ lesson some_lesson(std::uint64_t stream)
 /// What sums, and the sums that had begun by then.
 class watched final : public translator::system::exchange {
 public:
-    /// `meanwhile`: what is told before the way back is told on.
+    /// `meanwhile`: what is told before the backward pass is told on.
     watched(support::noting& engine, bool meanwhile) : engine_(engine), sums_(any_ranks(engine)), meanwhile_(meanwhile)
     {}
 
-    bool told = false;                   // of the way back
-    std::size_t before = 0, on_way = 0;  // sums that had begun before the way back, and on it
+    bool told = false;                   // of the backward pass
+    std::size_t before = 0, on_way = 0;  // sums that had begun before the backward pass, and on it
     std::size_t others = 0;              // parameters that were final after the first of these
 
     void before_backward(ad::tape<float>& on, const translator::system::variables& lifted) override

@@ -8,32 +8,11 @@
 #include <support/gradients.hpp>
 
 #include <limits>
-#include <tuple>
 
 using namespace heed;
 using support::random;
 
 // Values against sums, one number at a time; gradients at ordinary sizes, at size 1 and where there is nothing.
-
-namespace {
-
-/// Runs f on a tape, on tensors of which some axis is 0: nothing to compare, but nothing may break.
-template <class F, class... X>
-void check_empty(F&& f, const X&... x)
-{
-    ad::tape<double> on;
-    const auto y = f(on.parameter(x)...);
-    CHECK(support::same_bits(y, f(x...)));
-    on.backward(ops::inner(y, support::uneven(y.shape())));
-    const auto plainly_zero = [&](const auto& v) {
-        const auto gradient = on.gradient(v);
-        for (std::size_t i = 0; i < gradient.size(); ++i) CHECK(gradient.data[i] == 0);
-    };
-    const std::tuple again{on.parameter(x)...};
-    std::apply([&](const auto&... v) { (plainly_zero(v), ...); }, again);
-}
-
-}  // namespace
 
 TEST_CASE("products are the sums that they say")
 {
@@ -73,10 +52,10 @@ TEST_CASE("linear")
     CHECK_GRADIENT(f, random({2, 3, 4}, 5), random({4, 2}, 6));
     CHECK_GRADIENT(with_bias, random({3, 4}, 7), random({4, 5}, 8), random({5}, 9));
     CHECK_GRADIENT(with_bias, random({2, 3, 1}, 7), random({1, 2}, 8), random({2}, 9));
-    check_empty(f, random({0, 4}, 1), random({4, 5}, 2));
-    check_empty(f, random({2, 0}, 1), random({0, 5}, 2));
-    check_empty(f, random({2, 4}, 1), random({4, 0}, 2));
-    check_empty(with_bias, random({0, 4}, 1), random({4, 5}, 2), random({5}, 3));
+    support::check_empty(f, random({0, 4}, 1), random({4, 5}, 2));
+    support::check_empty(f, random({2, 0}, 1), random({0, 5}, 2));
+    support::check_empty(f, random({2, 4}, 1), random({4, 0}, 2));
+    support::check_empty(with_bias, random({0, 4}, 1), random({4, 5}, 2), random({5}, 3));
     // No column to multiply: the bias alone.
     CHECK(support::same_bits(ops::linear(random({2, 0}, 1), random({0, 1}, 2), array<double, 1>{7.0}),
                              array<double, 2>{{7.0}, {7.0}}));
@@ -88,8 +67,8 @@ TEST_CASE("matvec")
     CHECK_GRADIENT(f, random({1, 1, 1}, 1), random({1}, 2));
     CHECK_GRADIENT(f, random({2, 3, 4}, 3), random({4}, 4));
     CHECK_GRADIENT(f, random({1, 2, 67}, 5), random({67}, 6));
-    check_empty(f, random({2, 0, 4}, 1), random({4}, 2));
-    check_empty(f, random({2, 3, 0}, 1), random({0}, 2));
+    support::check_empty(f, random({2, 0, 4}, 1), random({4}, 2));
+    support::check_empty(f, random({2, 3, 0}, 1), random({0}, 2));
 }
 
 TEST_CASE("dot_each")
@@ -98,8 +77,8 @@ TEST_CASE("dot_each")
     CHECK_GRADIENT(f, random({1, 1}, 1), random({1, 1, 1}, 2));
     CHECK_GRADIENT(f, random({2, 4}, 3), random({2, 3, 4}, 4));
     CHECK_GRADIENT(f, random({2, 67}, 5), random({2, 1, 67}, 6));
-    check_empty(f, random({2, 4}, 1), random({2, 0, 4}, 2));
-    check_empty(f, random({0, 4}, 1), random({0, 3, 4}, 2));
+    support::check_empty(f, random({2, 4}, 1), random({2, 0, 4}, 2));
+    support::check_empty(f, random({0, 4}, 1), random({0, 3, 4}, 2));
 }
 
 TEST_CASE("weighted_sum")
@@ -108,7 +87,7 @@ TEST_CASE("weighted_sum")
     CHECK_GRADIENT(f, random({1, 1}, 1), random({1, 1, 1}, 2));
     CHECK_GRADIENT(f, random({2, 3}, 3), random({2, 3, 4}, 4));
     CHECK_GRADIENT(f, random({2, 9}, 5), random({2, 9, 19}, 6));
-    check_empty(f, random({2, 0}, 1), random({2, 0, 4}, 2));
+    support::check_empty(f, random({2, 0}, 1), random({2, 0, 4}, 2));
 }
 
 TEST_CASE("elementwise_sum")
@@ -117,7 +96,7 @@ TEST_CASE("elementwise_sum")
     CHECK_GRADIENT(f, random({1, 1, 1}, 1), random({1, 1, 1}, 2));
     CHECK_GRADIENT(f, random({2, 3, 4}, 3), random({2, 3, 4}, 4));
     CHECK_GRADIENT(f, random({2, 9, 19}, 5), random({2, 9, 19}, 6));
-    check_empty(f, random({2, 0, 4}, 1), random({2, 0, 4}, 2));
+    support::check_empty(f, random({2, 0, 4}, 1), random({2, 0, 4}, 2));
 }
 
 TEST_CASE("a weight of 0 selects its value away, even a NaN")

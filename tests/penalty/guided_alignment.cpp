@@ -15,12 +15,6 @@ namespace {
 
 using path = std::vector<array<double, 2>>;  // [B,T] of each step
 
-double number(const auto& loss)
-{
-    static_assert(rank_of<decltype(loss)> == 0);
-    return view_of(loss).data[0];
-}
-
 const auto near = [](double x) { return doctest::Approx(x).epsilon(1e-13); };
 
 }  // namespace
@@ -30,23 +24,24 @@ TEST_CASE("guided alignment: lists of links, several for one word, none for anot
     const path a{{{0.5, 0.25, 0.25}, {0.5, 0.5, 0}}, {{0.1, 0.8, 0.1}, {0.25, 0.75, 0}}};
     const std::vector<penalty::links> links{{{0, 0}, {2, 0}, {0, 0}}, {{1, 1}}};  // (source, target); one twice
     const double must = -0.5 * std::log(0.5) - 0.5 * std::log(0.25) - std::log(0.75);
-    CHECK(number(penalty::guided_alignment(a, links, lengths{3, 2})) == near(must));
-    CHECK(number(penalty::guided_alignment(a, links, lengths{3, 2}, lengths{2, 1})) == near(must + std::log(0.75)));
+    CHECK(support::number(penalty::guided_alignment(a, links, lengths{3, 2})) == near(must));
+    CHECK(support::number(penalty::guided_alignment(a, links, lengths{3, 2}, lengths{2, 1})) ==
+          near(must + std::log(0.75)));
     const auto matrix = penalty::link_matrix<double>(links, 2, 3);
     CHECK(support::same_bits(matrix, array<double, 3>{{{0.5, 0, 0.5}, {0, 0, 0}}, {{0, 0, 0}, {0, 1, 0}}}));
-    CHECK(number(penalty::guided_alignment(a, matrix, lengths{3, 2})) == near(must));
+    CHECK(support::number(penalty::guided_alignment(a, matrix, lengths{3, 2})) == near(must));
     // A link to a padding word counts nothing.
-    CHECK(number(penalty::guided_alignment(a, matrix, lengths{2, 2})) == near(must + 0.5 * std::log(0.25)));
+    CHECK(support::number(penalty::guided_alignment(a, matrix, lengths{2, 2})) == near(must + 0.5 * std::log(0.25)));
 }
 
 TEST_CASE("guided alignment: a weight of 0 at a link costs much but not infinitely much")
 {
     const path zero{{{0.0, 1.0}}};
     const std::vector<penalty::links> links{{{0, 0}}};
-    CHECK(number(penalty::guided_alignment(zero, links, lengths{2})) == near(1 - std::log(1e-6)));
-    CHECK(number(penalty::guided_alignment(zero, links, lengths{2}, 1e-3)) == near(1 - std::log(1e-3)));
+    CHECK(support::number(penalty::guided_alignment(zero, links, lengths{2})) == near(1 - std::log(1e-6)));
+    CHECK(support::number(penalty::guided_alignment(zero, links, lengths{2}, 1e-3)) == near(1 - std::log(1e-3)));
     const path at_floor{{{1e-3, 0.999}}};
-    CHECK(number(penalty::guided_alignment(at_floor, links, lengths{2}, 1e-3)) == near(-std::log(1e-3)));
+    CHECK(support::number(penalty::guided_alignment(at_floor, links, lengths{2}, 1e-3)) == near(-std::log(1e-3)));
     CHECK(contains(message_of<error>([&] { penalty::guided_alignment(zero, links, lengths{2}, 0.0); }),
                    "guided_alignment: floor is 0"));
 }

@@ -24,12 +24,6 @@ auto steps_of(const auto& all)
     return steps;
 }
 
-double number(const auto& loss)
-{
-    static_assert(rank_of<decltype(loss)> == 0);
-    return view_of(loss).data[0];
-}
-
 }  // namespace
 
 TEST_CASE("symmetry: the negated sum of products over the real words of both sides")
@@ -41,7 +35,7 @@ TEST_CASE("symmetry: the negated sum of products over the real words of both sid
             for (std::size_t i = 0; i < source[b]; ++i) must -= there(j, b, i) * back(i, b, j);
         }
     }
-    CHECK(number(penalty::symmetry(steps_of(there), steps_of(back), source, target)) ==
+    CHECK(support::number(penalty::symmetry(steps_of(there), steps_of(back), source, target)) ==
           doctest::Approx(must).epsilon(1e-13));
 }
 

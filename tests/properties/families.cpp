@@ -167,7 +167,7 @@ TEST_CASE("a block is a view in the workspace, a copy of what somebody owns")
     CHECK(ops::block(x, std::size_t{1}).data() != x.data() + 2);
 }
 
-TEST_CASE("a setting may change or be gone before the way back")
+TEST_CASE("a setting may change or be gone before the backward pass")
 {
     const auto x = random({2, 3}, 1);
     check_kept([](const auto& v, const auto& mask) { return ops::hide(ops::exp(v), mask); }, x,

@@ -92,12 +92,6 @@ double guided(const path<>& a, const array<double, 3>& links, const lengths& sou
     return loss;
 }
 
-double number(const auto& loss)
-{
-    static_assert(rank_of<decltype(loss)> == 0);
-    return static_cast<double>(view_of(loss).data[0]);
-}
-
 const auto near = [](double x) { return doctest::Approx(x).epsilon(1e-13); };
 
 }  // namespace
@@ -108,16 +102,18 @@ TEST_CASE("values against loops: padding on both sides, one word, empty sentence
         const auto a = weights_of(source, positions, steps);
         auto links = random({source.batch(), steps, positions}, 70);
         for (double& x : links) x = std::abs(x);
-        CHECK(number(penalty::doubly_stochastic(a, source, target)) == near(doubly_stochastic(a, source, target)));
-        CHECK(number(penalty::coverage(a, source, target)) == near(coverage(a, source, target)));
-        CHECK(number(penalty::monotone(a, source, target)) == near(monotone(a, source, target)));
-        CHECK(number(penalty::guided_alignment(a, links, source, target)) == near(guided(a, links, source, target)));
+        CHECK(support::number(penalty::doubly_stochastic(a, source, target)) ==
+              near(doubly_stochastic(a, source, target)));
+        CHECK(support::number(penalty::coverage(a, source, target)) == near(coverage(a, source, target)));
+        CHECK(support::number(penalty::monotone(a, source, target)) == near(monotone(a, source, target)));
+        CHECK(support::number(penalty::guided_alignment(a, links, source, target)) ==
+              near(guided(a, links, source, target)));
 
         const auto all = lengths::full(source.batch(), steps);
-        CHECK(number(penalty::doubly_stochastic(a, source)) == near(doubly_stochastic(a, source, all)));
-        CHECK(number(penalty::coverage(a, source)) == near(coverage(a, source, all)));
-        CHECK(number(penalty::monotone(a, source)) == near(monotone(a, source, all)));
-        CHECK(number(penalty::guided_alignment(a, links, source)) == near(guided(a, links, source, all)));
+        CHECK(support::number(penalty::doubly_stochastic(a, source)) == near(doubly_stochastic(a, source, all)));
+        CHECK(support::number(penalty::coverage(a, source)) == near(coverage(a, source, all)));
+        CHECK(support::number(penalty::monotone(a, source)) == near(monotone(a, source, all)));
+        CHECK(support::number(penalty::guided_alignment(a, links, source)) == near(guided(a, links, source, all)));
     };
     check({5, 2, 0, 1}, {4, 2, 3, 0}, 5, 4);
     check({7, 6}, {6, 5}, 7, 6);
@@ -133,15 +129,15 @@ TEST_CASE("float, and summed over the batch")
     const auto a = weights_of(source, 5, 3);
     path<float> single;
     for (const auto& step : a) single.push_back(support::converted<float>(step));
-    CHECK(number(penalty::doubly_stochastic(single, source, target)) ==
-          doctest::Approx(number(penalty::doubly_stochastic(a, source, target))).epsilon(1e-5));
-    CHECK(number(penalty::coverage(single, source, target)) ==
-          doctest::Approx(number(penalty::coverage(a, source, target))).epsilon(1e-5));
-    CHECK(number(penalty::monotone(single, source, target)) ==
-          doctest::Approx(number(penalty::monotone(a, source, target))).epsilon(1e-5));
+    CHECK(support::number(penalty::doubly_stochastic(single, source, target)) ==
+          doctest::Approx(support::number(penalty::doubly_stochastic(a, source, target))).epsilon(1e-5));
+    CHECK(support::number(penalty::coverage(single, source, target)) ==
+          doctest::Approx(support::number(penalty::coverage(a, source, target))).epsilon(1e-5));
+    CHECK(support::number(penalty::monotone(single, source, target)) ==
+          doctest::Approx(support::number(penalty::monotone(a, source, target))).epsilon(1e-5));
     const std::vector<penalty::links> links{{{4, 2}}, {{0, 0}}};
-    CHECK(number(penalty::guided_alignment(single, links, source, target)) ==
-          doctest::Approx(number(penalty::guided_alignment(a, links, source, target))).epsilon(1e-5));
+    CHECK(support::number(penalty::guided_alignment(single, links, source, target)) ==
+          doctest::Approx(support::number(penalty::guided_alignment(a, links, source, target))).epsilon(1e-5));
 
     path<> twice;
     for (const auto& step : a) {
@@ -150,7 +146,8 @@ TEST_CASE("float, and summed over the batch")
         std::copy_n(step.data(), 10, both.data() + 10);
         twice.push_back(both);
     }
-    CHECK(number(penalty::coverage(twice, lengths::full(4, 5))) == near(2 * number(penalty::coverage(a, source))));
+    CHECK(support::number(penalty::coverage(twice, lengths::full(4, 5))) ==
+          near(2 * support::number(penalty::coverage(a, source))));
 }
 
 TEST_CASE("misfits are reported with names and numbers")

@@ -135,7 +135,7 @@ TEST_CASE("what is drawn, and the greatest, give no gradient")
     CHECK(support::same_bits(ops::greatest(e, real), ops::greatest(scores, real)));
 }
 
-TEST_CASE("a part of a batch draws what the whole batch draws, on the way back as well")
+TEST_CASE("a part of a batch draws what the whole batch draws, in the backward pass as well")
 {
     const lengths real{7, 5, 6, 7};
     const auto scores = random({4, 7, 2}, 1), upstream = random({4, 7, 2}, 2);

@@ -352,7 +352,7 @@ TEST_CASE("factors that do not fit are refused")
 
 TEST_CASE("a key that nobody sees may be NaN: parameters get the gradient that they get without it")
 {
-    // The sums for queries are NaN then, and the way back begins again, selecting.
+    // The sums for queries are NaN then, and the backward pass begins again, selecting.
     const auto q = random({1, 20, 3}, 1), v = random({1, 20, 2}, 3);
     const auto D = random({3 * 5}, 4);
     auto k = random({1, 20, 3}, 2);

@@ -131,7 +131,7 @@ TEST_CASE("extremes: infinitely narrow, far beyond the end, too flat for a float
     CHECK(taped.gradient(shapes_on).data[0] == 0);
     CHECK(taped.gradient(shapes_on).data[1] > 0);
 
-    // No NaN on the way back, either: what has no weight has no gradient.
+    // No NaN in the backward pass, either: what has no weight has no gradient.
     ad::tape<float> on;
     const array<float, 2> shapes{{0, 0, great, 0}}, before{{1, 0}}, steps{{0, great}};
     const auto s = on.parameter(shapes), k = on.parameter(before), x = on.parameter(steps);

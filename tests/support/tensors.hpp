@@ -110,4 +110,11 @@ std::string message_of(F&& f)
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+/// The number that a tensor without axes is, as a loss is one.
+double number(const auto& loss)
+{
+    static_assert(heed::rank_of<decltype(loss)> == 0);
+    return static_cast<double>(heed::view_of(loss).data[0]);
+}
+
 }  // namespace support

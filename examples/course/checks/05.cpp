@@ -69,8 +69,8 @@ std::string softplus_on_the_tape()
             course::same("softplus(" + std::to_string(x) + ")", y.data()[i], std::log(1 + std::exp(x)));
         if (!wrong.empty()) return wrong;
     }
-    // x is read twice, by softplus first: on the way back softplus comes last, and if it sets ∂x instead of adding to
-    // it, what the square has added is lost.
+    // x is read twice, by softplus first: in the backward pass softplus comes last, and if it sets ∂x instead of adding
+    // to it, what the square has added is lost.
     const auto found = ad::grad_check(module, [&](auto&, const auto& lifted) {
         const auto soft = mine::softplus(lifted.x);
         return ops::inner(ops::multiply(soft, ops::square(lifted.x)), factors);

@@ -231,8 +231,8 @@ struct any_reached {
     }
 };
 
-/// The rows of a batch on the way back, each on a small tape: `run` computes a row again and passes on the adjoints of
-/// its results. Each shard has its own `sums` for the gradients of the parameters.
+/// The rows of a batch in the backward pass, each on a small tape: `run` computes a row again and passes on the
+/// adjoints of its results. Each shard has its own `sums` for the gradients of the parameters.
 template <class T>
 struct row_again {
     heed::detail::row_block block;

@@ -8,7 +8,7 @@
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/rows.hpp>
 
-/// Part of a model that is computed again on the way back, instead of kept.
+/// Gradient checkpointing: part of a model is recomputed in the backward pass instead of saved.
 ///
 /// The tape keeps what goes in and what comes out; what lies between is forgotten and, when its derivatives are needed,
 /// computed a second time on a tape of its own. n layers of memory m, each a checkpoint, take n inputs and one m
@@ -50,7 +50,7 @@ struct no_module {
 
 }  // namespace detail
 
-/// y = f(module, x...), computed again on the way back.
+/// y = f(module, x...), recomputed in the backward pass.
 ///
 ///     auto y = ad::checkpoint([&](const auto& layer, const auto& in) { return layer(in, lengths); }, lifted.layer, x);
 ///

@@ -7,11 +7,12 @@
 
 #include <heed/core/arena.hpp>
 
-/// The results of operations that a program by rows keeps for the way back.
+/// The results of operations that a program by rows keeps for the backward pass.
 ///
-/// On the way back a sentence is computed again (by_rows.hpp), except for two kinds of results. Those of the program
-/// itself are on the tape already. And results much smaller than their operation's arguments, such as scores [T] from
-/// keys [T,A], cost more to compute again than to keep. All others, such as a tanh of [T,A], are computed again.
+/// In the backward pass a sentence is computed again (by_rows.hpp), except for two kinds of results. Those of the
+/// program itself are on the tape already. And results much smaller than their operation's arguments, such as scores
+/// [T] from keys [T,A], cost more to compute again than to keep. All others, such as a tanh of [T,A], are computed
+/// again.
 ///
 /// The run of the program on no row, once per step, decides which operations these are: those that read at least eight
 /// times as many numbers per row as they make. Together their results may be as large as the program's own.
@@ -99,7 +100,7 @@ class kept_results {
 public:
     /// On no row: makes the list.
     explicit kept_results(kept_list<T>& list) : list_(&list) {}
-    /// On a row, whose results are `known` on the way back.
+    /// On a row, whose results are `known` in the backward pass.
     kept_results(std::span<const kept_result<T>> kept, std::size_t row, bool known)
         : kept_(kept), row_(row), known_(known)
     {}

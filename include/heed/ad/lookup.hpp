@@ -178,7 +178,7 @@ void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
     x.tape().template defer<waiting_lookups<T>>(x.slot(), rows.width).gradient = rows;
 }
 
-/// The words of a lookup, as the way back needs them.
+/// The words of a lookup, kept for the backward pass.
 template <class T>
 std::span<const std::uint32_t> kept(tape<T>& on, const word_ids& words)
 {

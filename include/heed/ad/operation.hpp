@@ -13,8 +13,8 @@
 
 /// Any operation on a tape: it computes, and its `backward` is recorded. Written once for all operations.
 ///
-/// Some operations need the tape itself on the way back. Where the gradient of a parameter waits for all of its uses,
-/// `ad::go_back(operation, tape, d_y, [saved,] arguments...)` replaces `backward`: products with a matrix
+/// Some operations need the tape itself in the backward pass. Where the gradient of a parameter waits for all of its
+/// uses, `ad::go_back(operation, tape, d_y, [saved,] arguments...)` replaces `backward`: products with a matrix
 /// (ad/products.hpp) and lookups in a table (ad/lookup.hpp). With several results it is
 /// `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation, arguments...)`
 /// replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient over its logits
@@ -252,7 +252,7 @@ auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation, const s
         x);
 }
 
-/// Computes on the tape and records the way back; `x` are variables and settings.
+/// Computes on the tape and records the backward pass; `x` are variables and settings.
 template <class T, class Operation, class... X>
 auto run(tape<T>& on, const Operation& operation, const X&... x)
 {

@@ -173,7 +173,7 @@ var<T, 0> twin(const ops::cross_entropy_op& operation, const var<T, 3>& x, const
                 ops::expected_words<T>{targets.words, {targets.weights.begin(), targets.weights.end()}}, smoothing);
 }
 
-/// Which sentences are over, as the way back needs it.
+/// Which sentences have ended, kept for the backward pass.
 struct kept_ends {
     const std::size_t* lengths;  // [B], or null
     std::size_t step;

@@ -51,7 +51,7 @@ namespace detail {
 /// longer is an error and not a crash. The place is never freed; when a tape is destroyed, the next tape takes it, and
 /// the numbers continue. A program has as many places as it has had tapes at one time.
 struct recording {
-    std::uint64_t number = 1;  // of the present recording; no number comes twice
+    std::uint64_t number = 1;  // of the current recording; numbers are never reused
     std::uint64_t first = 1;   // the first number of the tape that has this place
     void* tape = nullptr;
     recording* next = nullptr;  // of the places without a tape
@@ -492,20 +492,21 @@ public:
     {
         if (going_back_) return;
         s.used = true;
-        // Before the entry of the operation that reads it, so after that on the way back: by then every use is known.
+        // Before the entry of the operation that reads it, so after that in the backward pass: by then every use is
+        // known.
         entries_.push_back({&settle, &s, nullptr});
     }
 
-    /// Calls f(of, slot) on the way back for each parameter, as soon as nothing will be added to its gradient any more;
-    /// nullptr: no longer.
+    /// Calls f(of, slot) in the backward pass for each parameter, as soon as nothing will be added to its gradient any
+    /// more; nullptr: no longer.
     void when_final(void (*f)(void* of, slot<T>&), void* of)
     {
         final_ = f;
         of_final_ = of;
     }
 
-    /// Calls f(of) on the way back between one operation and the next, for what wants to be looked after meanwhile;
-    /// nullptr: no longer.
+    /// Calls f(of) in the backward pass between one operation and the next, for what wants to be looked after
+    /// meanwhile; nullptr: no longer.
     void meanwhile(void (*f)(void* of), void* of)
     {
         between_ = f;
@@ -618,7 +619,7 @@ private:
         }
     }
 
-    /// The last thing that happens to a parameter on the way back.
+    /// The last thing that happens to a parameter in the backward pass.
     static void settle(tape& self, slot<T>* s, void*)
     {
         for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) d->at_last(self, *s, *d);

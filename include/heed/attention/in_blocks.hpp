@@ -20,8 +20,8 @@
 #include <heed/ops/windows.hpp>
 
 /// Many queries at once, block by block: the scores and weights of a block are forgotten before the next one. On the
-/// tape a block is one entry, computed again on the way back (rows.hpp). So normalizers and masks that tiles do not
-/// know need no memory for all scores, either.
+/// tape a block is one entry, computed again in the backward pass (rows.hpp). So normalizers and masks that tiles do
+/// not know need no memory for all scores, either.
 namespace heed::detail {
 
 /// How many scores are kept. Up to `on_tape` of them the tape keeps all, since computing them again takes time; 4 M

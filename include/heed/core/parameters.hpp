@@ -72,9 +72,9 @@ inline constexpr bool is_constant = false;
 template <class X>
 inline constexpr bool is_constant<constant<X>> = true;
 
-// The types of an object's members, of what is known of them when it is compiled: those of an aggregate by a
-// structured binding, those of any other class template by its template arguments. What is neither, such as a class
-// with a constructor that is no template, is not looked into.
+// The types of a class's members, as far as a template can find them: a structured binding finds those of an aggregate,
+// and template arguments stand in for those of any other class template. Other classes, such as one that has a
+// constructor and is no template, are not searched.
 
 template <class... Member>
 struct list_of_types {};

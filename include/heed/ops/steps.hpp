@@ -12,7 +12,7 @@
 #include <heed/ops/operation.hpp>
 
 /// Whole steps of attention as one operation each: kernels meet tensors. Each saves little and computes the rest again
-/// on the way back: no [B,T,A] or [B,T,D] per step.
+/// in the backward pass: no [B,T,A] or [B,T,D] per step.
 namespace heed::ops {
 
 /// The results of such a step.

@@ -156,8 +156,8 @@ private:
         }
     }
 
-    /// The tiles that one of so many threads takes. One type for all ways to share them: the way back is compiled for
-    /// it and for every function of a score.
+    /// The tiles that one of so many threads takes. One type for all ways to share them: the backward pass is compiled
+    /// for it and for every function of a score.
     struct every_so_many {
         std::size_t shards, shard;
 

@@ -20,7 +20,7 @@
 #include <heed/simd/simd.hpp>
 #include <heed/simd/tables.hpp>
 
-/// Contexts of a block of queries, tile by tile, and the way back.
+/// Contexts of a block of queries, tile by tile, and the backward pass.
 ///
 ///     C = W(Q Kᵀ) V            W: a rule of kernels/tiles/rules.hpp, softmax for one
 ///
