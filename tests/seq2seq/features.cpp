@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
-#include <heed/papers/gehring2017.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/convolutional.hpp>
 #include <heed/seq2seq/features.hpp>
 #include <heed/seq2seq/self_attentive_encoder.hpp>

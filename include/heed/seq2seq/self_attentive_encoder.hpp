@@ -11,7 +11,7 @@
 #include <heed/nn/feed_forward.hpp>
 #include <heed/nn/positions.hpp>
 #include <heed/nn/residual.hpp>
-#include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/transformer.hpp>
 #include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/transformer.hpp>
 

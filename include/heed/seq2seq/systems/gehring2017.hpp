@@ -7,7 +7,7 @@
 
 #include <heed/nn/init.hpp>
 #include <heed/nn/positions.hpp>
-#include <heed/papers/gehring2017.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/convolutional.hpp>
 
 /// Gehring et al. 2017, the whole ConvS2S.

@@ -7,7 +7,7 @@
 
 #include <heed/nn/init.hpp>
 #include <heed/nn/stacked.hpp>
-#include <heed/papers/luong2015.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::luong2015 {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <heed/ops/elementwise.hpp>
-#include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/transformer.hpp>
 #include <heed/seq2seq/transformer.hpp>
 
 /// Vaswani et al. 2017, the whole Transformer.
