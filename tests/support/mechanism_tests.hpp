@@ -147,7 +147,8 @@ inline void check_found(const heed::ad::grad_check_result& found)
     CHECK(found.worst < 1e-8);
 }
 
-/// Gradients of every form by finite differences: parameters, annotations, queries, through history.
+/// Gradients by parameters, annotations and queries, through history: of steps by finite differences, of the other
+/// forms by those of steps.
 inline void check_gradients(const auto& attend, const auto& describe, std::size_t width)
 {
     using heed::ad::grad_check;
@@ -155,9 +156,11 @@ inline void check_gradients(const auto& attend, const auto& describe, std::size_
     const auto check = [&](const heed::lengths& real, std::size_t positions, std::size_t steps) {
         auto [p, at] = made_up(attend, describe, real, positions, steps, width);
         check_found(grad_check(p, running::loss_for<form::step, true>(at)));
-        check_found(grad_check(p, running::loss_for<form::compose, true>(at)));
-        check_found(grad_check(p, running::loss_for<form::read, false>(at)));
-        check_found(grad_check(p, running::loss_for<form::at_once, false>(at)));
+        check_close(running::gradients<form::compose, true, double>(p, at),
+                    running::gradients<form::step, true, double>(p, at), 1e-12);
+        const auto by_contexts = running::gradients<form::step, false, double>(p, at);
+        check_close(running::gradients<form::read, false, double>(p, at), by_contexts, 1e-12);
+        check_close(running::gradients<form::at_once, false, double>(p, at), by_contexts, 1e-12);
         const auto loss = [&setting = at]<class T>(heed::ad::tape<T>&, const auto& lifted) {
             return running::loss<form::step, true, T>(lifted, setting);
         };
