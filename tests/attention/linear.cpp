@@ -77,36 +77,6 @@ TEST_CASE("with other masks, and with softmax, scores of features are compared p
     check(elu, normalize::sparsemax{}, causal{}, real, 70, 70);
 }
 
-TEST_CASE("random features are softmax on average")
-{
-    const auto h = random({1, 5, D}, 1), q = random({1, 3, D}, 2);
-    const attention exact{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    const auto must = exact(exact.on(h), q);
-    random_source seed{3};
-    const attention drawn{score::kernel{score::positive_random{nn::gaussian<double>(seed, D, 60000, 1)}},
-                          normalize::ratio{}, combine::weighted_sum{}};
-    const auto is = drawn(drawn.on(h), q);
-    for (std::size_t i = 0; i < is.size(); ++i) CHECK(is.data()[i] == doctest::Approx(must.data()[i]).epsilon(0.05));
-}
-
-TEST_CASE("features")
-{
-    const auto elu = [](const auto& x) { return ops::elu_plus_one(x); };
-    CHECK_GRADIENT(elu, random({3, 5}, 1, 2));
-    const array<double, 2> x{{-1, 0, 2}};
-    const auto y = ops::elu_plus_one(x);
-    CHECK(y(0, 0) == support::approx(std::exp(-1.0)));
-    CHECK(y(0, 1) == 1);
-    CHECK(y(0, 2) == 3);
-    const auto drawn = [](const auto& at, const auto& Omega) { return score::positive_random{Omega}(at); };
-    CHECK_GRADIENT(drawn, random({2, 3, D}, 1), random({D, 5}, 2));
-    CHECK_GRADIENT(drawn, random({2, D}, 1), random({D, 5}, 2));
-    // φ(x)_i = exp(ω_i · x / √2 − ‖x‖² / 4) / √m for D = 4
-    const auto phi = drawn(array<double, 2>{{1, -1, 0.5, 0}}, array<double, 2>{{1, 2}, {0.5, 1}, {0, 1}, {3, 4}});
-    CHECK(phi(0, 0) == support::approx(std::exp(0.5 / std::sqrt(2.0) - 2.25 / 4) / std::sqrt(2.0)));
-    CHECK(phi(0, 1) == support::approx(std::exp(1.5 / std::sqrt(2.0) - 2.25 / 4) / std::sqrt(2.0)));
-}
-
 TEST_CASE("a stream of words: in chunks and one by one as all at once, and it trains")
 {
     const std::size_t T = 23;

@@ -6,11 +6,14 @@
 #include <doctest/doctest.h>
 
 #include <support/approx.hpp>
+#include <support/coverage.hpp>
 #include <support/gradients.hpp>
 
 #include <cmath>
 
 using namespace heed;
+using namespace support::coverages;
+using support::check_memory;
 using support::random;
 
 TEST_CASE("add_share")
@@ -35,4 +38,42 @@ TEST_CASE("add_share")
                                 share(random({2, 3}, 1), random({2, 4}, 2), fertility);
                             }),
                             "the weights is [2,4] but must be [2,3]"));
+}
+
+TEST_CASE("accumulated coverage with fertility is its equations")
+{
+    const auto score = fertility_over(parameters.score());
+    under_both(score, [&](const auto& attend, bool temporal) {
+        check_memory(attend, parameters, scalar_fertility(score), temporal, describe_state, sizes.width);
+        support::check_selection(attend, describe_state, sizes.width);
+        support::check_extremes(attend, describe_state, sizes.width);
+    });
+}
+
+TEST_CASE("accumulated coverage keeps the contracts and has the gradient of finite differences")
+{
+    const auto score = fertility_over(parameters.score());
+    under_both(score, [&](const auto& attend, bool) {
+        support::check_gradients(attend, describe_state, sizes.width);
+        support::check_verified(attend, verified, describe_state);
+    });
+}
+
+TEST_CASE("accumulated coverage adds up to the number of steps, in parts of the fertility")
+{
+    auto score = fertility_over(parameters.score());
+    score.U_f.fill(0.0);  // σ(0) = ½
+    score.N = 2;          // Φ = 1
+    const attention attend{score, normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(random({2, 5, sizes.width}, 1), lengths{5, 3});
+    auto state = attend.start(memory);
+    CHECK(support::distance(state.score.coverage, array<double, 2>(shape_of_rank<2>{2, 5}, 0.0)) == 0);
+    for (std::size_t t = 1; t <= 3; ++t) {
+        state = attend.step(memory, random({2, sizes.query}, t), state).state;
+        for (std::size_t b = 0; b < 2; ++b) {
+            double sum = 0;
+            for (std::size_t j = 0; j < 5; ++j) sum += state.score.coverage(b, j);
+            CHECK(sum == doctest::Approx(static_cast<double>(t)).epsilon(1e-14));
+        }
+    }
 }

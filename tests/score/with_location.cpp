@@ -6,25 +6,67 @@
 
 #include <doctest/doctest.h>
 
-#include <support/gradients.hpp>
-
 #include <cstddef>
 
+#include <support/earlier_weights.hpp>
+#include <support/gradients.hpp>
+
 using namespace heed;
+using namespace support::earlier_weights;
 using support::random;
 
-TEST_CASE("neighbourhood and convolve")
+TEST_CASE("location-aware scores keep their promises, also with filters wider than the sentence")
 {
-    const auto near = [](const auto& x) { return ops::neighbourhood(x, std::size_t{1}); };
-    CHECK(near(array<double, 2>{{1.0, 2.0, 3.0}}) ==
-          array<double, 3>{{{0.0, 1.0, 2.0}, {1.0, 2.0, 3.0}, {2.0, 3.0, 0.0}}});
-    CHECK(ops::neighbourhood(array<double, 2>{{5.0}}, std::size_t{2}) == array<double, 3>{{{0.0, 0.0, 5.0, 0.0, 0.0}}});
-    CHECK(ops::neighbourhood(array<double, 2>{{5.0, 6.0}}, std::size_t{0}) == array<double, 3>{{{5.0}, {6.0}}});
-    CHECK_GRADIENT(near, random({2, 5}, 1));
-    CHECK_GRADIENT([](const auto& x) { return ops::neighbourhood(x, std::size_t{4}); }, random({2, 3}, 1));
-    CHECK_GRADIENT([](const auto& x) { return ops::neighbourhood(x, std::size_t{2}); }, random({1, 1}, 1));
+    const auto score = location_over(parameters.score()), wide = location_over(parameters.score(), 13);
+    check_promises(score, scalar_location(score));
+    check_promises(wide, scalar_location(wide));
+    check_window(location_over(parameters.score(), 5));
+}
 
-    // Convolving is a product with the neighbourhood, of any width, wider than the sentence too.
+TEST_CASE("a weight for each dimension: their mean is what is remembered")
+{
+    const auto V = random({sizes.alignment, sizes.width}, 71);
+    const attention attend{location_over(score::additive_per_dimension{parameters.W, parameters.U, V}),
+                           normalize::temporal{}, combine::elementwise_sum{}};
+    support::check_gradients(attend, describe, sizes.width);
+    const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 2});
+    const auto now = attend.step(memory, random({2, sizes.query}, 2), attend.start(memory));
+    array<double, 2> mean(shape_of_rank<2>{2, 4}, 0.0);
+    for (std::size_t i = 0; i < now.weights.size(); ++i) {
+        mean.data()[i / sizes.width] += now.weights.data()[i] / static_cast<double>(sizes.width);
+    }
+    CHECK(support::distance(now.state.score.features, ops::convolve(mean, attend.score.F)) < 1e-15);
+}
+
+TEST_CASE("a first look can be given; what does not fit is refused")
+{
+    const attention attend{location_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 2});
+    array<double, 2> at_the_start(shape_of_rank<2>{2, 4}, 0.0);
+    at_the_start(0, 0) = at_the_start(1, 0) = 1;
+    const auto past = attend.score.start_from(memory, at_the_start);
+    for (std::size_t k = 0; k < 2; ++k) {
+        CHECK(past.features(0, 0, k) == attend.score.F(k, 1));
+        CHECK(past.features(0, 1, k) == attend.score.F(k, 0));
+        CHECK(past.features(0, 2, k) == 0);
+    }
+    const auto q = random({2, sizes.query}, 2);
+    CHECK(support::distance(attend.step(memory, q, attend.start(memory, past)).weights,
+                            attend.step(memory, q, attend.start(memory)).weights) > 1e-3);
+
+    const auto message = [](auto&& act) { return support::message_of<shape_error>(act); };
+    CHECK(support::contains(message([&] {
+                                attend.score.start_from(memory, random({2, 3}, 1));
+                            }),
+                            "with_location::start_from: the weights is [2,3] but must be [2,4]"));
+    const attention even{location_over(parameters.score(), 4), normalize::softmax{}, combine::weighted_sum{}};
+    CHECK(support::contains(message([&] { even.start(memory); }), "their width must be odd"));
+    const auto alien = attend.start(attend.on(random({2, 5, sizes.width}, 1)));
+    CHECK(support::contains(message([&] { attend.step(memory, q, alien); }), "the state is [2,5"));
+}
+
+TEST_CASE("convolve: a product with the neighbourhood, of any width, wider than the sentence too")
+{
     const auto slide = [](const auto& x, const auto& F) { return ops::convolve(x, F); };
     for (const std::size_t reach : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{20}}) {
         const auto x = random({2, 7}, 1), F = random({3, 2 * reach + 1}, 2);

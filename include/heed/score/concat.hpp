@@ -10,7 +10,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/additive_kernel.hpp>
+#include <heed/score/additive.hpp>
 
 namespace heed::score {
 

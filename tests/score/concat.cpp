@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/score/concat.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <support/scalar_translation.hpp>
+#include <support/scores.hpp>
+
+using namespace heed;
+using support::check_equation;
+using support::check_promises;
+using support::random;
+using support::says;
+using support::soft;
+using support::temporal;
+namespace scalar = support::scalar;
+using scalar::numbers;
+
+TEST_CASE("concat: its equation, gradient and contracts")
+{
+    // vᵀ tanh(W [s; h_j]), of the joined vector
+    const auto W = [](std::size_t Q, std::size_t D) { return random({Q + D, 4}, 41); };
+    const auto v = random({4}, 44);
+    check_equation(
+        [&](std::size_t Q, std::size_t D) {
+            return score::concat{W(Q, D), v, Q};
+        },
+        [&](std::size_t Q, std::size_t D) {
+            return [W = scalar::matrix_of(W(Q, D)), v = scalar::vector_of(v)](const auto& q, const auto& h) {
+                return numbers{scalar::inner(v, scalar::hidden({scalar::times(scalar::joined(q[0], h), W)}))};
+            };
+        },
+        [](std::size_t Q, std::size_t) { return support::plain_query{Q}; });
+    check_promises(score::concat{W(3, 5), v, 3}, support::plain_query{3});
+    check_promises(score::with_word{score::concat{random({8, 5}, 54), random({5}, 55), 3}, random({2, 5}, 53)},
+                   support::query_with_word{3, 2});
+}
+
+TEST_CASE("concat is additive with W cut in two: values and gradients")
+{
+    for (const auto& [Q, D] : {std::pair<std::size_t, std::size_t>{3, 5}, {4, 4}}) {
+        const auto W = random({Q + D, 7}, 1), q = random({2, Q}, 3);
+        const auto h = random({2, 6, D}, 2);
+        const auto v = random({7}, 4);
+        array<double, 2> above(shape_of_rank<2>{Q, 7}), below(shape_of_rank<2>{D, 7});
+        std::copy_n(W.data(), Q * 7, above.data());
+        std::copy_n(W.data() + Q * 7, D * 7, below.data());
+        // Two equal halves need no argument.
+        const auto one = Q == D ? score::concat{W, v} : score::concat{W, v, Q};
+        const score::additive two{above, below, v};
+
+        ad::tape<double> on;
+        const auto joined = temporal(ad::lift(on, one));
+        const auto split = temporal(ad::lift(on, two));
+        const auto loss_of = [&](const auto& attend) {
+            const auto memory = attend.on(h, lengths{6, 4});
+            const auto first = attend.compose(memory, q, attend.start(memory));
+            const auto second = attend.compose(memory, ops::scale(q, -2), first.state);
+            return ops::add(ops::inner(first.context, support::uneven(first.context.shape())),
+                            ops::inner(second.weights, support::uneven(second.weights.shape())));
+        };
+        const auto a = loss_of(joined), b = loss_of(split);
+        CHECK(*a.data() == doctest::Approx(*b.data()).epsilon(1e-14));
+        on.backward(ops::add(a, b));
+        const auto whole = on.gradient(joined.score.W);
+        const auto up = on.gradient(split.score.W), down = on.gradient(split.score.U);
+        double most = 0;
+        for (std::size_t i = 0; i < whole.size(); ++i) {
+            const double must = i < up.size() ? up.data[i] : down.data[i - up.size()];
+            CHECK(whole.data[i] == doctest::Approx(must).epsilon(1e-12));
+            most = std::max(most, std::abs(must));
+        }
+        CHECK(most > 1e-3);
+        CHECK(support::distance(on.gradient(joined.score.v), on.gradient(split.score.v)) < 1e-13);
+    }
+}
+
+TEST_CASE("concat: where W is cut")
+{
+    const auto v = random({7}, 1);
+    says(
+        [&] {
+            soft(score::concat{random({9, 7}, 2), v}).on(random({2, 6, 5}, 3));
+        },
+        "score::concat: W is [9,7] and the query has half of its rows; W has Q + D rows: say how many belong to the "
+        "query, concat{W, v, Q}");
+    says([&] { soft(score::concat{random({9, 7}, 2), v, 10}).on(random({2, 6, 5}, 3)); }, "10 of its rows");
+    says(
+        [&] {
+            soft(score::concat{random({8, 7}, 2), v}).on(random({2, 6, 5}, 3));
+        },
+        "linear: x is [2,6,5] and the matrix is [4,7]");
+    const auto attend = soft(score::concat{random({8, 7}, 2), v, 3});
+    const auto memory = attend.on(random({2, 6, 5}, 3));
+    says(
+        [&] {
+            attend.step(memory, random({2, 4}, 4), attend.start(memory));
+        },
+        "linear: x is [2,4] and the matrix is [3,7]");
+}
+
+TEST_CASE("additive and concat have the paper's parameters, all of them and no others")
+{
+    // A peer's additive attention is Σ_i v_i tanh(q_i + k_i), without W and U; another has biases that no paper has.
+    const auto W = random({3, 4}, 1), U = random({5, 4}, 2), joined = random({8, 4}, 3);
+    const auto v = random({4}, 4);
+    const auto names_of = [](const auto& score) {
+        std::string names;
+        for_each_parameter(score, [&](const std::string& name, const auto& x) {
+            names += name + " " + shape_text(shape_of(x)) + " ";
+        });
+        return names;
+    };
+    CHECK(names_of(score::additive{W, U, v}) == "W [3,4] U [5,4] v [4] ");
+    CHECK(names_of(score::concat{joined, v, 3}) == "W [8,4] v [4] ");
+    const auto zeros = [](std::size_t rows, std::size_t n) { return filled<double, 2>({rows, n}, 0.0); };
+    const array<double, 3> nothing = filled<double, 3>({1, 2, 5}, 0.0);
+    const auto h = random({1, 2, 5}, 5);
+    const auto check = [&](const auto& score) {
+        // tanh(0) = 0: a bias before or after it would show.
+        const auto none = score(zeros(1, 3), score.prepare(nothing));
+        CHECK(none(0, 0) == 0);
+        CHECK(none(0, 1) == 0);
+        // Both sides go through their matrices: another W, or another U, gives another score.
+        const auto e = score(random({1, 3}, 6), score.prepare(h));
+        auto other = score;
+        other.W(0, 1) += 1;
+        CHECK(other(random({1, 3}, 6), score.prepare(h))(0, 0) != e(0, 0));
+    };
+    check(score::additive{W, U, v});
+    check(score::concat{joined, v, 3});
+    auto other = U;
+    other(1, 1) += 1;
+    CHECK(score::additive{W, other, v}.prepare(h)(0, 0, 1) != score::additive{W, U, v}.prepare(h)(0, 0, 1));
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/score/location.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include <support/scores.hpp>
+
+using namespace heed;
+using support::check_promises;
+using support::random;
+using support::says;
+using support::soft;
+namespace scalar = support::scalar;
+using scalar::numbers;
+
+TEST_CASE("location: its gradient and contracts, with a word, too")
+{
+    const auto L = random({3, 9}, 51);
+    check_promises(score::location{L}, support::plain_query{3});
+    check_promises(score::with_word{score::location{L}, random({2, 9}, 52)}, support::query_with_word{3, 2});
+}
+
+TEST_CASE("location: the query alone says where, whatever is there")
+{
+    const auto W = random({3, 7}, 1), q = random({2, 3}, 2);
+    const auto attend = soft(score::location{W});
+    const auto check = [&](std::size_t T, const lengths& real) {
+        const auto h = random({2, T, 5}, 3);
+        const auto memory = attend.on(h, real);
+        const auto now = attend.step(memory, q, attend.start(memory));
+        for (std::size_t b = 0; b < 2; ++b) {
+            numbers e(T);
+            double sum = 0;
+            for (std::size_t j = 0; j < real[b]; ++j) {
+                for (std::size_t i = 0; i < 3; ++i) e[j] += q(b, i) * W(i, j);
+                sum += std::exp(e[j]);
+            }
+            for (std::size_t j = 0; j < T; ++j) {
+                CHECK(now.weights(b, j) == doctest::Approx(j < real[b] ? std::exp(e[j]) / sum : 0.0).epsilon(1e-14));
+            }
+        }
+        const auto elsewhere = attend.on(random({2, T, 5}, 4), real);
+        CHECK(support::same_bits(attend.step(elsewhere, q, attend.start(elsewhere)).weights, now.weights));
+    };
+    check(7, {7, 3});
+    check(4, {2, 0});
+    check(1, {1, 1});
+
+    says(
+        [&] {
+            attend.on(random({2, 8, 5}, 3));
+        },
+        "score::location: 8 positions but W is [3,7], a column for each of at most 7; make W as wide as the longest "
+        "sentence, or cut the annotations");
+
+    const auto some = [&](std::size_t T) { return attend.on(random({2, T, 5}, 3)); };
+    const auto whole = some(7),
+               grown = attend.extend(attend.extend(some(2), random({2, 4, 5}, 5)), random({2, 1, 5}, 6));
+    CHECK(support::same_bits(attend.step(grown, q, attend.start(grown)).weights,
+                             attend.step(whole, q, attend.start(whole)).weights));
+    says(
+        [&] {
+            (void)attend.extend(grown, random({2, 1, 5}, 7));
+        },
+        "score::location: 8 positions but W is [3,7], a column for each of at most 7; make W as wide as the longest "
+        "sentence, or cut the annotations");
+
+    // Part of the keys gives the same part of the scores: inside a window, a position keeps its own.
+    const auto keys = attend.score.prepare(random({2, 7, 5}, 3));
+    window where;
+    where.begin = {2, 6};
+    where.count = lengths{3, 1};
+    where.width = 3;
+    const auto e = attend.score(q, keys), part = attend.score(q, ops::window_of(keys, where));
+    for (std::size_t j = 0; j < 3; ++j) CHECK(part(0, j) == e(0, 2 + j));
+    CHECK(part(1, 0) == e(1, 6));
+}
