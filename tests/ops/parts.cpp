@@ -98,7 +98,7 @@ TEST_CASE("with_positions: more of them, filled, or fewer")
     }
 }
 
-TEST_CASE("append: behind the positions that are there; transpose of a matrix; positions added to every sentence")
+TEST_CASE("append: behind the positions that are there; transpose of a matrix")
 {
     const auto x = random({2, 3, 4}, 1), z = random({2, 2, 4}, 2);
     const auto y = ops::append(x, z);
@@ -121,15 +121,6 @@ TEST_CASE("append: behind the positions that are there; transpose of a matrix; p
     REQUIRE(transposed.shape() == shape_of_rank<2>{5, 2});
     for (std::size_t i = 0; i < 10; ++i) CHECK(transposed(i / 2, i % 2) == W(i % 2, i / 2));
     CHECK_GRADIENT([](const auto& a) { return ops::transpose(a); }, W);
-
-    const auto places = random({3, 4}, 5);
-    const auto placed = ops::add_positions(x, places);
-    for (std::size_t i = 0; i < x.size(); ++i)
-        CHECK(placed.data()[i] == support::approx(x.data()[i] + places.data()[i % 12]));
-    CHECK_GRADIENT([](const auto& a, const auto& p) { return ops::add_positions(a, p); }, x, places);
-    CHECK(support::message_of<shape_error>([&] {
-              ops::add_positions(x, random({2, 4}, 3));
-          }) == "add_positions: p is [2,4] but must be [3,4] (one row for each position of x [2,3,4])");
 }
 
 TEST_CASE("positions and steps that are not there are refused")
