@@ -9,6 +9,7 @@
 #include <heed/heads/talking_heads.hpp>
 #include <heed/normalize/local_p.hpp>
 #include <heed/pairs/abcnn.hpp>
+#include <heed/penalty/guided_alignment.hpp>
 #include <heed/score/contextual_positions.hpp>
 #include <heed/score/dynamic_convolution.hpp>
 #include <heed/score/location.hpp>

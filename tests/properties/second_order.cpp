@@ -7,6 +7,8 @@
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/layer_norm.hpp>
+#include <heed/seq2seq/convolutional.hpp>
+#include <heed/seq2seq/outputs.hpp>
 #include <support/curvature.hpp>
 
 #include <cstddef>

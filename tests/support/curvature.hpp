@@ -18,6 +18,12 @@
 #include <heed/ops/tiles.hpp>
 #include <support/gradients.hpp>
 
+namespace heed::ops {
+
+struct scale_gradient_op;  // of seq2seq/convolutional.hpp
+
+}  // namespace heed::ops
+
 /// The second order of one operation in one line, by its name: tests/scripts/second_order.sh reads these.
 namespace support {
 

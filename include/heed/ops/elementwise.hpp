@@ -208,6 +208,50 @@ struct discount {
 
 }  // namespace functions
 
+/// How the scores that a key had modulate those that follow: u = e − βL, L' = log(exp(L − δ) + exp(e)).
+struct modulated_by_past {
+    double strength = 1;  // β
+    double decay = 0;     // δ
+
+    /// e − strength·L, or e without a past.
+    template <class V>
+    V modulated(V e, V L) const
+    {
+        return functions::discount::value(e, L, number<V>(strength));
+    }
+    /// L after a step with score e.
+    template <class V>
+    V grown(V L, V e) const
+    {
+        return functions::logaddexp::value(L, e, number<V>(decay));
+    }
+    /// ∂e, and ∂L of the step before, of ∂L' = by, where L' is `after`.
+    template <class V>
+    V share_of_score(V e, V after, V by) const
+    {
+        return functions::logaddexp::share(e, after, by);
+    }
+    /// What of `by`, the derivative by L after a step, goes to L before it.
+    template <class V>
+    V share_of_past(V L, V after, V by) const
+    {
+        return functions::logaddexp::share(L - number<V>(decay), after, by);
+    }
+    /// ∂L of ∂u.
+    template <class V>
+    V slope_of_past(V L, V d_u) const
+    {
+        return functions::discount::slope_b(L, L, L, d_u, number<V>(strength));
+    }
+
+private:
+    template <class V>
+    static V number(double x)
+    {
+        return simd::splat(static_cast<std::remove_cvref_t<decltype(V{}[0])>>(x));
+    }
+};
+
 /// y = f(x), elementwise                      ∂x += f'(x) ∂y
 template <class F>
 struct unary : operation<unary<F>> {
