@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <heed/core/utf8.hpp>
+#include <heed_kit/text/display.hpp>
 #include <heed_kit/metrics/bootstrap.hpp>
 
 namespace evaluation {
