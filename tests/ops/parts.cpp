@@ -79,25 +79,6 @@ TEST_CASE("positions_between: some positions of one sentence, whose gradient lan
     CHECK_GRADIENT([](const auto& v) { return ops::positions_between(v, 2u, 2u); }, random({1, 4}, 2));
 }
 
-TEST_CASE("with_positions: more of them, filled, or fewer")
-{
-    const auto x = random({2, 3}, 1);
-    const auto y = random({2, 3, 4}, 2);
-    for (const std::size_t n : {0u, 2u, 3u, 5u}) {
-        const auto flat = ops::with_positions(x, n, -7.0);
-        const auto deep = ops::with_positions(y, n, 0.0);
-        CHECK(flat.shape() == shape_of_rank<2>{2, n});
-        CHECK(deep.shape() == shape_of_rank<3>{2, n, 4});
-        for (std::size_t b = 0; b < 2; ++b)
-            for (std::size_t t = 0; t < n; ++t) {
-                CHECK(flat(b, t) == (t < 3 ? x(b, t) : -7));
-                for (std::size_t i = 0; i < 4; ++i) CHECK(deep(b, t, i) == (t < 3 ? y(b, t, i) : 0));
-            }
-        CHECK_GRADIENT([n](const auto& a) { return ops::with_positions(a, n, 1.0); }, x);
-        CHECK_GRADIENT([n](const auto& a) { return ops::with_positions(a, n, 1.0); }, y);
-    }
-}
-
 TEST_CASE("append: behind the positions that are there; transpose of a matrix")
 {
     const auto x = random({2, 3, 4}, 1), z = random({2, 2, 4}, 2);

@@ -357,33 +357,6 @@ struct positions_between_op : operation<positions_between_op> {
 };
 inline constexpr positions_between_op positions_between{};
 
-/// y[b,t] = x[b,t], and `fill` at positions that x lacks: x [B,T] or [B,T,D] -> the same with so many positions. Those
-/// behind are left out.
-///
-///     ∂x[b,t] += ∂y[b,t]
-struct with_positions_op : move_operation<with_positions_op, std::size_t, double> {
-    static constexpr ranks takes{2, 3};
-
-    static double fill(std::size_t, double value) { return value; }
-
-    static auto shape(const auto& x, std::size_t positions, double)
-    {
-        auto y = x.shape;
-        y[1] = positions;
-        return y;
-    }
-
-    static void each_move(const auto& x, std::size_t positions, double, auto move)
-    {
-        const std::size_t N = detail::width_of(x), row = positions * N, both = std::min(x[1], positions) * N;
-        for (std::size_t b = 0; b < x[0]; ++b) {
-            if (both > 0) move(b * x[1] * N, b * row, both);
-            if (both < row) move.nothing(b * row + both, row - both);
-        }
-    }
-};
-inline constexpr with_positions_op with_positions{};
-
 namespace detail {
 
 #define HEED_SAYS_LIST                                                                                                 \
