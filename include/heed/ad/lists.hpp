@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <heed/ad/operation.hpp>
-#include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/parts.hpp>
 

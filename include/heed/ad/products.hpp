@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include <heed/ad/operation.hpp>
-#include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/products.hpp>

@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/ops/broadcast.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/simd/simd.hpp>

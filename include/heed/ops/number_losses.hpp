@@ -6,7 +6,6 @@
 #include <string>
 
 #include <heed/core/dual_number.hpp>
-#include <heed/core/mask.hpp>
 #include <heed/ops/operation.hpp>
 
 /// How far predicted numbers are from the expected ones: mean squared error, and binary cross-entropy of logits. Losses

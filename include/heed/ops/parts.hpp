@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <heed/core/growing.hpp>
-#include <heed/core/mask.hpp>
 #include <heed/ops/broadcast.hpp>
 #include <heed/ops/rows.hpp>
 

@@ -2,11 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
-#include <heed/core/mask.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>

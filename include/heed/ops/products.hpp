@@ -6,7 +6,6 @@
 
 #include <heed/gemm/weights.hpp>
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/rows.hpp>
 

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include <heed/core/mask.hpp>
 #include <heed/gemm/weights.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/gru_reset_after.hpp>

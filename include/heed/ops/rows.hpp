@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/core/mask.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>

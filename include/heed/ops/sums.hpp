@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Sums, and rows that are scaled.

@@ -9,9 +9,7 @@
 #include <utility>
 
 #include <heed/core/callback.hpp>
-#include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/attend.hpp>
 #include <heed/kernels/tiles/entmax_rule.hpp>
