@@ -13,7 +13,6 @@
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/core/window.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/arguments.hpp>
 
