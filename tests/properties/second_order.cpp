@@ -104,7 +104,6 @@ TEST_CASE("parts of tensors")
     CHECK_CURVATURE(ops::append, with(), x, y);
     CHECK_CURVATURE(ops::step_of, with(std::size_t{1}), x);
     CHECK_CURVATURE(ops::block, with(std::size_t{1}), x);
-    CHECK_CURVATURE(ops::by_sentence, with(std::size_t{2}, std::size_t{2}), matrix);
     CHECK_CURVATURE(ops::reshaped, with(shape_of_rank<2>{2, 12}), x);
     CHECK_CURVATURE(ops::slice, with(std::size_t{1}, std::size_t{1}, std::size_t{3}), x);
     CHECK_CURVATURE(ops::permuted, with(2, 0, 1), x);

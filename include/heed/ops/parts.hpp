@@ -145,22 +145,6 @@ struct block_op : operation<block_op> {
 };
 inline constexpr block_op block{};
 
-/// y[b,s] = x[b·S+s], S rows of each of B sentences: [B·S,N] -> [B,S,N]. A view of x on the tape and in the workspace,
-/// else a copy.
-///
-///     ∂x[b·S+s] += ∂y[b,s]
-struct by_sentence_op : operation<by_sentence_op> {
-    static constexpr ranks takes{2, 2};
-
-    static piece_of<3> piece(const auto& x, std::size_t sentences, std::size_t rows)
-    {
-        require_shape("by_sentence", "x", x.shape, {sentences * rows, x.shape[1]},
-                      "as many rows as all sentences have");
-        return {0, {sentences, rows, x.shape[1]}};
-    }
-};
-inline constexpr by_sentence_op by_sentence{};
-
 /// y = the same numbers in another shape: x [...] -> a shape with as many. A view of x on the tape and in the
 /// workspace, else a copy. One size may be -1: what the others leave.
 ///
