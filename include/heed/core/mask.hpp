@@ -40,15 +40,6 @@ public:
         return {counts_ + first, count, first_row_ + first};
     }
 
-    /// Has every row so many positions?
-    bool is_full(std::size_t positions) const
-    {
-        for (std::size_t row = 0; row < batch_; ++row) {
-            if (counts_[row] != positions) return false;
-        }
-        return true;
-    }
-
     /// Throws shape_error unless there is one length per row and none above `positions`.
     void require(const char* where, std::size_t batch, std::size_t positions) const
     {
@@ -87,9 +78,6 @@ public:
     std::size_t batch() const { return counts_.size(); }
     std::size_t operator[](std::size_t row) const { return counts_[row]; }
     const std::size_t* data() const { return counts_.data(); }
-
-    /// Has every row so many positions?
-    bool is_full(std::size_t positions) const { return lengths_view(*this).is_full(positions); }
 
     /// The lengths of these rows.
     lengths rows(const std::vector<std::size_t>& which) const
