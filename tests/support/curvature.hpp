@@ -92,7 +92,7 @@ consteval bool refuses_ranks()
 {
     return []<std::size_t... i>(std::index_sequence<i...> all)
     {
-        return ((!heed::ops::detail::is_view<A> || !takes_rank<Operation, i, 0, A...>(all) ||
+        return ((!heed::tensor<A> || !takes_rank<Operation, i, 0, A...>(all) ||
                  !takes_rank<Operation, i, 6, A...>(all)) &&
                 ...);
     }
