@@ -18,8 +18,7 @@ TEST_CASE("elementwise_sum: a sum for each dimension, and its gradient")
     const auto f = [](const auto& w, const auto& h) { return ops::elementwise_sum(w, h); };
     const auto weights = random({2, 3, 7}, 3), h = random({2, 3, 7}, 2);
     array<double, 2> sums({2, 7}, 0.0);
-    for (std::size_t i = 0; i < weights.size(); ++i)
-        sums(i / 21, i % 7) += weights.data()[i] * h.data()[i];
+    for (std::size_t i = 0; i < weights.size(); ++i) sums(i / 21, i % 7) += weights.data()[i] * h.data()[i];
     CHECK(support::distance(f(weights, h), sums) < 1e-14);
     CHECK_GRADIENT(f, random({1, 1, 1}, 1), random({1, 1, 1}, 2));
     CHECK_GRADIENT(f, random({2, 3, 4}, 3), random({2, 3, 4}, 4));

@@ -92,9 +92,9 @@ consteval bool refuses_ranks()
 {
     return []<std::size_t... i>(std::index_sequence<i...> all)
     {
-        return ((!heed::tensor<A> || !takes_rank<Operation, i, 0, A...>(all) ||
-                 !takes_rank<Operation, i, 6, A...>(all)) &&
-                ...);
+        return (
+            (!heed::tensor<A> || !takes_rank<Operation, i, 0, A...>(all) || !takes_rank<Operation, i, 6, A...>(all)) &&
+            ...);
     }
     (std::index_sequence_for<A...>{});
 }

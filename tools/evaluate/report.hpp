@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include <heed/core/utf8.hpp>
-#include <heed_kit/text/display.hpp>
 #include <heed_kit/metrics/bootstrap.hpp>
+#include <heed_kit/text/display.hpp>
 
 namespace evaluation {
 
