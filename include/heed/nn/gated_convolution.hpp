@@ -6,14 +6,12 @@
 #include <string>
 
 #include <heed/core/mask.hpp>
-#include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/gemm/blas.hpp>
 #include <heed/gemm/weights.hpp>
 #include <heed/kernels/gated_linear.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/softmax.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/windows.hpp>
@@ -131,20 +129,6 @@ struct slide_op : operation<slide_op> {
 };
 inline constexpr slide_op slide{};
 
-namespace detail {
-
-/// f(row) for each row of y; threads share the rows.
-void each_wide_row(const auto& y, const auto& f)
-{
-    const std::size_t N = y.shape.back();
-    parallel_for(N == 0 ? 0 : y.size() / N, kernels::detail::rows_a_shard(N),
-                 [&](std::size_t begin, std::size_t end, std::size_t) {
-                     for (std::size_t row = begin; row < end; ++row) f(row);
-                 });
-}
-
-}  // namespace detail
-
 /// y = a ⊙ σ(b), gated linear units: x [...,2N], a in its first half and b in its second -> [...,N]. Dauphin et al.
 /// 2017; Gehring et al. 2017, section 3.2.
 ///
@@ -158,15 +142,15 @@ struct glu_op : operation<glu_op> {
     static void forward(in<T, R> x, out<T, R> y)
     {
         const std::size_t N = y.shape[R - 1];
-        detail::each_wide_row(
-            y, [=](std::size_t row) { kernels::gated_linear(N, x.data + row * 2 * N, y.data + row * N); });
+        detail::each_row(detail::rows_of(y.shape), N,
+                         [=](std::size_t row) { kernels::gated_linear(N, x.data + row * 2 * N, y.data + row * N); });
     }
 
     template <class T, std::size_t R>
     static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
     {
         const std::size_t N = y.shape[R - 1];
-        detail::each_wide_row(y, [=](std::size_t row) {
+        detail::each_row(detail::rows_of(y.shape), N, [=](std::size_t row) {
             const std::size_t at = row * 2 * N;
             kernels::gated_linear_backward(N, T(1), x.data + at, d_y.data + row * N, d_x.data + at);
         });
@@ -194,7 +178,7 @@ struct gated_residual_op : operation<gated_residual_op> {
     static void forward(in<T, 3> x, in<T, 3> v, const lengths_view& real, out<T, 3> y)
     {
         const std::size_t B = x.shape[1], N = x.shape[2];
-        detail::each_wide_row(y, [=](std::size_t row) {
+        detail::each_row(detail::rows_of(y.shape), N, [=](std::size_t row) {
             if (row / B < real[row % B]) {
                 kernels::gated_residual(N, T(factor), x.data + row * N, v.data + row * 2 * N, y.data + row * N);
             } else {
@@ -208,7 +192,7 @@ struct gated_residual_op : operation<gated_residual_op> {
                          adjoint<T, 3> d_v)
     {
         const std::size_t B = x.shape[1], N = x.shape[2];
-        detail::each_wide_row(y, [=](std::size_t row) {
+        detail::each_row(detail::rows_of(y.shape), N, [=](std::size_t row) {
             if (row / B >= real[row % B]) return;
             const T* const d = d_y.data + row * N;
             const std::size_t at = row * 2 * N;
