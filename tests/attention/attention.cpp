@@ -48,7 +48,7 @@ TEST_CASE("memory: keys once a batch, padding cleared")
     CHECK(memory.values(1, 1, 4) == annotations()(1, 1, 4));
     CHECK(memory.values(1, 2, 0) == 0);
     CHECK(support::same_bits(memory.keys, ops::linear(memory.values, attend.score.U)));
-    CHECK(attend.on(annotations()).real.is_full(6));
+    for (const std::size_t row : {0u, 1u}) CHECK(attend.on(annotations()).real[row] == 6);
 
     // A score that prepares nothing has the values themselves for keys.
     const attention plain{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};

@@ -10,6 +10,8 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
+#include <support/gradients.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;
@@ -352,4 +354,24 @@ TEST_CASE("on a tape states grow, too, with gradients")
     check_gradient<false>(with(located()));
     check_gradient<false>(with(gated()));
     check_gradient<true>(with(score::with_positions{covered(), random({3, A}, 33)}));
+}
+
+TEST_CASE("join_positions: the first of each row from one tensor, the others from another")
+{
+    const lengths known{2, 0, 3};
+    const auto x = random({3, 3, 2}, 1), z = random({3, 5, 2}, 2);
+    const auto y = ops::join_positions(x, z, known);
+    CHECK(y.shape() == shape_of_rank<3>{3, 5, 2});
+    for (std::size_t b = 0; b < 3; ++b)
+        for (std::size_t t = 0; t < 5; ++t)
+            for (std::size_t i = 0; i < 2; ++i) CHECK(y(b, t, i) == (t < known[b] ? x(b, t, i) : z(b, t, i)));
+    CHECK_GRADIENT([&](const auto& a, const auto& b) { return ops::join_positions(a, b, known); }, x, z);
+    CHECK_GRADIENT(
+        [&](const auto& a, const auto& b) {
+            return ops::join_positions(a, b, lengths{1, 0, 1});
+        },
+        random({3, 2}, 1), random({3, 1}, 2));
+    CHECK_THROWS_WITH_AS(ops::join_positions(x, random({3, 5, 1}, 2), known),
+                         doctest::Contains("but for its positions"), shape_error);
+    CHECK_THROWS_AS(ops::join_positions(x, z, lengths({4, 0, 0})), shape_error);
 }

@@ -3,7 +3,7 @@
 // expect: looked_up.*xtensor_container
 // expect: looked_up.*int
 // expect: view_of<double, 4U?L?>|view_of.*T = double.* N = 4
-// expect: view_of<double, 5U?L?>|view_of.*T = double.* N = 5
+// expect: view_of.*shared_tensor<double, 5
 // expect: view_of.*vector<float
 // expect: heed: an alignment refers to its weights and words, and this is a temporary
 // expect: deleted [a-z ]*function.*parameter

@@ -14,8 +14,8 @@ TEST_CASE("lengths")
     const lengths real{3, 0, 2};
     CHECK(real.batch() == 3);
     CHECK(real[2] == 2);
-    CHECK_FALSE(real.is_full(3));
-    CHECK(lengths::full(2, 5).is_full(5));
+    CHECK(lengths::full(2, 5)[0] == 5);
+    CHECK(lengths::full(2, 5)[1] == 5);
     CHECK(lengths{}.batch() == 0);
     real.require("here", 3, 3);
     CHECK(message_of<shape_error>([&] { real.require("here", 2, 3); }) ==
@@ -52,4 +52,15 @@ TEST_CASE("boolean masks: nothing may be attended to until it is allowed; rows; 
     CHECK(message_of<shape_error>([&] {
               of.require("here", {2, 2});
           }) == "here: the boolean mask is [1,2] but must be [2,2] (one truth value for each position, true = attend)");
+}
+
+TEST_CASE("a window around a place is what of it is real")
+{
+    const lengths real{5, 5, 5, 2, 0, 5};
+    const std::vector<std::size_t> centres{0, 2, 4, 2, 0, 7};
+    const auto w = window::around(real, 1, [&](std::size_t b) { return centres[b]; });
+    CHECK(w.width == 3);
+    CHECK(w.begin == std::vector<std::size_t>{0, 1, 3, 1, 0, 0});
+    const std::vector<std::size_t> count(w.count.data(), w.count.data() + w.count.batch());
+    CHECK(count == std::vector<std::size_t>{2, 3, 2, 1, 0, 0});
 }

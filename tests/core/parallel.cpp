@@ -3,13 +3,18 @@
 
 #include <doctest/doctest.h>
 
+#include <heed/core/random.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/gemm/blas.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -362,4 +367,134 @@ TEST_CASE("std::exit in a shard ends the program, whichever thread calls it")
                   });
               }) == 7);
     }
+}
+
+TEST_CASE("each child counts one fork more than its parent")
+{
+    const unsigned before = detail::forks_so_far();
+    const pid_t child = fork();
+    if (child == 0) {
+        const pid_t grandchild = fork();
+        if (grandchild == 0) _exit(detail::forks_so_far() == before + 2 ? 0 : 1);
+        int status = 1;
+        waitpid(grandchild, &status, 0);
+        _exit(status == 0 && detail::forks_so_far() == before + 1 ? 0 : 1);
+    }
+    REQUIRE(child > 0);
+    int status = 1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(detail::forks_so_far() == before);
+}
+
+TEST_CASE("an object that is left lives as long as the program")
+{
+    std::weak_ptr<int> seen;
+    {
+        auto object = std::make_shared<int>(5);
+        seen = object;
+        detail::leave_undestroyed(std::move(object));
+    }
+    CHECK_FALSE(seen.expired());
+}
+
+namespace {
+
+template <class T>
+std::vector<T> numbers(std::size_t count, std::uint64_t seed)
+{
+    std::vector<T> all(count);
+    for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<T>(2 * uniform(seed, i) - 1);
+    return all;
+}
+
+template <class T>
+bool same_bits(const T* left, const T* right, std::size_t count)
+{
+    return std::memcmp(left, right, count * sizeof(T)) == 0;
+}
+
+/// The rows of [most,K] x [K,N] as one product, as products of `rows` rows each, and as plain sums.
+template <class T>
+void check_rows(blas::op op_a, blas::op op_b, std::size_t most, std::size_t N, std::size_t K, T beta)
+{
+    const std::vector<T> A = numbers<T>(most * K, 1), B = numbers<T>(K * N, 2), before = numbers<T>(most * N, 3);
+    const std::size_t lda = op_a == blas::op::plain ? K : most, ldb = op_b == blas::op::plain ? N : K;
+    const auto multiply = [&](std::size_t first, std::size_t rows, std::vector<T>& C) {
+        blas::gemm(op_a, op_b, rows, N, K, A.data() + (op_a == blas::op::plain ? first * K : first), lda, B.data(), ldb,
+                   beta, C.data() + first * N, N);
+    };
+    const batch_invariant guard;
+    std::vector<T> at_once = before;
+    multiply(0, most, at_once);
+    for (const std::size_t rows : std::vector<std::size_t>{1, 2, 5, 6, 7, 16, 31}) {
+        std::vector<T> parts = before;
+        for (std::size_t r = 0; r < most; r += rows) multiply(r, std::min(rows, most - r), parts);
+        CAPTURE(rows);
+        CHECK(same_bits(parts.data(), at_once.data(), parts.size()));
+    }
+    double furthest = 0;
+    for (std::size_t i = 0; i < most; ++i) {
+        for (std::size_t j = 0; j < N; ++j) {
+            double sum = static_cast<double>(beta) * static_cast<double>(before[i * N + j]);
+            for (std::size_t k = 0; k < K; ++k) {
+                sum += static_cast<double>(op_a == blas::op::plain ? A[i * K + k] : A[k * most + i]) *
+                       static_cast<double>(op_b == blas::op::plain ? B[k * N + j] : B[j * K + k]);
+            }
+            furthest = std::max(furthest, std::abs(static_cast<double>(at_once[i * N + j]) - sum));
+        }
+    }
+    CHECK(furthest < (sizeof(T) == 4 ? 1e-4 : 1e-11));
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("A row of a product has the same bits beside any others, on any number of threads", T, float, double)
+{
+    for (const std::size_t threads : std::vector<std::size_t>{1, 3}) {
+        set_threads(threads);
+        for (const blas::op a : {blas::op::plain, blas::op::transposed}) {
+            for (const blas::op b : {blas::op::plain, blas::op::transposed}) {
+                check_rows<T>(a, b, 33, 19, 300, T(0));
+                check_rows<T>(a, b, 40, 70, 7, T(1));
+            }
+        }
+        check_rows<T>(blas::op::plain, blas::op::plain, 100, 200, 600, T(0));  // enough work to be shared
+    }
+    set_threads(1);
+    const std::vector<T> A = numbers<T>(50 * 600, 4), B = numbers<T>(600 * 200, 5);
+    std::vector<T> one(50 * 200), three(50 * 200);
+    const batch_invariant guard;
+    blas::gemm(blas::op::plain, blas::op::plain, 50, 200, 600, A.data(), B.data(), T(0), one.data());
+    set_threads(3);
+    blas::gemm(blas::op::plain, blas::op::plain, 50, 200, 600, A.data(), B.data(), T(0), three.data());
+    set_threads(1);
+    CHECK(same_bits(one.data(), three.data(), one.size()));
+}
+
+TEST_CASE("The guard ends with its scope, may be nested, and holds for the threads that share its work")
+{
+    using heed::detail::batch_invariant_here;
+    CHECK_FALSE(batch_invariant_here);
+    {
+        const batch_invariant outer;
+        CHECK(batch_invariant_here);
+        {
+            const batch_invariant inner, unwanted(false);
+            CHECK(batch_invariant_here);
+        }
+        CHECK(batch_invariant_here);
+        set_threads(3);
+        std::atomic<int> with{0}, without{0};
+        parallel_for(3, 1, [&](std::size_t, std::size_t, std::size_t) { ++(batch_invariant_here ? with : without); });
+        CHECK(with == 3);
+        CHECK(without == 0);
+    }
+    CHECK_FALSE(batch_invariant_here);
+    const batch_invariant unwanted(false);
+    CHECK_FALSE(batch_invariant_here);
+    std::atomic<int> with{0};
+    parallel_for(3, 1, [&](std::size_t, std::size_t, std::size_t) { with += batch_invariant_here; });
+    CHECK(with == 0);
+    set_threads(1);
 }

@@ -179,16 +179,6 @@ TEST_CASE("they are optimised, each where it is")
     }
 }
 
-TEST_CASE("visit_each is the same as visit")
-{
-    auto layers = std::vector{make_layer(1, true), make_layer(3, true)};
-    std::vector<std::string> names;
-    const auto look = [&](const std::string& name, const auto&) { names.push_back(name); };
-    detail::looking_leaf<decltype(look)> leaf{look};
-    (void)visit_each("layers", layers, detail::walking_visitor<decltype(leaf)>{leaf, ""});
-    CHECK(names == std::vector<std::string>{"layers.0.W", "layers.0.b", "layers.1.W", "layers.1.b"});
-}
-
 namespace mine {
 
 /// e = (s W + table) · h with a table that does not learn, and an inner score that is frozen.

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
+#include <heed/combine/elementwise_sum.hpp>
 #include <heed/core/mask.hpp>
 #include <support/tensors.hpp>
 

@@ -124,3 +124,50 @@ TEST_CASE("parts of convolutional models are the same in the workspace and on a 
     same([](const auto& past, const auto& a) { return ops::slide(past, a); }, random({2, 4}, 1), random({2, 2}, 2));
     same([](const auto& a, const auto& b) { return ops::scaled_sum(a, b, 2, 3); }, x, x);
 }
+
+TEST_CASE("gated linear units: the first half times the sigmoid of the second")
+{
+    const auto glu = [](const auto& x) { return ops::glu(x); };
+    for (const std::size_t N : {std::size_t{1}, std::size_t{3}, std::size_t{19}}) {
+        const auto x = random({2, 2 * N}, 1);
+        const auto y = glu(x);
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t i = 0; i < N; ++i)
+                CHECK(y(b, i) == doctest::Approx(x(b, i) / (1 + std::exp(-x(b, N + i)))).epsilon(1e-14));
+        }
+        CHECK_GRADIENT(glu, x);
+    }
+    CHECK_GRADIENT(glu, random({2, 3, 4}, 2));
+    CHECK(shape_of(glu(array<double, 2>({0, 4}))) == shape_of_rank<2>{0, 2});
+    CHECK(support::contains(support::message_of<shape_error>([] { ops::glu(random({2, 3}, 1)); }), "must be even"));
+}
+
+TEST_CASE("a gated residual: half the sum of x and its unit before the end, zeros behind it, and its gradient")
+{
+    const lengths real{3, 0, 2};
+    const auto f = [&](const auto& x, const auto& v) { return ops::gated_residual(x, v, real); };
+    for (const std::size_t N : {std::size_t{1}, std::size_t{3}, std::size_t{19}}) {
+        const auto x = random({3, 3, N}, 1), v = random({3, 3, 2 * N}, 2);
+        const auto y = f(x, v);
+        for (std::size_t t = 0; t < 3; ++t) {
+            for (std::size_t b = 0; b < 3; ++b) {
+                for (std::size_t i = 0; i < N; ++i) {
+                    const double must =
+                        t < real[b] ? std::sqrt(0.5) * (x(t, b, i) + v(t, b, i) / (1 + std::exp(-v(t, b, N + i)))) : 0;
+                    CHECK(y(t, b, i) == doctest::Approx(must).epsilon(1e-14));
+                }
+            }
+        }
+        check(support::gradient_of<0b11>(f, x, v));
+        check(support::gradient_of<0b01>(f, x, v));
+        check(support::gradient_of<0b10>(f, x, v));
+    }
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                f(random({3, 3, 2}, 1), random({3, 3, 2}, 2));
+                            }),
+                            "gated_residual: v is [3,3,2] but must be [3,3,4]"));
+    CHECK(support::contains(support::message_of<shape_error>([&] {
+                                f(random({2, 3, 2}, 1), random({2, 3, 4}, 2));
+                            }),
+                            "gated_residual"));
+}

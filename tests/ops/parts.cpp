@@ -2,9 +2,6 @@
 #include <heed/ops/parts.hpp>
 
 #include <heed/ad/ad.hpp>
-#include <heed/attention/grown.hpp>
-#include <heed/score/location.hpp>
-#include <heed/score/with_positions.hpp>
 
 #include <doctest/doctest.h>
 
@@ -42,25 +39,6 @@ TEST_CASE("rows: a view of a matrix whose gradient lands in its place")
           "rows_between: rows 3 to 6 of [5,3], which has 5");
 }
 
-TEST_CASE("pick: the numbers at some columns")
-{
-    const auto x = random({2, 4}, 1);
-    const array<double, 3> at{{{2}, {0}, {2}}, {{3}, {3}, {1}}};
-    const auto y = ops::pick(x, at);
-    CHECK(y(0, 0) == x(0, 2));
-    CHECK(y(0, 1) == x(0, 0));
-    CHECK(y(1, 1) == x(1, 3));
-    CHECK(y(1, 2) == x(1, 1));
-    CHECK_GRADIENT([&](const auto& v) { return ops::pick(v, at); }, x);
-    const auto says = [](auto&& f, const std::string& part) {
-        const std::string message = support::message_of<shape_error>(f);
-        CHECK_MESSAGE(support::contains(message, part), message);
-    };
-    says([&] { ops::pick(random({2, 3}, 1), at); }, "of [2,3], which has 3 columns");
-    says([&] { ops::pick(random({3, 4}, 1), at); }, "[3,4] but must be [2,4]");
-    says([&] { ops::pick(x, array<double, 3>{{{-1.0}}, {{0.0}}}); }, "pick: position -1");
-}
-
 TEST_CASE("columns_of: some columns, in any order, some of them twice")
 {
     const std::vector<std::uint32_t> columns{3, 0, 3};
@@ -92,18 +70,6 @@ TEST_CASE("rows_of: some rows, in any order, some of them twice")
           }) == "rows_of: row 2 of [2,3], which has only 2");
 }
 
-TEST_CASE("with_column: a number in one column, the others as they are")
-{
-    const auto x = random({1, 2, 3}, 1);
-    const auto y = ops::with_column(x, 1u, 0.5);
-    CHECK(support::same_bits(y, array<double, 3>{{{x(0, 0, 0), 0.5, x(0, 0, 2)}, {x(0, 1, 0), 0.5, x(0, 1, 2)}}}));
-    for (const std::size_t column : {0u, 1u, 2u}) {
-        CHECK_GRADIENT([=](const auto& v) { return ops::with_column(v, column, 0.5); }, random({2, 2, 3}, 2));
-    }
-    CHECK(support::message_of<shape_error>([&] { ops::with_column(x, 3u, 0.5); }) ==
-          "with_column: column 3 of [1,2,3]; columns count from 0");
-}
-
 TEST_CASE("positions_between: some positions of one sentence, whose gradient lands in their place")
 {
     const auto x = random({1, 4, 2}, 1);
@@ -113,46 +79,7 @@ TEST_CASE("positions_between: some positions of one sentence, whose gradient lan
     CHECK_GRADIENT([](const auto& v) { return ops::positions_between(v, 2u, 2u); }, random({1, 4}, 2));
 }
 
-TEST_CASE("with_positions: more of them, filled, or fewer")
-{
-    const auto x = random({2, 3}, 1);
-    const auto y = random({2, 3, 4}, 2);
-    for (const std::size_t n : {0u, 2u, 3u, 5u}) {
-        const auto flat = ops::with_positions(x, n, -7.0);
-        const auto deep = ops::with_positions(y, n, 0.0);
-        CHECK(flat.shape() == shape_of_rank<2>{2, n});
-        CHECK(deep.shape() == shape_of_rank<3>{2, n, 4});
-        for (std::size_t b = 0; b < 2; ++b)
-            for (std::size_t t = 0; t < n; ++t) {
-                CHECK(flat(b, t) == (t < 3 ? x(b, t) : -7));
-                for (std::size_t i = 0; i < 4; ++i) CHECK(deep(b, t, i) == (t < 3 ? y(b, t, i) : 0));
-            }
-        CHECK_GRADIENT([n](const auto& a) { return ops::with_positions(a, n, 1.0); }, x);
-        CHECK_GRADIENT([n](const auto& a) { return ops::with_positions(a, n, 1.0); }, y);
-    }
-}
-
-TEST_CASE("join_positions: the first of each row from one tensor, the others from another")
-{
-    const lengths known{2, 0, 3};
-    const auto x = random({3, 3, 2}, 1), z = random({3, 5, 2}, 2);
-    const auto y = ops::join_positions(x, z, known);
-    CHECK(y.shape() == shape_of_rank<3>{3, 5, 2});
-    for (std::size_t b = 0; b < 3; ++b)
-        for (std::size_t t = 0; t < 5; ++t)
-            for (std::size_t i = 0; i < 2; ++i) CHECK(y(b, t, i) == (t < known[b] ? x(b, t, i) : z(b, t, i)));
-    CHECK_GRADIENT([&](const auto& a, const auto& b) { return ops::join_positions(a, b, known); }, x, z);
-    CHECK_GRADIENT(
-        [&](const auto& a, const auto& b) {
-            return ops::join_positions(a, b, lengths{1, 0, 1});
-        },
-        random({3, 2}, 1), random({3, 1}, 2));
-    CHECK_THROWS_WITH_AS(ops::join_positions(x, random({3, 5, 1}, 2), known),
-                         doctest::Contains("but for its positions"), shape_error);
-    CHECK_THROWS_AS(ops::join_positions(x, z, lengths({4, 0, 0})), shape_error);
-}
-
-TEST_CASE("append: behind the positions that are there; transpose of a matrix; positions added to every sentence")
+TEST_CASE("append: behind the positions that are there; transpose of a matrix")
 {
     const auto x = random({2, 3, 4}, 1), z = random({2, 2, 4}, 2);
     const auto y = ops::append(x, z);
@@ -175,15 +102,6 @@ TEST_CASE("append: behind the positions that are there; transpose of a matrix; p
     REQUIRE(transposed.shape() == shape_of_rank<2>{5, 2});
     for (std::size_t i = 0; i < 10; ++i) CHECK(transposed(i / 2, i % 2) == W(i % 2, i / 2));
     CHECK_GRADIENT([](const auto& a) { return ops::transpose(a); }, W);
-
-    const auto places = random({3, 4}, 5);
-    const auto placed = ops::add_positions(x, places);
-    for (std::size_t i = 0; i < x.size(); ++i)
-        CHECK(placed.data()[i] == support::approx(x.data()[i] + places.data()[i % 12]));
-    CHECK_GRADIENT([](const auto& a, const auto& p) { return ops::add_positions(a, p); }, x, places);
-    CHECK(support::message_of<shape_error>([&] {
-              ops::add_positions(x, random({2, 4}, 3));
-          }) == "add_positions: p is [2,4] but must be [3,4] (one row for each position of x [2,3,4])");
 }
 
 TEST_CASE("positions and steps that are not there are refused")

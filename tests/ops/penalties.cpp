@@ -42,11 +42,6 @@ TEST_CASE("penalties are their sums within both lengths, and have their gradient
     CHECK_GRADIENT([&](const auto& w) { return ops::doubly_stochastic_penalty(w, source, target); }, weights);
     CHECK_GRADIENT([&](const auto& w) { return ops::coverage_penalty(w, source, target); }, weights);
     CHECK_GRADIENT([&](const auto& w) { return ops::monotone_penalty(w, source, target); }, weights);
-    CHECK_GRADIENT(
-        [&](const auto& w) {
-            return ops::guided(w, ops::square(random({3, 4, 5}, 2)), source, target, 0.01);
-        },
-        weights);
     CHECK(support::message_of<shape_error>([&] {
               (void)ops::coverage_penalty(weights, source, lengths{5, 1, 1});
           }) == "penalty, target: the length of row 0 is 5 but there are only 4 positions");

@@ -16,11 +16,11 @@ using support::random;
 
 TEST_CASE("products are the sums that they say")
 {
-    const auto x = random({2, 3, 5}, 1), h = random({2, 3, 7}, 2), weights = random({2, 3, 7}, 3);
+    const auto x = random({2, 3, 5}, 1), h = random({2, 3, 7}, 2);
     const auto W = random({5, 7}, 4), q = random({2, 7}, 5), alpha = random({2, 3}, 6);
     const auto b = random({7}, 7), v = random({7}, 8);
     array<double, 3> linear({2, 3, 7}, 0.0), with_bias({2, 3, 7}, 0.0);
-    array<double, 2> matvec({2, 3}, 0.0), dot_each({2, 3}, 0.0), weighted({2, 7}, 0.0), elementwise({2, 7}, 0.0);
+    array<double, 2> matvec({2, 3}, 0.0), dot_each({2, 3}, 0.0), weighted({2, 7}, 0.0);
     for (std::size_t i = 0; i < 2; ++i) {
         for (std::size_t t = 0; t < 3; ++t) {
             for (std::size_t n = 0; n < 7; ++n) {
@@ -29,7 +29,6 @@ TEST_CASE("products are the sums that they say")
                 matvec(i, t) += h(i, t, n) * v(n);
                 dot_each(i, t) += q(i, n) * h(i, t, n);
                 weighted(i, n) += alpha(i, t) * h(i, t, n);
-                elementwise(i, n) += weights(i, t, n) * h(i, t, n);
             }
         }
     }
@@ -38,7 +37,6 @@ TEST_CASE("products are the sums that they say")
     CHECK(support::distance(ops::matvec(h, v), matvec) < 1e-14);
     CHECK(support::distance(ops::dot_each(q, h), dot_each) < 1e-14);
     CHECK(support::distance(ops::weighted_sum(alpha, h), weighted) < 1e-14);
-    CHECK(support::distance(ops::elementwise_sum(weights, h), elementwise) < 1e-14);
 }
 
 TEST_CASE("linear")
@@ -90,23 +88,12 @@ TEST_CASE("weighted_sum")
     support::check_empty(f, random({2, 0}, 1), random({2, 0, 4}, 2));
 }
 
-TEST_CASE("elementwise_sum")
-{
-    const auto f = [](const auto& w, const auto& h) { return ops::elementwise_sum(w, h); };
-    CHECK_GRADIENT(f, random({1, 1, 1}, 1), random({1, 1, 1}, 2));
-    CHECK_GRADIENT(f, random({2, 3, 4}, 3), random({2, 3, 4}, 4));
-    CHECK_GRADIENT(f, random({2, 9, 19}, 5), random({2, 9, 19}, 6));
-    support::check_empty(f, random({2, 0, 4}, 1), random({2, 0, 4}, 2));
-}
-
 TEST_CASE("a weight of 0 selects its value away, even a NaN")
 {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const array<double, 2> w{{0.5, 0.0}};
     const array<double, 3> h{{{1.0, 2.0}, {nan, nan}}};
     CHECK(support::same_bits(ops::weighted_sum(w, h), array<double, 2>{{0.5, 1.0}}));
-    const array<double, 3> per_dimension{{{0.5, 1.0}, {0.0, 0.0}}};
-    CHECK(support::same_bits(ops::elementwise_sum(per_dimension, h), array<double, 2>{{0.5, 2.0}}));
 }
 
 TEST_CASE("add_outer")

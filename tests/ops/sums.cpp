@@ -34,20 +34,21 @@ TEST_CASE("sum_last and inner: gradients")
     CHECK_GRADIENT([](const auto& x, const auto& c) { return ops::inner(x, c); }, random({2, 3}, 1), random({2, 3}, 2));
 }
 
-TEST_CASE("multiply_rows and multiply_parts: a factor for each row, and for each part of a row")
+TEST_CASE("multiply_parts: a factor for each row, and for each part of a row")
 {
     const auto x = random({3, 6}, 1), of_rows = random({3, 1}, 2), of_parts = random({3, 2}, 3);
-    const auto rows = ops::multiply_rows(x, of_rows), parts = ops::multiply_parts(x, of_parts);
+    const auto rows = ops::multiply_parts(x, of_rows), parts = ops::multiply_parts(x, of_parts);
     for (std::size_t b = 0; b < 3; ++b) {
         for (std::size_t i = 0; i < 6; ++i) {
             CHECK(rows(b, i) == of_rows(b, 0) * x(b, i));
             CHECK(parts(b, i) == of_parts(b, i / 3) * x(b, i));
         }
     }
-    CHECK_GRADIENT([](const auto& a, const auto& g) { return ops::multiply_rows(a, g); }, x, of_rows);
+    CHECK_GRADIENT([](const auto& a, const auto& g) { return ops::multiply_parts(a, g); }, x, of_rows);
     CHECK_GRADIENT([](const auto& a, const auto& g) { return ops::multiply_parts(a, g); }, x, of_parts);
-    CHECK(support::message_of<shape_error>([&] { (void)ops::multiply_rows(x, of_parts); }) ==
-          "multiply_rows: the factors is [3,2] but must be [3,1] (one for each row of [3,6])");
+    CHECK(support::message_of<shape_error>([&] {
+              (void)ops::multiply_parts(x, random({2, 2}, 4));
+          }) == "multiply_parts: the factors is [2,2] but must be [3,2] (a row for each row of [3,6])");
     CHECK(
         support::message_of<shape_error>([&] {
             (void)ops::multiply_parts(x, random({3, 4}, 4));

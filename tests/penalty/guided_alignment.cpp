@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/penalty/guided_alignment.hpp>
+
+#include <heed/ad/ad.hpp>
+#include <support/gradients.hpp>
 #include <support/tensors.hpp>
 
 #include <doctest/doctest.h>
@@ -44,4 +47,15 @@ TEST_CASE("guided alignment: a weight of 0 at a link costs much but not infinite
     CHECK(support::number(penalty::guided_alignment(at_floor, links, lengths{2}, 1e-3)) == near(-std::log(1e-3)));
     CHECK(contains(message_of<error>([&] { penalty::guided_alignment(zero, links, lengths{2}, 0.0); }),
                    "guided_alignment: floor is 0"));
+}
+
+TEST_CASE("guided: the gradient by every weight within both lengths")
+{
+    const auto weights = ops::square(support::random({4, 3, 5}, 1));
+    const lengths source{5, 2, 0}, target{4, 2, 3};
+    CHECK_GRADIENT(
+        [&](const auto& w) {
+            return ops::guided(w, ops::square(support::random({3, 4, 5}, 2)), source, target, 0.01);
+        },
+        weights);
 }

@@ -9,6 +9,7 @@
 #include <heed/heads/talking_heads.hpp>
 #include <heed/normalize/local_p.hpp>
 #include <heed/pairs/abcnn.hpp>
+#include <heed/penalty/guided_alignment.hpp>
 #include <heed/score/contextual_positions.hpp>
 #include <heed/score/dynamic_convolution.hpp>
 #include <heed/score/location.hpp>
@@ -112,7 +113,6 @@ TEST_CASE("masks, windows and sums are the same in the workspace and on a tape")
     check_families([](const auto& a) { return ops::sum_last(a); }, x);
     check_families([](const auto& a, const auto& c) { return ops::inner(a, c); }, e, random({2, 3}, 3));
     check_families([](const auto& a) { return ops::divide_by_sum(a); }, x);
-    check_families([](const auto& a, const auto& g) { return ops::multiply_rows(a, g); }, e, random({2, 1}, 3));
     check_families([](const auto& a, const auto& g) { return ops::multiply_parts(a, g); }, x, random({2, 3, 2}, 3));
     check_families([](const auto& a, const auto& g) { return ops::rms_norm(a, g, 1e-5); }, x, random({2}, 3));
     check_families([](const auto& a, const auto& l) { return ops::differences(a, l, 2); }, x, random({1}, 3));

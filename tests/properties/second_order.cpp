@@ -7,6 +7,8 @@
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/layer_norm.hpp>
+#include <heed/seq2seq/convolutional.hpp>
+#include <heed/seq2seq/outputs.hpp>
 #include <support/curvature.hpp>
 
 #include <cstddef>
@@ -102,13 +104,11 @@ TEST_CASE("parts of tensors")
     CHECK_CURVATURE(ops::append, with(), x, y);
     CHECK_CURVATURE(ops::step_of, with(std::size_t{1}), x);
     CHECK_CURVATURE(ops::block, with(std::size_t{1}), x);
-    CHECK_CURVATURE(ops::by_sentence, with(std::size_t{2}, std::size_t{2}), matrix);
     CHECK_CURVATURE(ops::reshaped, with(shape_of_rank<2>{2, 12}), x);
     CHECK_CURVATURE(ops::slice, with(std::size_t{1}, std::size_t{1}, std::size_t{3}), x);
     CHECK_CURVATURE(ops::permuted, with(2, 0, 1), x);
     CHECK_CURVATURE(ops::rows_between, with(std::size_t{1}, std::size_t{3}), matrix);
     CHECK_CURVATURE(ops::positions_between, with(std::size_t{1}, std::size_t{2}), random({1, 4}, 5));
-    CHECK_CURVATURE(ops::with_positions, with(std::size_t{5}, 0.5), x);
     CHECK_CURVATURE(ops::join_positions, with(lengths{2, 1}), x, random({2, 5, 4}, 6));
     CHECK_CURVATURE(ops::columns_of, with(std::vector<std::uint32_t>{2, 0, 2}), matrix);
     CHECK_CURVATURE(ops::columns_between, with(std::size_t{1}, std::size_t{3}), x);
@@ -171,7 +171,6 @@ TEST_CASE("sums and norms")
     CHECK_CURVATURE(ops::sum_last, with(), x);
     CHECK_CURVATURE(ops::inner, with(), e, random({2, 3}, 3));
     CHECK_CURVATURE(ops::divide_by_sum, of_positive, e);
-    CHECK_CURVATURE(ops::multiply_rows, with(), e, random({2, 1}, 4));
     CHECK_CURVATURE(ops::multiply_parts, with(), x, random({2, 3, 2}, 5));
     CHECK_CURVATURE(ops::rms_norm, with(1e-3), x, random({2}, 6));
     CHECK_CURVATURE(ops::layer_norm, with(1e-3), x, random({4}, 7), random({4}, 8));

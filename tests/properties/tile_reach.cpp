@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
+#include <heed/attention/in_order.hpp>
 #include <heed/core/family.hpp>
-#include <heed/ops/temporal_tiles.hpp>
 #include <heed/ops/tiles.hpp>
 #include <support/tensors.hpp>
 

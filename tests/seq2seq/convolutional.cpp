@@ -396,3 +396,15 @@ TEST_CASE("initial weights keep the variance; the decoder reads any encoder; wha
         support::message_of<error>([&] { (void)model.encoder.encode(make_source(pointers({id_sentence(50, 4)}))); }),
         "a sentence of 51 words, but there are vectors for 50 positions"));
 }
+
+TEST_CASE("scale_gradient: the same numbers, and a gradient that is scaled")
+{
+    const auto a = support::random({2, 3}, 1), b = support::random({2, 3}, 2);
+    CHECK(support::same_bits(ops::scale_gradient(a, 0.5), a));
+    ad::tape<double> on;
+    const auto x = on.parameter(a);
+    const auto y = ops::scale_gradient(x, 0.5);
+    CHECK(support::same_bits(y, a));
+    on.backward(ops::inner(y, b));
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(on.gradient(x).data[i] == 0.5 * b.data()[i]);
+}

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/combine/attentional.hpp>
-#include <heed/core/batch_invariant.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/score/conv_s2s.hpp>

@@ -18,6 +18,12 @@
 #include <heed/ops/tiles.hpp>
 #include <support/gradients.hpp>
 
+namespace heed::ops {
+
+struct scale_gradient_op;  // of seq2seq/convolutional.hpp
+
+}  // namespace heed::ops
+
 /// The second order of one operation in one line, by its name: tests/scripts/second_order.sh reads these.
 namespace support {
 
@@ -86,9 +92,9 @@ consteval bool refuses_ranks()
 {
     return []<std::size_t... i>(std::index_sequence<i...> all)
     {
-        return ((!heed::ops::detail::is_view<A> || !takes_rank<Operation, i, 0, A...>(all) ||
-                 !takes_rank<Operation, i, 6, A...>(all)) &&
-                ...);
+        return (
+            (!heed::tensor<A> || !takes_rank<Operation, i, 0, A...>(all) || !takes_rank<Operation, i, 6, A...>(all)) &&
+            ...);
     }
     (std::index_sequence_for<A...>{});
 }

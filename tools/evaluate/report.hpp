@@ -13,6 +13,7 @@
 
 #include <heed/core/utf8.hpp>
 #include <heed_kit/metrics/bootstrap.hpp>
+#include <heed_kit/text/display.hpp>
 
 namespace evaluation {
 

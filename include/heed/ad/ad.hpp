@@ -31,5 +31,4 @@
 #include <heed/ops/sparse.hpp>
 #include <heed/ops/steps.hpp>
 #include <heed/ops/sums.hpp>
-#include <heed/ops/units.hpp>
 #include <heed/ops/windows.hpp>

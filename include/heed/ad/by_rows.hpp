@@ -11,7 +11,6 @@
 #include <heed/ad/kept_results.hpp>
 #include <heed/ad/operation.hpp>
 #include <heed/core/callback.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
 
@@ -92,24 +91,9 @@ struct look {
 };
 
 template <class T>
-struct look_at_rows {
+struct looking {
     look<T>& at;
-
-    visited operator()(const auto& x) const
-    {
-        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
-            note_tape(at.on, x);
-            at.wanted |= x.wanted();
-            if (at.what == look<T>::purpose::open_adjoints) at.on->wanted_adjoint(x);
-        }
-        return {};
-    }
-    const auto& part(const auto& x) const { return x; }
-};
-
-template <class T>
-struct look_at_parameters {
-    look<T>& at;
+    bool parameter;  // else a tensor with rows
 
     visited operator()(const auto& x) const
     {
@@ -117,16 +101,25 @@ struct look_at_parameters {
             note_tape(at.on, x);
             at.wanted |= x.wanted();
             if (at.what == look<T>::purpose::find_tape || !x.wanted()) return {};
-            T* const adjoint = at.on->wanted_adjoint(x);
+            if (at.what == look<T>::purpose::open_adjoints) at.on->wanted_adjoint(x);
+            if (!parameter) return {};
             if (at.what == look<T>::purpose::add_sums) {
-                kernels::add(x.size(), adjoint, at.sums);
+                kernels::add(x.size(), at.on->wanted_adjoint(x), at.sums);
                 at.sums += x.size();
             }
             at.parameters += x.size();
         }
         return {};
     }
+    const auto& part(const auto& x) const { return x; }
 };
+
+/// Looks at each input.
+template <class T>
+void look_at(const auto& in, look<T>& at)
+{
+    in.visit(looking<T>{at, false}, looking<T>{at, true});
+}
 
 /// Some rows of each input on the small tape; their gradients are added to the large tape's adjoints.
 template <class T>
@@ -271,7 +264,7 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
 {
     using heed::detail::row_block;
     look<T> at{look<T>::purpose::find_tape};
-    in.visit(look_at_rows<T>{at}, look_at_parameters<T>{at});
+    look_at(in, at);
     const bool wanted = at.wanted;
     const auto run = [](tape<T>& small, const Program& what, const In& of, row_block block, T* sums) {
         return what(of.map(rows_on_tape<T>{small, block, sums != nullptr}, parameters_on_tape<T>{small, sums}));
@@ -303,7 +296,7 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
             (void)made.map(any_reached<T>{on, reached});
             if (!reached) return;
             look<T> open{look<T>::purpose::open_adjoints};
-            in.visit(look_at_rows<T>{open}, look_at_parameters<T>{open});
+            look_at(in, open);
             T none{};
             const auto again = [&](row_again<T> row) {
                 kept_results<T> back{kept, row.block.first, true};
@@ -315,7 +308,7 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
             const auto add = [&](const T* sums) {
                 look<T> total{look<T>::purpose::add_sums};
                 total.sums = sums;
-                in.visit(look_at_rows<T>{total}, look_at_parameters<T>{total});
+                look_at(in, total);
             };
             go_back_by_rows<T>(on, rows, work, open.parameters, again, add);
         });
@@ -332,7 +325,7 @@ template <class T>
 auto variables_beside(taped_family, const auto& visit)
 {
     detail::look<T> at{detail::look<T>::purpose::find_tape};
-    visit(detail::look_at_rows<T>{at});
+    visit(detail::looking<T>{at, false});
     return detail::as_variables<T>{*at.on};
 }
 
@@ -342,7 +335,7 @@ auto by_rows(taped_family, const Program& program, const In& in, std::size_t row
 {
     using T = typename In::element;
     detail::look<T> at{detail::look<T>::purpose::find_tape};
-    in.visit(detail::look_at_rows<T>{at}, detail::look_at_parameters<T>{at});
+    detail::look_at(in, at);
     const detail::as_variables<T> taped{*at.on};
     return detail::run_by_rows(*at.on, program, in.map(taped, taped), rows, work);
 }

@@ -12,7 +12,6 @@
 #include <heed/ad/lookup.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/core/dual_number.hpp>
-#include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 
 /// Products with the Hessian of a loss, without the Hessian.
@@ -65,19 +64,6 @@ struct as_module {
     static decltype(auto) call(const auto& loss, auto& on, const auto& module) { return loss(on, module); }
     static auto back(auto module) { return module; }
 };
-template <tensor X>
-struct as_module<X> {
-    using element = element_of<X>;
-    template <class Loss, class Tape, class M>
-    static constexpr bool takes =
-        std::is_invocable_v<const Loss&, Tape&, const std::tuple_element_t<0, decltype(M::at)>&>;
-    static auto of(const X& x) { return tensors_as_module<tensor_view<const element, rank_of<X>>>{{view_of(x)}}; }
-    static decltype(auto) call(const auto& loss, auto& on, const auto& module)
-    {
-        return loss(on, std::get<0>(module.at));
-    }
-    static auto back(auto module) { return std::get<0>(std::move(module.at)); }
-};
 template <class... X>
 struct as_module<std::tuple<X...>> {
     template <class Loss, class Tape, class... Y>
@@ -101,6 +87,11 @@ struct as_module<std::tuple<X...>> {
         return std::apply([&](const auto&... x) -> decltype(auto) { return loss(on, x...); }, module.at);
     }
     static auto back(auto module) { return std::move(module.at); }
+};
+template <tensor X>
+struct as_module<X> : as_module<std::tuple<const X&>> {
+    static auto of(const X& x) { return as_module<std::tuple<const X&>>::of(std::tie(x)); }
+    static auto back(auto module) { return std::get<0>(std::move(module.at)); }
 };
 
 /// The elements of a module's tensors, as far as its template arguments tell.

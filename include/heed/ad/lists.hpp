@@ -6,26 +6,15 @@
 #include <vector>
 
 #include <heed/ad/operation.hpp>
-#include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/parts.hpp>
 
 /// Lists of tensors on a tape: stacked, joined, and what a tensor is split into.
 namespace heed::ad {
 
-/// y = (x_0, x_1, …)  ->  ∂x_i += ∂y[i]
-template <class T, std::size_t R>
-void go_back(const ops::stack_op&, tape<T>& on, const T* d_y, std::span<const var<T, R>> parts)
-{
-    for (const var<T, R>& x : parts) {
-        if (T* d_x = on.wanted_adjoint(x)) kernels::add(x.size(), d_x, d_y);
-        d_y += x.size();
-    }
-}
-
 namespace detail {
 
-/// The rows of y are those of the parts side by side  ->  ∂part += ∂y[its columns]
+/// Each of the rows of y is the row of the first part, then that of the second, and so on  ->  ∂part += ∂y[its columns]
 template <class T, std::size_t R>
 void go_back_side_by_side(tape<T>& on, const T* d_y, std::span<const var<T, R>> parts, std::size_t rows)
 {
@@ -43,20 +32,6 @@ void go_back_side_by_side(tape<T>& on, const T* d_y, std::span<const var<T, R>> 
 
 }  // namespace detail
 
-/// y = [a; b; …]  ->  ∂a += ∂y[…, its columns], and so on
-template <class T, std::size_t R>
-void go_back(const ops::join_op&, tape<T>& on, const T* d_y, std::span<const var<T, R>> parts)
-{
-    detail::go_back_side_by_side(on, d_y, parts, ops::detail::rows_of(parts.front().shape()));
-}
-
-/// y = positions of x_1, x_2, … behind each other  ->  ∂x_1 += ∂y[:,:n_1], and so on
-template <class T>
-void go_back(const ops::append_all_op&, tape<T>& on, const T* d_y, std::span<const var<T, 3>> parts)
-{
-    detail::go_back_side_by_side(on, d_y, parts, parts.front().shape()[0]);
-}
-
 /// An operation on a list of variables.
 template <class Operation, class T, std::size_t R>
 auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
@@ -68,8 +43,8 @@ auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
     auto [y, out] = on.make(shape, wanted);
     operation.forward(parts, ops::out<T, rank_of<decltype(y)>>{out, shape});
     if (wanted) {
-        on.record(y, [&on, operation, kept = detail::kept(on, std::span(parts))](const T* d_y) {
-            go_back(operation, on, d_y, kept);
+        on.record(y, [&on, kept = detail::kept(on, std::span(parts))](const T* d_y) {
+            detail::go_back_side_by_side(on, d_y, kept, Operation::rows(kept.front().shape()));
         });
     }
     return y;

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include <heed/ad/operation.hpp>
-#include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/products.hpp>
@@ -255,13 +254,8 @@ void go_back(const ops::gru_reset_after_op&, tape<T>& on, const T* d_next, const
     const detail::gate_gradient<T, R> sums(on, inputs);  // ∂a_z|∂a_r|∂a_h
     // ∂a_z|∂a_r|∂p, which the weights' gradient waits with, too.
     T* const d_products = on.memory().template array_of<T>(rows * 3 * width);
-    T* const d_hidden = on.wanted_adjoint(hidden);
-    kernels::gru_reset_after_backward(step, saved, d_next, sums.data(), d_products, d_hidden);
-    if (d_hidden != nullptr) {
-        blas::gemm(blas::op::plain, blas::op::transposed, rows, width, 3 * width, static_cast<const T*>(d_products),
-                   U.data(), T(1), d_hidden);
-    }
-    weight_back<T>(on, rows, width, 3 * width, step.hidden, U.slot(), d_products, 3 * width);
+    kernels::gru_reset_after_backward(step, saved, d_next, sums.data(), d_products, on.wanted_adjoint(hidden));
+    product_back<T>(on, rows, width, 3 * width, hidden.slot(), U.slot(), d_products);
     if (T* const d_c = on.wanted_adjoint(c)) {
         for (std::size_t i = 0; i < rows; ++i) kernels::add(width, d_c, d_products + (3 * i + 2) * width);
     }
@@ -277,15 +271,9 @@ void go_back(const ops::lstm_op&, tape<T>& on, const std::tuple<var<T, R>, var<T
     const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
     const kernels::lstm_step<T> step{rows, width, inputs.data(), hidden.data(), cell.data(), ends.lengths, ends.step};
     const detail::gate_gradient<T, R> sums(on, inputs);  // ∂a_i|∂a_f|∂a_o|∂a_g
-    T* const d_sums = sums.data();
-    T* const d_hidden = on.wanted_adjoint(hidden);
-    kernels::lstm_backward(step, saved, on.reached(std::get<0>(results)), on.reached(std::get<1>(results)), d_sums,
-                           d_hidden, on.wanted_adjoint(cell));
-    if (d_hidden != nullptr) {
-        blas::gemm(blas::op::plain, blas::op::transposed, rows, width, 4 * width, static_cast<const T*>(d_sums),
-                   U.data(), T(1), d_hidden);
-    }
-    weight_back<T>(on, rows, width, 4 * width, step.hidden, U.slot(), d_sums, 4 * width);
+    kernels::lstm_backward(step, saved, on.reached(std::get<0>(results)), on.reached(std::get<1>(results)), sums.data(),
+                           on.wanted_adjoint(hidden), on.wanted_adjoint(cell));
+    product_back<T>(on, rows, width, 4 * width, hidden.slot(), U.slot(), sums.data());
     sums.pass_on();
 }
 

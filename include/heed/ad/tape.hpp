@@ -272,17 +272,14 @@ public:
     }
 
     /// The same for plain numbers on a tape of dual ones.
-    template <class U, std::size_t N>
-        requires(dual_element<T>&& std::is_same_v<U, plain_number<T>>)
-    var<T, N> constant(tensor_view<const U, N> values)
+    template <plain_tensor X>
+        requires(dual_element<T>&& std::is_same_v<element_of<X>, plain_number<T>>)
+    var<T, rank_of<X>> constant(const X& x)
     {
-        const auto made = make(values.shape, false);
-        std::copy_n(values.data, values.size(), made.data);
+        const auto made = make(shape_of(x), false);
+        std::copy_n(view_of(x).data, made.result.size(), made.data);
         return made.result;
     }
-    template <class U, std::size_t N>
-        requires(dual_element<T>&& std::is_same_v<U, plain_number<T>>)
-    var<T, N> constant(const array<U, N>& values) { return constant(view_of(values)); }
 
     /// A value in the caller's memory, which must outlive the recording. No copy. Its derivative is added to `adjoint`,
     /// the caller's as well; where that is null, nothing is recorded for it.

@@ -174,9 +174,9 @@ auto weights_of_many(const attention<Score, Normalize, Combine>& attend, const a
     } else if constexpr (at_once<Score, Normalize, summing, std::remove_cvref_t<decltype(projected)>,
                                  std::remove_cvref_t<decltype(memory)>, Mask>) {
         const scratch here;
-        return ops::by_sentence(weights_at_once(attend.score, attend.normalize, memory, projected,
-                                                {state.step, state.head, memory.real}, mask),
-                                B, S);
+        return ops::reshaped(weights_at_once(attend.score, attend.normalize, memory, projected,
+                                             {state.step, state.head, memory.real}, mask),
+                             B, S, memory.positions());
     } else {
         auto now = state;
         std::vector<decltype(attend.step(memory, part_of_step(queries, 0), now).weights)> all;

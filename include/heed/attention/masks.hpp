@@ -13,7 +13,6 @@
 #include <heed/attention/query.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/core/window.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/windows.hpp>
 

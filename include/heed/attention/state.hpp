@@ -11,8 +11,8 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
+#include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
-#include <heed/core/window.hpp>
 
 /// The state of a mechanism between steps, and how it gets onto a tape.
 ///

@@ -19,7 +19,6 @@
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/attention/whose.hpp>
-#include <heed/core/window.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>

@@ -12,7 +12,7 @@
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/all_pairs.hpp>
-#include <heed/ops/temporal_tiles.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/tiles.hpp>
 #include <heed/simd/place.hpp>
 

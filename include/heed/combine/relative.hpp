@@ -111,10 +111,10 @@ struct relative {
                      const score::over::queries_from& from) const
     {
         const auto sums = ops::weighted_sums(weights_of_queries, values);
-        const std::size_t B = shape_of(sums)[0], S = shape_of(sums)[1];
+        const std::size_t S = shape_of(sums)[1];
         const auto by_distance =
             ops::sum_by_distance(weights_of_queries, std::max(S, std::size_t{1}), from.first, reach(values));
-        return ops::add_alike(sums, ops::by_sentence(ops::linear(by_distance, distances), B, S));
+        return ops::add_alike(sums, ops::reshaped(ops::linear(by_distance, distances), shape_of(sums)));
     }
 
     static auto parameters(auto& self, auto&& visit) { return combine::relative{visit("distances", self.distances)}; }

@@ -50,6 +50,17 @@ public:
     /// The positions of row b, [T,N].
     const T* row(std::size_t b) const { return rows_[b].place == nullptr ? nullptr : rows_[b].place->numbers(); }
 
+    /// Throws shape_error if there are several rows, which do not lie one behind the other.
+    tensor_view<const T, 3> view() const
+    {
+        if (rows_.size() > 1) {
+            throw shape_error("a growing tensor " + shape_text(shape()) +
+                              " is asked for all of its rows in one piece, but each has a place of its own; give "
+                              "gathered(x), a copy of it");
+        }
+        return {rows_.empty() ? nullptr : row(0), shape()};
+    }
+
     /// Puts the first real[b] positions of each row of more [B,t,N] behind those of this one.
     void append(const tensor_view<const T, 3>& more, const lengths_view& real)
     {
@@ -139,31 +150,6 @@ template <class X>
 inline constexpr bool is_growing = false;
 template <class T>
 inline constexpr bool is_growing<growing_tensor<T>> = true;
-
-/// The shape of a tensor, of whatever family.
-template <class T>
-shape_of_rank<3> shape_of(const growing_tensor<T>& x)
-{
-    return x.shape();
-}
-
-/// Throws shape_error if there are several rows, which do not lie one behind the other.
-template <class T>
-tensor_view<const T, 3> view_of(const growing_tensor<T>& x)
-{
-    if (x.shape()[0] > 1) {
-        throw shape_error("a growing tensor " + shape_text(x.shape()) +
-                          " is asked for all of its rows in one piece, but each has a place of its own; give "
-                          "gathered(x), a copy of it");
-    }
-    return {x.shape()[0] == 0 ? nullptr : x.row(0), x.shape()};
-}
-template <class T>
-tensor_view<const T, 3> view_of(const growing_tensor<T>&&)
-{
-    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
-    return {};
-}
 
 /// A copy in one array [B,T,N], with zeros behind the last position of each row.
 template <class T>

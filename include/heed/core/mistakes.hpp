@@ -115,27 +115,6 @@ struct words {};
 template <class X>
 concept word = std::derived_from<X, words>;
 
-#define HEED_NOT_OF_XTENSOR(name)                                                                                      \
-    template <word X>                                                                                                  \
-    X name(const X& x, const auto&...)                                                                                 \
-    {                                                                                                                  \
-        static_assert(!word<X>, HEED_SAYS_OPS);                                                                        \
-        return x;                                                                                                      \
-    }
-HEED_NOT_OF_XTENSOR(abs)
-HEED_NOT_OF_XTENSOR(exp)
-HEED_NOT_OF_XTENSOR(log)
-HEED_NOT_OF_XTENSOR(maximum)
-HEED_NOT_OF_XTENSOR(mean)
-HEED_NOT_OF_XTENSOR(minimum)
-HEED_NOT_OF_XTENSOR(pow)
-HEED_NOT_OF_XTENSOR(sqrt)
-HEED_NOT_OF_XTENSOR(square)
-HEED_NOT_OF_XTENSOR(sum)
-HEED_NOT_OF_XTENSOR(tanh)
-HEED_NOT_OF_XTENSOR(transpose)
-#undef HEED_NOT_OF_XTENSOR
-
 #define HEED_NOT_OF_XTENSOR(sign)                                                                                      \
     template <class X, class Y>                                                                                        \
         requires(word<X> || word<Y>)                                                                                   \
@@ -153,24 +132,33 @@ HEED_NOT_OF_XTENSOR(-)
 HEED_NOT_OF_XTENSOR(*)
 HEED_NOT_OF_XTENSOR(/)
 #undef HEED_NOT_OF_XTENSOR
-#undef HEED_SAYS_OPS
 
 }  // namespace heed::detail::not_of_xtensor
 
-namespace xt {
-
-// For `xt::tanh(x)`.
-using heed::detail::not_of_xtensor::abs;
-using heed::detail::not_of_xtensor::exp;
-using heed::detail::not_of_xtensor::log;
-using heed::detail::not_of_xtensor::maximum;
-using heed::detail::not_of_xtensor::mean;
-using heed::detail::not_of_xtensor::minimum;
-using heed::detail::not_of_xtensor::pow;
-using heed::detail::not_of_xtensor::sqrt;
-using heed::detail::not_of_xtensor::square;
-using heed::detail::not_of_xtensor::sum;
-using heed::detail::not_of_xtensor::tanh;
-using heed::detail::not_of_xtensor::transpose;
-
-}  // namespace xt
+// The second name is for `xt::tanh(x)`.
+#define HEED_NOT_OF_XTENSOR(name)                                                                                      \
+    namespace heed::detail::not_of_xtensor {                                                                           \
+    template <word X>                                                                                                  \
+    X name(const X& x, const auto&...)                                                                                 \
+    {                                                                                                                  \
+        static_assert(!word<X>, HEED_SAYS_OPS);                                                                        \
+        return x;                                                                                                      \
+    }                                                                                                                  \
+    }                                                                                                                  \
+    namespace xt {                                                                                                     \
+    using heed::detail::not_of_xtensor::name;                                                                          \
+    }
+HEED_NOT_OF_XTENSOR(abs)
+HEED_NOT_OF_XTENSOR(exp)
+HEED_NOT_OF_XTENSOR(log)
+HEED_NOT_OF_XTENSOR(maximum)
+HEED_NOT_OF_XTENSOR(mean)
+HEED_NOT_OF_XTENSOR(minimum)
+HEED_NOT_OF_XTENSOR(pow)
+HEED_NOT_OF_XTENSOR(sqrt)
+HEED_NOT_OF_XTENSOR(square)
+HEED_NOT_OF_XTENSOR(sum)
+HEED_NOT_OF_XTENSOR(tanh)
+HEED_NOT_OF_XTENSOR(transpose)
+#undef HEED_NOT_OF_XTENSOR
+#undef HEED_SAYS_OPS

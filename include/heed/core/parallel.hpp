@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/batch_invariant.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/forks.hpp>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -18,6 +17,10 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
 
 /// One small pool of threads, heed's own, for work that is worth sharing.
 ///
@@ -31,6 +34,47 @@
 namespace heed {
 
 namespace detail {
+
+// A child of fork() has only the thread that called it. A mutex that another thread held stays locked there; joining a
+// thread or destroying a condition variable that one waits for never returns. So the child leaves such objects alone.
+
+/// From now on, the child of each fork() calls this before fork() returns there. False if there is no memory for it.
+/// Where there is no fork(), nothing happens.
+inline bool in_each_child([[maybe_unused]] void (*call)())
+{
+#if defined(__unix__) || defined(__APPLE__)
+    return ::pthread_atfork(nullptr, nullptr, call) == 0;
+#else
+    return true;
+#endif
+}
+
+inline std::atomic<unsigned> forks{0};
+
+/// How many calls of fork() lie between the program's first process and this one, since the first call of this
+/// function, which throws std::bad_alloc if there is no memory to count: an object that has another number than when it
+/// was made belongs to another process.
+inline unsigned forks_so_far()
+{
+    static const bool counted = in_each_child([] { forks.fetch_add(1); });
+    if (!counted) throw std::bad_alloc();
+    return forks.load(std::memory_order_relaxed);
+}
+
+/// An object of the parent process that its child must not destroy. It can still be reached, so it is no leak.
+struct left_object {
+    std::shared_ptr<void> object;
+    left_object* before;
+};
+inline std::atomic<left_object*> left_objects{nullptr};
+
+inline void leave_undestroyed(std::shared_ptr<void> object)
+{
+    auto* const one = new left_object{std::move(object), left_objects.load()};
+    while (!left_objects.compare_exchange_weak(one->before, one)) {}
+}
+
+inline thread_local bool batch_invariant_here = false;
 
 class thread_pool {
 public:
@@ -172,7 +216,7 @@ struct parallel_settings {
 };
 inline constinit parallel_settings parallel;
 
-/// In a child of fork(): its parent's pool has no threads here, and is never destroyed (see forks.hpp).
+/// In a child of fork(): its parent's pool has no threads here, and is never destroyed.
 inline void leave_pool_of_parent()
 {
     if (parallel.pool != nullptr) parallel.pool->left_before = std::exchange(parallel.left, parallel.pool);
@@ -199,6 +243,28 @@ struct end_of_pool {
 inline thread_local bool inside_shard = false;
 
 }  // namespace detail
+
+/// While one of these lives, every product that its thread starts, or shares among heed's threads, is heed's own: a row
+/// of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
+///
+///     const heed::batch_invariant guard;
+///     model.translate(lines);      // the same bits for each line, however the lines are grouped
+///
+/// A BLAS chooses its loops by the number of rows of a product, and so the order in which an element's terms are added:
+/// the same sentence can get other last bits beside other sentences. heed's own products (gemm/own_gemm.hpp) add the
+/// terms of every element in one order, whatever the number of rows, and so do its other kernels.
+class batch_invariant {
+public:
+    explicit batch_invariant(bool wanted = true)
+        : before_(std::exchange(detail::batch_invariant_here, detail::batch_invariant_here || wanted))
+    {}
+    ~batch_invariant() { detail::batch_invariant_here = before_; }
+    batch_invariant(const batch_invariant&) = delete;
+    batch_invariant& operator=(const batch_invariant&) = delete;
+
+private:
+    bool before_;
+};
 
 /// How many threads heed uses: 1 unless set_threads said otherwise.
 inline std::size_t threads() { return detail::parallel.threads; }

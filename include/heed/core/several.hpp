@@ -112,14 +112,6 @@ void require_one_each(const char* where, const char* what, const auto& given, co
 
 }  // namespace detail
 
-/// For the `parameters` of a module with a std::vector or a std::tuple of modules: the same as
-/// `visit("layers", self.layers)`, which visits "layers.0", "layers.1" and so on.
-template <class Several, class Visit>
-auto visit_each(const char* name, Several& several, Visit&& visit)
-{
-    return visit(name, several);
-}
-
 /// The states of several mechanisms between steps; an ordinary value.
 template <class States>
 struct several_states {

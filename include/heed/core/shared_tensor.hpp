@@ -49,23 +49,6 @@ private:
 template <class T, std::size_t N>
 struct tensor_traits<shared_tensor<T, N>> : tensor_traits<tensor_view<T, N>> {};
 
-template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const shared_tensor<T, N>& x)
-{
-    return x.shape();
-}
-template <class T, std::size_t N>
-tensor_view<const T, N> view_of(const shared_tensor<T, N>& x)
-{
-    return x.view();
-}
-template <class T, std::size_t N>
-tensor_view<const T, N> view_of(const shared_tensor<T, N>&&)
-{
-    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
-    return {};
-}
-
 namespace detail {
 
 template <class X>

@@ -195,6 +195,18 @@ tensor_view<T, N> view_of(const tensor_view<T, N>& x)
     return x;
 }
 
+/// Of a tensor that is a class with a view: shared, transient or growing.
+template <tensor X>
+    requires requires(const X& x) { x.view().shape; }
+shape_of_rank<rank_of<X>> shape_of(const X& x) { return x.shape(); }
+template <tensor X>
+    requires requires(const X& x) { x.view().shape; }
+tensor_view<const element_of<X>, rank_of<X>> view_of(X&& x)
+{
+    static_assert(!detail::dies_with_its_numbers<X>, HEED_SAYS_TEMPORARY);
+    return x.view();
+}
+
 /// A new tensor with every element equal to value.
 template <class T, std::size_t N>
 array<T, N> filled(const shape_of_rank<N>& shape, T value)

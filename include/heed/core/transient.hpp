@@ -63,15 +63,4 @@ struct tensor_traits<transient<T, N>> {
     static constexpr std::size_t rank = N;
 };
 
-template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const transient<T, N>& x)
-{
-    return x.shape();
-}
-template <class T, std::size_t N>
-tensor_view<const T, N> view_of(const transient<T, N>& x)
-{
-    return x.view();
-}
-
 }  // namespace heed

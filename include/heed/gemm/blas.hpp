@@ -11,9 +11,7 @@
 #include <cstdint>
 #include <thread>
 
-#include <heed/core/batch_invariant.hpp>
 #include <heed/core/dual_number.hpp>
-#include <heed/core/forks.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/own_gemm.hpp>

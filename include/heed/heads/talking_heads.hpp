@@ -402,8 +402,8 @@ struct talking_heads {
         const auto& query = detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(given);
         const scratch here;
         const std::size_t B = shape_of(query)[0];
-        const auto projected = ops::by_sentence(
-            detail::projection(base, "the query", query, base.W_Q, base.bias.query()), B, 1);  // [B,1,n·K]
+        const auto projected = ops::reshaped(detail::projection(base, "the query", query, base.W_Q, base.bias.query()),
+                                             B, 1, shape_of(base.W_Q)[1]);  // [B,1,n·K]
         return with_source(memory, projected, [&](const auto& source) {
             auto seen = block<true>(source, projected, memory, state, mask, 0, 1, 1);
             auto context = base.from_heads(ops::step_of(seen.context, 0), query);

@@ -13,6 +13,39 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 
+namespace heed::ops {
+
+/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N] -> [B,S,N].
+///
+///     ∂x += ∂y,  ∂p[s,:] += Σ_b ∂y[b,s,:]
+struct add_positions_op : operation<add_positions_op> {
+    static auto shape(const auto& x, const auto& p)
+    {
+        require_shape("add_positions", "p", p.shape, shape_of_rank<2>{x.shape[1], x.shape[2]},
+                      "one row for each position of x ", x.shape);
+        return x.shape;
+    }
+
+    template <class T>
+    static void forward(in<T, 3> x, in<T, 2> p, out<T, 3> y)
+    {
+        detail::each_row(x.shape[0], p.size(), [=, n = p.size()](std::size_t b) {
+            simd::transform(
+                n, y.data + b * n, [](auto u, auto v) { return u + v; }, x.data + b * n, p.data);
+        });
+    }
+
+    template <class T>
+    static void backward(in<T, 3> x, in<T, 2> p, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_p)
+    {
+        if (d_x) kernels::add(x.size(), d_x.data, d_y.data);
+        if (d_p) kernels::add_columns(x.shape[0], p.size(), d_p.data, d_y.data);
+    }
+};
+inline constexpr add_positions_op add_positions{};
+
+}  // namespace heed::ops
+
 /// Where a word stands in its sentence, for encoders and decoders that would otherwise not know.
 ///
 /// A policy is called with x [B,S,D] and the position of the first of the S words, from 0, and returns x plus a vector

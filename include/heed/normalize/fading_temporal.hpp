@@ -10,7 +10,6 @@
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/temporal_tiles.hpp>
 
 namespace heed::ops {
 

@@ -7,7 +7,6 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/softmax.hpp>
-#include <heed/ops/temporal_tiles.hpp>
 
 namespace heed::normalize {
 

@@ -11,7 +11,6 @@
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/core/window.hpp>
 #include <heed/ops/masks.hpp>
 
 /// Common parts of local_m and local_p: another normalizer, seen through a window.

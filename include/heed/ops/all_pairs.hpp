@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include <heed/gemm/blas.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/rows.hpp>
 

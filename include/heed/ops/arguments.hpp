@@ -16,8 +16,7 @@
 /// the rank that it has and the rank that it must have. The compiler names the operation beside it.
 ///
 /// The declaration of `forward` says what an operation takes: `in<T, 3> x, in<T, 1> v` are a tensor of rank 3 and one
-/// of rank 1. Where the declaration leaves the rank of the first tensor open, but not every rank has a meaning, the
-/// operation says `static constexpr ranks takes{2, 3};`.
+/// of rank 1; or its `takes`.
 namespace heed {
 
 struct word_ids;
@@ -44,11 +43,6 @@ struct any_result : tensor_view<T, 0>,
                     tensor_view<T, 4>,
                     tensor_view<T, 5>,
                     tensor_view<T, 6> {};
-
-template <class A>
-inline constexpr bool is_view = false;
-template <class T, std::size_t N>
-inline constexpr bool is_view<tensor_view<const T, N>> = true;
 
 /// Can `forward` be called with these, of which the last ones are results (and the numbers that it saves)?
 template <class Operation, class... A>
@@ -77,7 +71,7 @@ inline constexpr std::size_t rank_or_0<tensor_view<const T, N>> = N;
 template <class... A>
 constexpr std::size_t first_rank()
 {
-    constexpr bool tensors[] = {is_view<A>..., true};
+    constexpr bool tensors[] = {tensor<A>..., true};
     constexpr std::size_t all[] = {rank_or_0<A>..., 0};
     std::size_t first = 0;
     while (!tensors[first]) ++first;
@@ -91,7 +85,7 @@ constexpr bool forwards_to(argument_list<A...>, argument_list<Y...>)
     if constexpr (forwards<Operation, A..., Y...>) {
         return true;
     } else {
-        return ((is_view<A> && forwards_at_rank<Operation, T, rank_or_0<A>, A..., Y...>) || ...);
+        return ((tensor<A> && forwards_at_rank<Operation, T, rank_or_0<A>, A..., Y...>) || ...);
     }
 }
 
@@ -161,7 +155,7 @@ template <class Operation, class T, std::size_t i, std::size_t n, std::size_t k,
           std::size_t... at>
 constexpr bool takes_changed(argument_list<A...>, std::index_sequence<at...>)
 {
-    constexpr bool tensors[] = {is_view<A>...};
+    constexpr bool tensors[] = {tensor<A>...};
     if constexpr (tensors[i] && tensors[k]) {
         return takes<Operation, T, typename with_rank<A, at == i ? n : (at == k ? m : rank_or_0<A>)>::type...>();
     } else {

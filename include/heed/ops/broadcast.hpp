@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/simd/simd.hpp>

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <heed/core/callback.hpp>
-#include <heed/core/errors.hpp>
 #include <heed/core/growing.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
@@ -71,13 +70,8 @@ struct element_in_rows {
     using type = element_of<X>;
 };
 template <class X>
-struct element_in_rows<shared_rows<X>> {
-    using type = element_of<X>;
-};
-template <class X>
-struct element_in_rows<growing_rows<X>> {
-    using type = element_of<X>;
-};
+    requires(shares_rows<X>)
+struct element_in_rows<X> : element_in_rows<decltype(X::of)> {};
 template <class X>
 using element_of_rows = typename element_in_rows<X>::type;
 

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <span>
 
-#include <heed/core/errors.hpp>
-#include <heed/core/mask.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 

@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/ops/broadcast.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/simd/simd.hpp>
@@ -207,6 +206,50 @@ struct discount {
 };
 
 }  // namespace functions
+
+/// How the scores that a key had modulate those that follow: u = e − βL, L' = log(exp(L − δ) + exp(e)).
+struct modulated_by_past {
+    double strength = 1;  // β
+    double decay = 0;     // δ
+
+    /// e − strength·L, or e without a past.
+    template <class V>
+    V modulated(V e, V L) const
+    {
+        return functions::discount::value(e, L, number<V>(strength));
+    }
+    /// L after a step with score e.
+    template <class V>
+    V grown(V L, V e) const
+    {
+        return functions::logaddexp::value(L, e, number<V>(decay));
+    }
+    /// ∂e, and ∂L of the step before, of ∂L' = by, where L' is `after`.
+    template <class V>
+    V share_of_score(V e, V after, V by) const
+    {
+        return functions::logaddexp::share(e, after, by);
+    }
+    /// What of `by`, the derivative by L after a step, goes to L before it.
+    template <class V>
+    V share_of_past(V L, V after, V by) const
+    {
+        return functions::logaddexp::share(L - number<V>(decay), after, by);
+    }
+    /// ∂L of ∂u.
+    template <class V>
+    V slope_of_past(V L, V d_u) const
+    {
+        return functions::discount::slope_b(L, L, L, d_u, number<V>(strength));
+    }
+
+private:
+    template <class V>
+    static V number(double x)
+    {
+        return simd::splat(static_cast<std::remove_cvref_t<decltype(V{}[0])>>(x));
+    }
+};
 
 /// y = f(x), elementwise                      ∂x += f'(x) ∂y
 template <class F>
@@ -493,62 +536,5 @@ struct scale_op : operation<scale_op> {
     }
 };
 inline constexpr scale_op scale{};
-
-/// y = x, but its gradient is scaled: x [...] -> [...]            ∂x += factor · ∂y
-/// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
-struct scale_gradient_op : operation<scale_gradient_op> {
-    template <tensor X>
-    X operator()(const X& x, double factor) const
-    {
-        if constexpr (family_of<X>::rank == family_rank::taped) {
-            if (factor != 1) return operation<scale_gradient_op>::operator()(x, factor);
-        }
-        return x;
-    }
-
-    static auto shape(const auto& x, double) { return x.shape; }
-
-    template <class T, std::size_t N>
-    static void forward(in<T, N> x, double, out<T, N> y)
-    {
-        std::copy_n(x.data, x.size(), y.data);
-    }
-
-    template <class T, std::size_t N>
-    static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
-    {
-        kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
-    }
-};
-inline constexpr scale_gradient_op scale_gradient{};
-
-/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N] -> [B,S,N].
-///
-///     ∂x += ∂y,  ∂p[s,:] += Σ_b ∂y[b,s,:]
-struct add_positions_op : operation<add_positions_op> {
-    static auto shape(const auto& x, const auto& p)
-    {
-        require_shape("add_positions", "p", p.shape, shape_of_rank<2>{x.shape[1], x.shape[2]},
-                      "one row for each position of x ", x.shape);
-        return x.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 3> x, in<T, 2> p, out<T, 3> y)
-    {
-        detail::each_row(x.shape[0], p.size(), [=, n = p.size()](std::size_t b) {
-            simd::transform(
-                n, y.data + b * n, [](auto u, auto v) { return u + v; }, x.data + b * n, p.data);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 2> p, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_p)
-    {
-        if (d_x) kernels::add(x.size(), d_x.data, d_y.data);
-        if (d_p) kernels::add_columns(x.shape[0], p.size(), d_p.data, d_y.data);
-    }
-};
-inline constexpr add_positions_op add_positions{};
 
 }  // namespace heed::ops

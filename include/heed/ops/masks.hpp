@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/core/mask.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Masks and padding: hidden scores become -inf, hidden values zeros. They are selected, never added or multiplied:

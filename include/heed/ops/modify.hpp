@@ -7,9 +7,7 @@
 #include <span>
 #include <utility>
 
-#include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/simd/place.hpp>
 #include <heed/simd/tables.hpp>

@@ -6,7 +6,6 @@
 #include <string>
 
 #include <heed/core/dual_number.hpp>
-#include <heed/core/mask.hpp>
 #include <heed/ops/operation.hpp>
 
 /// How far predicted numbers are from the expected ones: mean squared error, and binary cross-entropy of logits. Losses
@@ -176,16 +175,13 @@ private:
     };
 
     /// How many predictions share a weight.
-    template <class T, std::size_t R>
-    static std::size_t width_of(in<T, R> x)
+    template <class T, std::size_t R, class... Weights>
+    static std::size_t width_of(in<T, R> x, const Weights&...)
     {
-        return x.size() == 0 ? 1 : x.size();
-    }
-    template <class T, std::size_t R, class Weights>
-    static std::size_t width_of(in<T, R> x, const Weights&)
-    {
-        if constexpr (tensor<Weights>) {
-            return rank_of<Weights> == R ? 1 : x.shape[R - 1];
+        if constexpr (sizeof...(Weights) == 0) {
+            return x.size() == 0 ? 1 : x.size();
+        } else if constexpr ((tensor<Weights> && ...)) {
+            return ((rank_of<Weights> == R) && ...) ? 1 : x.shape[R - 1];
         } else {
             return R == 3 ? x.shape[R - 1] : 1;
         }

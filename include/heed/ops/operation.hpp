@@ -13,7 +13,6 @@
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/core/window.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/arguments.hpp>
 
@@ -116,18 +115,6 @@ decltype(auto) argument(const X& x)
     }
 }
 
-/// The elements of the first tensor among these.
-template <class... X>
-struct element_among;
-template <class First, class... Rest>
-struct element_among<First, Rest...> {
-    using type = typename element_among<Rest...>::type;
-};
-template <tensor First, class... Rest>
-struct element_among<First, Rest...> {
-    using type = element_of<First>;
-};
-
 /// The numbers of each position: 1 of [B,T], N of [B,T,N].
 template <std::size_t R>
 constexpr std::size_t width_of(const shape_of_rank<R>& x)
@@ -201,11 +188,10 @@ void run_forward(const Operation& operation, const std::tuple<X...>& arguments, 
         arguments);
 }
 
-/// Computes; nothing is recorded.
-template <class Family, class Operation, class... X>
+/// Computes with numbers T; nothing is recorded.
+template <class Family, class T, class Operation, class... X>
 auto compute(const Operation& operation, const X&... x)
 {
-    using T = typename element_among<X...>::type;
     using make = results_of<Family, T>;
     const std::tuple<decltype(argument(x))...> arguments{argument(x)...};
     const auto shape = operation.shape(argument(x)...);
@@ -338,7 +324,7 @@ struct operation {
         } else if constexpr (detail::pieces<Self, X...>) {
             return detail::copy_piece<family>(self, x...);
         } else {
-            return detail::compute<family>(self, x...);
+            return detail::compute<family, numbers>(self, x...);
         }
     }
 };

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <heed/core/growing.hpp>
-#include <heed/core/mask.hpp>
 #include <heed/ops/broadcast.hpp>
 #include <heed/ops/rows.hpp>
 
@@ -145,22 +144,6 @@ struct block_op : operation<block_op> {
     }
 };
 inline constexpr block_op block{};
-
-/// y[b,s] = x[b·S+s], S rows of each of B sentences: [B·S,N] -> [B,S,N]. A view of x on the tape and in the workspace,
-/// else a copy.
-///
-///     ∂x[b·S+s] += ∂y[b,s]
-struct by_sentence_op : operation<by_sentence_op> {
-    static constexpr ranks takes{2, 2};
-
-    static piece_of<3> piece(const auto& x, std::size_t sentences, std::size_t rows)
-    {
-        require_shape("by_sentence", "x", x.shape, {sentences * rows, x.shape[1]},
-                      "as many rows as all sentences have");
-        return {0, {sentences, rows, x.shape[1]}};
-    }
-};
-inline constexpr by_sentence_op by_sentence{};
 
 /// y = the same numbers in another shape: x [...] -> a shape with as many. A view of x on the tape and in the
 /// workspace, else a copy. One size may be -1: what the others leave.
@@ -357,33 +340,6 @@ struct positions_between_op : operation<positions_between_op> {
 };
 inline constexpr positions_between_op positions_between{};
 
-/// y[b,t] = x[b,t], and `fill` at positions that x lacks: x [B,T] or [B,T,D] -> the same with so many positions. Those
-/// behind are left out.
-///
-///     ∂x[b,t] += ∂y[b,t]
-struct with_positions_op : move_operation<with_positions_op, std::size_t, double> {
-    static constexpr ranks takes{2, 3};
-
-    static double fill(std::size_t, double value) { return value; }
-
-    static auto shape(const auto& x, std::size_t positions, double)
-    {
-        auto y = x.shape;
-        y[1] = positions;
-        return y;
-    }
-
-    static void each_move(const auto& x, std::size_t positions, double, auto move)
-    {
-        const std::size_t N = detail::width_of(x), row = positions * N, both = std::min(x[1], positions) * N;
-        for (std::size_t b = 0; b < x[0]; ++b) {
-            if (both > 0) move(b * x[1] * N, b * row, both);
-            if (both < row) move.nothing(b * row + both, row - both);
-        }
-    }
-};
-inline constexpr with_positions_op with_positions{};
-
 namespace detail {
 
 #define HEED_SAYS_LIST                                                                                                 \
@@ -395,7 +351,8 @@ inline constexpr bool is_list_of_tensors = false;
 template <tensor X>
 inline constexpr bool is_list_of_tensors<std::vector<X>> = true;
 
-/// An operation on a list of tensors: `shape(parts)`, `forward(parts, y)`; how it goes back is in ad/lists.hpp.
+/// An operation on a list of tensors: `shape(parts)`, and `rows(shape of a part)`, so many rows of which each is the
+/// row of the first part, then that of the second, and so on. How it goes back is in ad/lists.hpp.
 template <class Self>
 struct list_operation {
     template <tensor X>
@@ -411,6 +368,18 @@ struct list_operation {
             auto y = make::make(self.shape(parts));
             self.forward(parts, make::writable(y));
             return y;
+        }
+    }
+    template <tensor X, class T, std::size_t R>
+    static void forward(const std::vector<X>& parts, out<T, R> y)
+    {
+        const std::size_t rows = Self::rows(shape_of(parts.front()));
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (const X& part : parts) {
+                const auto from = view_of(part);
+                const std::size_t n = from.size() / rows;
+                y.data = std::copy_n(from.data + row * n, n, y.data);
+            }
         }
     }
     template <class First, class... X>
@@ -439,19 +408,6 @@ auto shape_of_joined(const std::string& name, const char* verb, const std::vecto
     return y;
 }
 
-/// Each of the rows of y: the row of the first part, then that of the second, and so on.
-template <tensor X, class T>
-void put_side_by_side(const std::vector<X>& parts, std::size_t rows, T* y)
-{
-    for (std::size_t row = 0; row < rows; ++row) {
-        for (const X& part : parts) {
-            const auto from = view_of(part);
-            const std::size_t n = from.size() / rows;
-            y = std::copy_n(from.data + row * n, n, y);
-        }
-    }
-}
-
 }  // namespace detail
 
 /// y[i] = x_i, blocks of one shape one after another: S times [B,N] -> [S,B,N].
@@ -471,13 +427,7 @@ struct stack_op : detail::list_operation<stack_op> {
         for (const X& part : parts) require_shape("stack", "a part", shape_of(part), first, "as the first part");
         return y;
     }
-
-    template <tensor X, class T, std::size_t R>
-    static void forward(const std::vector<X>& parts, out<T, R> y)
-    {
-        T* to = y.data;
-        for (const X& part : parts) to = std::copy_n(view_of(part).data, view_of(part).size(), to);
-    }
+    static std::size_t rows(const auto&) { return 1; }
 };
 inline constexpr stack_op stack{};
 
@@ -493,12 +443,7 @@ struct append_all_op : detail::list_operation<append_all_op> {
     {
         return detail::shape_of_joined("append_all", "append", parts, 1, "all axes but the second as the first part");
     }
-
-    template <tensor X, class T>
-    static void forward(const std::vector<X>& parts, out<T, 3> y)
-    {
-        detail::put_side_by_side(parts, y.shape[0], y.data);
-    }
+    static std::size_t rows(const shape_of_rank<3>& part) { return part[0]; }
 };
 inline constexpr append_all_op append_all{};
 
@@ -514,12 +459,7 @@ struct join_op : detail::list_operation<join_op> {
         return detail::shape_of_joined("join", "join", parts, rank_of<X> - 1,
                                        "all axes but the last as the first part");
     }
-
-    template <tensor X, class T, std::size_t R>
-    static void forward(const std::vector<X>& parts, out<T, R> y)
-    {
-        detail::put_side_by_side(parts, detail::rows_of(y.shape), y.data);
-    }
+    static std::size_t rows(const auto& part) { return detail::rows_of(part); }
 };
 inline constexpr join_op join{};
 

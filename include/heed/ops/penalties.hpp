@@ -2,11 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 
-#include <heed/core/mask.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
@@ -202,66 +199,5 @@ inline constexpr penalty_op<rules::coverage> coverage_penalty{};
 ///
 ///     where m[t−1,b] > m[t,b]:  ∂α[t−1,b,i] += i ∂y,  ∂α[t,b,i] −= i ∂y
 inline constexpr penalty_op<rules::monotone> monotone_penalty{};
-
-/// y = −Σ A_ti log α_ti: weights α [S,B,T], reference alignment A [B,S,T] (constants) -> [].
-///
-///     ∂α_ti −= ∂y A_ti / max(α_ti, floor)
-///
-/// Below `floor` the logarithm continues as its tangent, log floor + (α - floor) / floor: a weight of 0 costs much, but
-/// not infinitely much.
-struct guided_op : operation<guided_op> {
-    static shape_of_rank<0> shape(const auto& weights, const auto& links, const lengths_view& source,
-                                  const lengths_view& target, double)
-    {
-        const auto [S, B, positions] = weights.shape;
-        source.require("penalty, source", B, positions);
-        target.require("penalty, target", B, S);
-        require_shape("guided_alignment", "the matrix of links", links.shape, {B, S, positions},
-                      "[B,S,T]: a number for each target step and source position of each sentence");
-        return {};
-    }
-
-    template <class T>
-    static void forward(in<T, 3> weights, in<T, 3> links, const lengths_view& source, const lengths_view& target,
-                        double floor, out<T, 0> loss)
-    {
-        const T least = static_cast<T>(floor);
-        using std::log;
-        T sum = 0;
-        each_link(weights.shape, links, source, target, [&](std::size_t at, T link) {
-            const T a = weights.data[at];
-            sum -= link * (a >= least ? log(a) : log(least) + (a - least) / least);
-        });
-        *loss.data = sum;
-    }
-
-    template <class T>
-    static void backward(in<T, 3> weights, in<T, 3> links, const lengths_view& source, const lengths_view& target,
-                         double floor, in<T, 0>, in<T, 0> d_loss, adjoint<T, 3> d_weights, adjoint<T, 3>)
-    {
-        if (!d_weights) return;
-        const T least = static_cast<T>(floor), d = *d_loss.data;
-        each_link(weights.shape, links, source, target,
-                  [&](std::size_t at, T link) { d_weights.data[at] -= d * link / std::max(weights.data[at], least); });
-    }
-
-private:
-    /// f(place in the weights, link) for each link that is not 0 and lies within the lengths.
-    template <class T, class F>
-    static void each_link(const shape_of_rank<3>& weights, in<T, 3> links, const lengths_view& source,
-                          const lengths_view& target, F&& f)
-    {
-        const auto [S, B, positions] = weights;
-        for (std::size_t b = 0; b < B; ++b) {
-            for (std::size_t t = 0; t < target[b]; ++t) {
-                for (std::size_t i = 0; i < source[b]; ++i) {
-                    const T link = links.data[(b * S + t) * positions + i];
-                    if (link != T(0)) f((t * B + b) * positions + i, link);
-                }
-            }
-        }
-    }
-};
-inline constexpr guided_op guided{};
 
 }  // namespace heed::ops

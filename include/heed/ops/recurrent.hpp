@@ -5,15 +5,12 @@
 #include <tuple>
 #include <utility>
 
-#include <heed/core/mask.hpp>
 #include <heed/gemm/weights.hpp>
-#include <heed/kernels/coverage.hpp>
 #include <heed/kernels/gru.hpp>
 #include <heed/kernels/gru_reset_after.hpp>
 #include <heed/kernels/lstm.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/units.hpp>
 
 /// Steps of recurrent layers.
 namespace heed::ops {
@@ -189,57 +186,5 @@ struct lstm_op : operation<lstm_op> {
     }
 };
 inline constexpr lstm_op lstm{};
-
-/// One step of coverage embeddings: word y [B,3N], weights α [B,T], by_weight w [3N], products u = c U [B,T,3N],
-/// coverage c [B,T,N] -> the new coverage [B,T,N]. See kernels/coverage.hpp.
-///
-///     z|r = σ(y + α w + u),  c̃ = tanh(y_c + α w_c + r ⊙ u_c),  c' = z ⊙ c + (1 − z) ⊙ c̃
-///     ∂a_z = ∂c' ⊙ (c − c̃) ⊙ z ⊙ (1 − z),  ∂a_c = ∂c' ⊙ (1 − z) ⊙ (1 − c̃²),  ∂a_r = ∂a_c ⊙ u_c ⊙ r ⊙ (1 − r)
-///     ∂y += Σ_t ∂a,  ∂α += ∂a · w,  ∂w += Σ α ∂a,  ∂u_z|∂u_r|∂u_c += ∂a_z|∂a_r|r ⊙ ∂a_c,  ∂c += z ⊙ ∂c'
-struct coverage_gru_op : operation<coverage_gru_op> {
-    static shape_of_rank<3> shape(const auto& word, const auto& weights, const auto& by_weight, const auto& products,
-                                  const auto& coverage)
-    {
-        const auto [B, T, N] = coverage.shape;
-        require_shape("coverage_gru", "the word", word.shape, {B, 3 * N}, "three gates for each row of the coverage ",
-                      coverage.shape);
-        require_shape("coverage_gru", "the weights", weights.shape, {B, T}, "one for each position of the coverage");
-        require_shape("coverage_gru", "the vector for the weights", by_weight.shape, {3 * N},
-                      "one number for each gate");
-        require_shape("coverage_gru", "the product", products.shape, {B, T, 3 * N}, "three gates for each position");
-        return coverage.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 2> word, in<T, 2> weights, in<T, 1> by_weight, in<T, 3> products, in<T, 3> coverage,
-                        out<T, 3> next)
-    {
-        scratch here;
-        const auto step = step_of(word, weights, by_weight, products, coverage);
-        kernels::coverage_update(step, here.take<T>(3 * step.batch * step.width), next.data);
-    }
-
-    template <class T>
-    static void backward(in<T, 2> word, in<T, 2> weights, in<T, 1> by_weight, in<T, 3> products, in<T, 3> coverage,
-                         in<T, 3>, in<T, 3> d_next, adjoint<T, 2> d_word, adjoint<T, 2> d_weights,
-                         adjoint<T, 1> d_by_weight, adjoint<T, 3> d_products, adjoint<T, 3> d_coverage)
-    {
-        scratch here;
-        const auto step = step_of(word, weights, by_weight, products, coverage);
-        const kernels::coverage_adjoints<T> into{d_word.data, d_weights.data, d_by_weight.data, d_products.data,
-                                                 d_coverage.data};
-        kernels::coverage_update_backward(step, d_next.data, into, here.take<T>(9 * step.batch * step.width));
-    }
-
-private:
-    template <class T>
-    static kernels::coverage_step<T> step_of(in<T, 2> word, in<T, 2> weights, in<T, 1> by_weight, in<T, 3> products,
-                                             in<T, 3> coverage)
-    {
-        const auto [B, positions, N] = coverage.shape;
-        return {B, positions, N, word.data, weights.data, by_weight.data, products.data, coverage.data};
-    }
-};
-inline constexpr coverage_gru_op coverage_gru{};
 
 }  // namespace heed::ops

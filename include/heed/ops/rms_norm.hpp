@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/core/errors.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/rows.hpp>

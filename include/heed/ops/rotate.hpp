@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/core/errors.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/ops/rows.hpp>
 
 namespace heed::ops {

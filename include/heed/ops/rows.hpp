@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 
-#include <heed/core/mask.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -22,6 +22,18 @@ std::size_t rows_of(const shape_of_rank<R>& shape)
     std::size_t rows = 1;
     for (std::size_t axis = 0; axis + 1 < R; ++axis) rows *= shape[axis];
     return rows;
+}
+
+/// The shape with half as long a last axis. Throws shape_error if that has no half.
+template <std::size_t R>
+shape_of_rank<R> half_of(const char* where, shape_of_rank<R> shape, const char* because)
+{
+    if (shape[R - 1] % 2 != 0) {
+        throw shape_error(std::string(where) + ": x is " + shape_text(shape) +
+                          ", but its last axis must be even: " + because);
+    }
+    shape[R - 1] /= 2;
+    return shape;
 }
 
 /// f(i) for i < rows, shared among threads so that each gets about `worth` multiplications or more; a row costs `work`.

@@ -8,6 +8,7 @@
 #include <heed/core/random.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/ops/softmax.hpp>
 
 /// Chance in attention: drawn positions, noise on scores, dropped weights.
 ///
@@ -89,11 +90,7 @@ struct row_plan {
     template <class T>
     void softmax(const T* scores, T* weights) const
     {
-        if (width == 1) {
-            kernels::softmax(batch, positions, real.data(), scores, weights);
-        } else {
-            kernels::softmax_per_dimension(batch, positions, width, real.data(), scores, weights);
-        }
+        detail::softmax({batch, positions, width}, width != 1, real.data(), scores, weights);
     }
 };
 

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include <heed/kernels/distance.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 
 /// The similarity of two vectors: by direction and by distance.

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/core/errors.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/rows.hpp>
 
@@ -27,6 +25,21 @@ shape_of_rank<3> around_axis(const char* name, const shape_of_rank<R>& x, int ax
     for (int i = 0; i < at; ++i) all[0] *= x[static_cast<std::size_t>(i)];
     for (int i = at + 1; i < rank; ++i) all[2] *= x[static_cast<std::size_t>(i)];
     return all;
+}
+
+/// A softmax for each row, or for each row and dimension.
+template <class T>
+void softmax(const shape_of_rank<3>& shape, bool per_dimension, const std::size_t* real, const T* x, T* y)
+{
+    if (per_dimension) return kernels::softmax_per_dimension(shape[0], shape[1], shape[2], real, x, y);
+    kernels::softmax(shape[0], shape[1], real, x, y);
+}
+template <class T>
+void softmax_backward(const shape_of_rank<3>& shape, bool per_dimension, const std::size_t* real, const T* y,
+                      const T* d_y, T* d_x)
+{
+    if (per_dimension) return kernels::softmax_per_dimension_backward(shape[0], shape[1], shape[2], real, y, d_y, d_x);
+    kernels::softmax_backward(shape[0], shape[1], real, y, d_y, d_x);
 }
 
 }  // namespace detail
@@ -53,45 +66,27 @@ struct softmax_op : row_operation<softmax_op> {
     template <class T, std::size_t R>
     static void forward(in<T, R> x, int axis, out<T, R> y)
     {
-        const auto [batch, positions, width] = detail::around_axis(name, x.shape, axis);
-        if (width == 1) {
-            kernels::softmax(batch, positions, nullptr, x.data, y.data);
-        } else {
-            kernels::softmax_per_dimension(batch, positions, width, nullptr, x.data, y.data);
-        }
+        const auto shape = detail::around_axis(name, x.shape, axis);
+        detail::softmax(shape, shape[2] != 1, nullptr, x.data, y.data);
     }
     template <class T, std::size_t R>
     static void backward(in<T, R> x, int axis, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
     {
-        const auto [batch, positions, width] = detail::around_axis(name, x.shape, axis);
-        if (width == 1) {
-            kernels::softmax_backward(batch, positions, nullptr, y.data, d_y.data, d_x.data);
-        } else {
-            kernels::softmax_per_dimension_backward(batch, positions, width, nullptr, y.data, d_y.data, d_x.data);
-        }
+        const auto shape = detail::around_axis(name, x.shape, axis);
+        detail::softmax_backward(shape, shape[2] != 1, nullptr, y.data, d_y.data, d_x.data);
     }
 
-    template <class T>
-    static void forward(in<T, 2> e, const lengths_view& real, out<T, 2> weights)
+    template <class T, std::size_t R>
+        requires(R == 2 || R == 3)
+    static void forward(in<T, R> e, const lengths_view& real, out<T, R> weights)
     {
-        kernels::softmax(e.shape[0], e.shape[1], real.data(), e.data, weights.data);
+        detail::softmax(detail::by_position(e.shape), R == 3, real.data(), e.data, weights.data);
     }
-    template <class T>
-    static void forward(in<T, 3> e, const lengths_view& real, out<T, 3> weights)
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, const lengths_view& real, in<T, R> weights, in<T, R> d_weights, adjoint<T, R> d_e)
     {
-        kernels::softmax_per_dimension(e.shape[0], e.shape[1], e.shape[2], real.data(), e.data, weights.data);
-    }
-
-    template <class T>
-    static void backward(in<T, 2> e, const lengths_view& real, in<T, 2> weights, in<T, 2> d_weights, adjoint<T, 2> d_e)
-    {
-        kernels::softmax_backward(e.shape[0], e.shape[1], real.data(), weights.data, d_weights.data, d_e.data);
-    }
-    template <class T>
-    static void backward(in<T, 3> e, const lengths_view& real, in<T, 3> weights, in<T, 3> d_weights, adjoint<T, 3> d_e)
-    {
-        kernels::softmax_per_dimension_backward(e.shape[0], e.shape[1], e.shape[2], real.data(), weights.data,
-                                                d_weights.data, d_e.data);
+        detail::softmax_backward(detail::by_position(e.shape), R == 3, real.data(), weights.data, d_weights.data,
+                                 d_e.data);
     }
 };
 inline constexpr softmax_op softmax{};

@@ -10,11 +10,7 @@
 namespace heed::ops {
 
 /// α_j = max(z_j − τ, 0)^power with τ such that Σ_j α_j = 1 over the positions of each row, see kernels/sparse.hpp:
-/// e [B,T], or [B,T,D] with one τ per dimension.
-///
-///     ∂e_j += s_j (∂α_j − Σ_k s_k ∂α_k / Σ_k s_k), s of kernels/sparse.hpp
-///
-/// Beyond a row's length weights and gradients are 0.
+/// e [B,T], or [B,T,D] with one τ per dimension. Beyond a row's length weights and gradients are 0.
 template <int power>
 struct sparse_weights_op : row_operation<sparse_weights_op<power>> {
     static constexpr const char* name = power == 1 ? "sparsemax" : "entmax15";
@@ -33,19 +29,13 @@ struct sparse_weights_op : row_operation<sparse_weights_op<power>> {
                                                 weights.data, d_weights.data, d_e.data);
     }
 };
-/// α_j = max(e_j − τ, 0) with τ such that Σ_j α_j = 1 over the positions of each row: e [B,T], or [B,T,D] with one τ
-/// per dimension. Martins and Astudillo 2016.
+/// α_j = max(e_j − τ, 0): e [B,T] or [B,T,D]. Martins and Astudillo 2016.
 ///
 ///     ∂e_j += ∂α_j − mean of ∂α over the positions of weight above 0, and 0 elsewhere
-///
-/// Beyond a row's length weights and gradients are 0.
 inline constexpr sparse_weights_op<1> sparsemax{};
-/// α_j = max(e_j / 2 − τ, 0)² with τ such that Σ_j α_j = 1 over the positions of each row: e [B,T], or [B,T,D] with one
-/// τ per dimension. Peters et al. 2019, α = 1.5.
+/// α_j = max(e_j / 2 − τ, 0)²: e [B,T] or [B,T,D]. Peters et al. 2019, α = 1.5.
 ///
 ///     ∂e_j += s_j (∂α_j − Σ_k s_k ∂α_k / Σ_k s_k),  s = √α
-///
-/// Beyond a row's length weights and gradients are 0.
 inline constexpr sparse_weights_op<2> entmax15{};
 
 }  // namespace heed::ops

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include <heed/core/mask.hpp>
 #include <heed/kernels/additive.hpp>
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/per_dimension.hpp>

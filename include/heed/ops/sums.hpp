@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Sums, and rows that are scaled.
@@ -62,32 +61,6 @@ struct inner_op : operation<inner_op> {
     }
 };
 inline constexpr inner_op inner{};
-
-/// y[b,:] = g[b] x[b,:]: x [B,N], g [B,1] -> [B,N].      ∂x[b,:] += g[b] ∂y[b,:],  ∂g[b] += ∂y[b,:] · x[b,:]
-struct multiply_rows_op : operation<multiply_rows_op> {
-    static shape_of_rank<2> shape(const auto& x, const auto& g)
-    {
-        require_shape("multiply_rows", "the factors", g.shape, {x.shape[0], 1}, "one for each row of ", x.shape);
-        return x.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 2> x, in<T, 2> g, out<T, 2> y)
-    {
-        for (std::size_t i = 0, size = y.size(), n = x.shape[1]; i < size; ++i) y.data[i] = g.data[i / n] * x.data[i];
-    }
-
-    template <class T>
-    static void backward(in<T, 2> x, in<T, 2> g, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_x, adjoint<T, 2> d_g)
-    {
-        const auto [B, n] = x.shape;
-        for (std::size_t b = 0; b < B; ++b) {
-            if (d_x) kernels::add_scaled(n, d_x.data + b * n, g.data[b], d_y.data + b * n);
-            if (d_g) d_g.data[b] += kernels::dot(n, d_y.data + b * n, x.data + b * n);
-        }
-    }
-};
-inline constexpr multiply_rows_op multiply_rows{};
 
 /// y[..., p·n + i] = g[..., p] x[..., p·n + i]: x [...,G·n], g [...,G]; each factor scales a part of a row.
 ///

@@ -9,9 +9,7 @@
 #include <utility>
 
 #include <heed/core/callback.hpp>
-#include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/attend.hpp>
 #include <heed/kernels/tiles/entmax_rule.hpp>
@@ -44,6 +42,45 @@ struct no_place {
     T* operator()(std::size_t) const { return nullptr; }
 };
 
+/// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
+template <class View>
+auto part_of_head(const View& x, std::size_t heads, std::size_t nth)
+{
+    using element = std::remove_reference_t<decltype(*x.data)>;
+    if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
+    const std::size_t width = x.shape[2] / heads, rows = x.shape[1];
+    return tiles::rows<element>{x.data + nth / heads * rows * x.shape[2] + nth % heads * width, x.shape[2]};
+}
+/// The same of the group that a head reads.
+template <class View>
+auto part_of_group(const View& x, const heads_of& how, std::size_t nth)
+{
+    const std::size_t group = nth % how.heads * how.groups / how.heads;
+    return part_of_head(x, how.groups, nth / how.heads * how.groups + group);
+}
+/// One head of one sentence, the nth, as the kernels see it.
+template <class Compare, class T>
+tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values, const in<T, 1>& factors,
+                       const lengths_view& real, const heads_of& how, std::size_t nth)
+{
+    tiles::head<T> of{part_of_head(queries, how.heads, nth),
+                      part_of_group(keys, how, nth),
+                      part_of_group(values, how, nth),
+                      keys.shape[2] / how.groups,
+                      values.shape[2] / how.groups,
+                      queries.shape[1],
+                      real[nth / how.heads],
+                      static_cast<T>(how.scale),
+                      nth / how.heads,
+                      how.first_head + nth % how.heads,
+                      how.first_query};
+    if constexpr (Compare::has_factors) {
+        of.factor_count = factors.size() / how.heads;
+        of.factors = factors.data + nth % how.heads * of.factor_count;
+    }
+    return of;
+}
+
 /// The kernels, for all heads of all sentences: the same for every function and every mask.
 template <class Rule, class Compare>
 struct attend_heads {
@@ -67,15 +104,15 @@ struct attend_heads {
                                              keys.shape[1]);
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
-                    tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                    tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
                     const tiles::head<T> next =
-                        head_of(queries, keys, values, factors, real, how, std::min(i + 1, end - 1) / blocks);
+                        head_of<Compare>(queries, keys, values, factors, real, how, std::min(i + 1, end - 1) / blocks);
                     of.memo = &memo;
                     if (i + 1 < end) of.next = &next;
                     if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
                     tiles::forward<registers, Compare>(
                         of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, nth % how.heads),
-                        part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
+                        part_of_head(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
                 }
             });
         });
@@ -97,15 +134,16 @@ struct attend_heads {
             const std::size_t s = b * lanes;
             T *const d_factors = factors_of_shard(shard), *const d_of_heads = of_heads_of_shard(shard);
             const std::size_t head = nth % how.heads;
-            const tiles::head_gradients<T> to{part(d_queries, how.heads, nth),
-                                              group_part(d_keys, how, nth),
-                                              group_part(d_values, how, nth),
+            const tiles::head_gradients<T> to{part_of_head(d_queries, how.heads, nth),
+                                              part_of_group(d_keys, how, nth),
+                                              part_of_group(d_values, how, nth),
                                               table_of_shard(shard),
                                               d_factors == nullptr ? nullptr : d_factors + head * of.factor_count,
                                               d_of_heads == nullptr ? nullptr : d_of_heads + head};
             tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, head),
-                                                part(contexts, how.heads, nth), numbers + nth * S * Rule::numbers,
-                                                part(d_contexts, how.heads, nth), to, wants);
+                                                part_of_head(contexts, how.heads, nth),
+                                                numbers + nth * S * Rule::numbers,
+                                                part_of_head(d_contexts, how.heads, nth), to, wants);
         };
         tiles::with_registers<T>(S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
@@ -118,7 +156,7 @@ struct attend_heads {
                     heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])),
                                                  S, keys.shape[1]);
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
-                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                        tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
                         of.memo = &memo;
                         for (std::size_t b = 0; b < blocks; ++b) go_back(registers, of, nth, b, shard, {1, 0});
                     }
@@ -132,7 +170,7 @@ struct attend_heads {
                         scratch here;
                         heed::detail::lane_memo memo(
                             here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
-                        tiles::head<T> of = head_of(queries, keys, values, factors, real, how, nth);
+                        tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
                         of.memo = &memo;
                         for (std::size_t shard = begin; shard < end; ++shard) {
                             for (std::size_t b = (shard + round) % shards; b < blocks; b += shards)
@@ -163,45 +201,6 @@ private:
 
         bool operator()(std::size_t tile) const { return tile % shards == shard; }
     };
-
-    /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
-    template <class View>
-    static auto part(const View& x, std::size_t heads, std::size_t nth)
-    {
-        using element = std::remove_reference_t<decltype(*x.data)>;
-        if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
-        const std::size_t width = x.shape[2] / heads, rows = x.shape[1];
-        return tiles::rows<element>{x.data + nth / heads * rows * x.shape[2] + nth % heads * width, x.shape[2]};
-    }
-    /// The same of the group that a head reads.
-    template <class View>
-    static auto group_part(const View& x, const heads_of& how, std::size_t nth)
-    {
-        const std::size_t group = nth % how.heads * how.groups / how.heads;
-        return part(x, how.groups, nth / how.heads * how.groups + group);
-    }
-    template <class T>
-    static tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T, 3>& values,
-                                  const in<T, 1>& factors, const lengths_view& real, const heads_of& how,
-                                  std::size_t nth)
-    {
-        tiles::head<T> of{part(queries, how.heads, nth),
-                          group_part(keys, how, nth),
-                          group_part(values, how, nth),
-                          keys.shape[2] / how.groups,
-                          values.shape[2] / how.groups,
-                          queries.shape[1],
-                          real[nth / how.heads],
-                          static_cast<T>(how.scale),
-                          nth / how.heads,
-                          how.first_head + nth % how.heads,
-                          how.first_query};
-        if constexpr (Compare::has_factors) {
-            of.factor_count = factors.size() / how.heads;
-            of.factors = factors.data + nth % how.heads * of.factor_count;
-        }
-        return of;
-    }
 };
 
 }  // namespace detail

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/powers.hpp>
 #include <heed/ops/rows.hpp>
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/core/window.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/ops/rows.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include <heed/attention.hpp>
 #include <heed/core/several.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/init.hpp>
@@ -25,6 +27,38 @@
 #include <heed/seq2seq/model.hpp>
 #include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/translator.hpp>
+
+namespace heed::ops {
+
+/// y = x, but its gradient is scaled: x [...] -> [...]            ∂x += factor · ∂y
+/// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
+struct scale_gradient_op : operation<scale_gradient_op> {
+    template <tensor X>
+    X operator()(const X& x, double factor) const
+    {
+        if constexpr (family_of<X>::rank == family_rank::taped) {
+            if (factor != 1) return operation<scale_gradient_op>::operator()(x, factor);
+        }
+        return x;
+    }
+
+    static auto shape(const auto& x, double) { return x.shape; }
+
+    template <class T, std::size_t N>
+    static void forward(in<T, N> x, double, out<T, N> y)
+    {
+        std::copy_n(x.data, x.size(), y.data);
+    }
+
+    template <class T, std::size_t N>
+    static void backward(in<T, N> x, double factor, in<T, N>, in<T, N> d_y, adjoint<T, N> d_x)
+    {
+        kernels::add_scaled(x.size(), d_x.data, static_cast<T>(factor), d_y.data);
+    }
+};
+inline constexpr scale_gradient_op scale_gradient{};
+
+}  // namespace heed::ops
 
 /// Convolutional sequence-to-sequence models: an encoder and a decoder of stacked convolutions, with attention in every
 /// layer of the decoder. All positions of a sentence are computed at once in training.

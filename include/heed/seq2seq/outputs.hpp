@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -8,7 +9,37 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/units.hpp>
+
+namespace heed::ops {
+
+/// y_i = max(x_2i, x_2i+1), the greater of each pair of neighbours: x [...,2N] -> [...,N]. Goodfellow et al. 2013;
+/// Bahdanau et al. 2015, A.2.2.
+///
+///     ∂x of the greater one += ∂y_i; of the first one if they are equal
+struct maxout_op : operation<maxout_op> {
+    static constexpr ranks takes{1};
+
+    static auto shape(const auto& x) { return detail::half_of("maxout", x.shape, "pairs of neighbours"); }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, out<T, R> y)
+    {
+        for (std::size_t i = 0; i < y.size(); ++i) y.data[i] = std::max(x.data[2 * i], x.data[2 * i + 1]);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const bool second = x.data[2 * i + 1] > x.data[2 * i];
+            d_x.data[2 * i] += second ? T(0) : d_y.data[i];
+            d_x.data[2 * i + 1] += second ? d_y.data[i] : T(0);
+        }
+    }
+};
+inline constexpr maxout_op maxout{};
+
+}  // namespace heed::ops
 
 /// What a recurrent decoder makes of its state s, the previous word y and the context c before the words are scored: a
 /// policy of seq2seq::decoder.

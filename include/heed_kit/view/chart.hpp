@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/core/errors.hpp>
-#include <heed/core/utf8.hpp>
+#include <heed_kit/text/display.hpp>
 #include <heed_kit/view/drawing.hpp>
 
 #include <algorithm>

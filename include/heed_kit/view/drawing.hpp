@@ -3,6 +3,7 @@
 
 #include <heed/core/cxx20.hpp>
 #include <heed/core/utf8.hpp>
+#include <heed_kit/text/display.hpp>
 
 #include <array>
 #include <charconv>

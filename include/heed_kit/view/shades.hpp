@@ -2,6 +2,7 @@
 #pragma once
 
 #include <heed/core/utf8.hpp>
+#include <heed_kit/text/display.hpp>
 #include <heed_kit/view/alignment.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/utf8.hpp>
+#include <heed_kit/text/display.hpp>
 #include <heed_kit/view/alignment.hpp>
 #include <heed_kit/view/drawing.hpp>
 
