@@ -12,8 +12,6 @@
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/translation.hpp>
 
 /// Beam search.
 namespace heed::seq2seq {

@@ -21,8 +21,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 #include <heed/seq2seq/batch.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/rows_of_memory.hpp>
+#include <heed/seq2seq/model.hpp>
 
 /// Words about a picture: a convolutional encoder whose annotations are regions, and a decoder that attends to them.
 namespace heed::seq2seq {
@@ -242,7 +241,7 @@ public:
     void select(std::span<const std::size_t> rows)
     {
         const auto gather = [rows](const auto& x) { return ops::rows_of(x, rows); };
-        memory_ = detail::rows_of_memory(memory_, rows);
+        memory_ = memory_.rows(rows);
         state_ = nn::map_state(state_, gather);
         attention_state_ = attention_state_.map(gather);
         rows_ = rows.size();

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/core/tensor.hpp>
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
+#include <heed/ops/embedding.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/seq2seq/fixed_context.hpp>
 #include <heed/seq2seq/model.hpp>
 #include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/parts.hpp>
@@ -45,6 +48,62 @@ consteval bool projects_words()
 
 }  // namespace detail
 
+/// No attention: the whole source sentence in one vector, the same at every step.
+///
+///     c = h_T                                 RNNencdec, Cho et al. 2014
+///
+/// Takes the place of an attention, so that one decoder serves both. With `forward_encoder` the vector is h_T, as in
+/// the paper (the paper adds a layer tanh(V h_T), which the decoder's own matrices replace here); with
+/// `bidirectional_encoder` it is [→h_T; ←h_1], which is in none of the papers and does much better.
+struct fixed_context {
+    template <class Summary>
+    struct source_vector {
+        Summary summary;  // [B,D]
+
+        source_vector rows(std::span<const std::size_t> which) const { return {ops::rows_of(summary, which)}; }
+    };
+
+    /// The sentence's vector, [B,D].
+    auto on(const auto& source, const lengths&) const
+    {
+        return source_vector<std::remove_cvref_t<decltype(source.whole)>>{source.whole};
+    }
+
+    attention_state<no_state> start(const auto&) const { return {}; }
+
+    /// The sentence's vector once more.
+    auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const
+    {
+        return read_out<decltype(memory.summary), attention_state<no_state>>{memory.summary, {{}, state.step + 1}};
+    }
+
+    static auto parameters(auto&, auto&&) { return fixed_context{}; }
+};
+
+/// An attention with coverage embeddings whose first ones are looked up for each source word: its fertility, learned.
+///
+///     c_{0,j} = table[x_j]                    Mi et al. 2016; Sankaran et al. 2016, §4.1
+///
+/// For an attention over score::with_coverage, which says how they change. Everything else is the attention's own.
+template <class Attention, class Matrix>
+struct coverage_of_words : Attention {
+    Matrix table;  // [V,N] of the source vocabulary
+
+    /// The state before the first step, for the source words [T,B].
+    auto start_for(const auto& memory, const word_ids& words) const
+    {
+        return this->start(memory, this->score.start_from(memory, ops::swap_axes(ops::lookup(table, words))));
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto attention = Attention::parameters(self, visit);
+        return seq2seq::coverage_of_words{std::move(attention), visit("table", self.table)};
+    }
+};
+template <class Attention, class Matrix>
+coverage_of_words(Attention, Matrix) -> coverage_of_words<Attention, Matrix>;
+
 /// What a recurrent decoder remembers between words, for each row.
 template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
 struct decoder_state {
@@ -74,9 +133,9 @@ decoder_state(Cell, Attention, Fed, Mask) -> decoder_state<Cell, Attention, Fed,
 ///     attention    any, including `fixed_context` (none at all)
 ///     embedding    a matrix, or embeds.hpp: words that depend on the source sentence
 ///     cell         f: nn::gru, nn::lstm, nn::stacked
-///     asks         asks_with.hpp: which state asks, and where the context goes
-///     start        starts_with.hpp: s_0
-///     readout      outputs.hpp: from s_i, y_{i-1} and c_i to the last layer
+///     asks         asks_with (parts.hpp): which state asks, and where the context goes
+///     start        starts_with: s_0
+///     readout      output: from s_i, y_{i-1} and c_i to the last layer
 ///
 /// The decoder of RNNsearch, which make_decoder makes:
 ///

@@ -8,9 +8,15 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <heed/attention.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/several.hpp>
 #include <heed/gemm/blas.hpp>
 #include <heed/kernels/output_words.hpp>
 #include <heed/kernels/top_words.hpp>
@@ -18,12 +24,31 @@
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/model.hpp>
 #include <heed/seq2seq/packed.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/rows_of_memory.hpp>
-#include <heed/seq2seq/word_list.hpp>
 
 /// One model (or an ensemble, see ensemble.hpp) decoding one batch: the interface that every search uses.
 namespace heed::seq2seq {
+
+/// The maximum number of words of a translation: factor · source words + extra. The source's end word counts, the
+/// translation's does not. At the limit only the end word is allowed.
+struct length_limit {
+    double factor = 2;
+    std::size_t extra = 10;
+
+    std::size_t words(std::size_t source_words) const
+    {
+        return static_cast<std::size_t>(factor * static_cast<double>(source_words)) + extra;
+    }
+};
+
+/// A translation and the attention weights of each of its words.
+template <class T>
+struct translation {
+    id_sentence words;  // without the end word
+    std::vector<std::vector<T>>
+        weights;  // [words + 1][source words + 1]; the last of each is the end word. Empty without attention
+    double log_probability = 0;  // log p(words, end word | source), in nats
+    double score = 0;            // what the search ranks by
+};
 
 /// The words that a step proposes for each row.
 template <class T>
@@ -93,6 +118,90 @@ public:
 };
 
 namespace detail {
+
+/// Throws unless there is one row per sentence, as at the start of a search. `where` begins the message.
+inline void require_rows(std::string_view where, std::size_t sentences, std::size_t rows)
+{
+    if (sentences == rows) return;
+    throw error(std::string(where) + ": " + counted(sentences, "sentence") + ", but the model is at work on " +
+                counted(rows, "row") +
+                "; give the lengths of the batch that it was made for, and make it anew for each search");
+}
+
+/// The words that an output layer is restricted to, and their positions in it.
+struct word_list {
+    std::vector<std::uint32_t> words;  // ascending; empty: no restriction
+
+    /// The positions of these words, one for each row, words.size() for a word that is not listed. nullptr for no words
+    /// at all.
+    const std::uint32_t* places(std::span<const std::uint32_t> of, std::size_t rows)
+    {
+        if (of.empty()) return nullptr;
+        if (of.size() != rows) {
+            throw error("decoding::propose: " + counted(of.size(), "word") + " for " + counted(rows, "row") +
+                        "; ask about one word of each row, or about none");
+        }
+        if (words.empty()) return of.data();
+        places_.clear();
+        for (const std::uint32_t word : of) {
+            const auto found = std::lower_bound(words.begin(), words.end(), word);
+            const bool there = found != words.end() && *found == word;
+            places_.push_back(static_cast<std::uint32_t>(there ? found - words.begin() : words.end() - words.begin()));
+        }
+        return places_.data();
+    }
+
+    /// Throws for lists that restrict_to does not accept.
+    static void require(const std::vector<std::uint32_t>& words, std::size_t vocabulary)
+    {
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            if (words[i] >= vocabulary || (i > 0 && words[i] <= words[i - 1])) {
+                throw error("decoding::restrict_to: word " + std::to_string(words[i]) + " in a list of words below " +
+                            std::to_string(vocabulary) + "; give them in ascending order, each once");
+            }
+        }
+    }
+
+    void name(std::vector<std::uint32_t>& of) const
+    {
+        if (words.empty()) return;
+        for (std::uint32_t& place : of) {
+            if (place < words.size()) place = words[place];
+        }
+    }
+
+private:
+    std::vector<std::uint32_t> places_;
+};
+
+/// The memory for the rows of a search: copies of their sentences' memories, or the originals, shared, if the attention
+/// accepts that.
+template <class Attention, class Memory>
+struct memory_for_rows {
+    using type = Memory;
+    static type make(const Memory& from, const std::vector<std::size_t>& rows) { return from.rows(rows); }
+};
+template <class Score, class Normalize, class Combine, class Values, class Keys>
+struct memory_for_rows<attention<Score, Normalize, Combine>, memory<Values, Keys, no_mask>> {
+    using type = shared_memory<Values, Keys>;
+    static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
+    {
+        return type(from, rows);
+    }
+};
+/// An attention in each layer of a decoder.
+template <class Score, class Normalize, class Combine, class Values, class Keys>
+struct memory_for_rows<std::vector<attention<Score, Normalize, Combine>>,
+                       several_memories<std::vector<memory<Values, Keys, no_mask>>>> {
+    using type = several_memories<std::vector<shared_memory<Values, Keys>>>;
+    static type make(const several_memories<std::vector<memory<Values, Keys, no_mask>>>& from,
+                     const std::vector<std::size_t>& rows)
+    {
+        type shared;
+        for (const auto& each : from.of) shared.of.emplace_back(each, rows);
+        return shared;
+    }
+};
 
 /// The weights of one row over its real positions, from [B,T]. [B,T,D] is averaged over the dimensions, [B,n,T] over
 /// the heads or hops.

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
-#include <heed/seq2seq/require_rows.hpp>
 
 namespace heed::seq2seq {
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <heed/core/errors.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/parts.hpp>
@@ -76,6 +80,14 @@ auto cross_entropy(const tensor auto& readout, const auto& output, const ops::ex
     const ops::expected_words<T> among{places_in<T>(*only, expected.words, expected.weights), expected.weights};
     return ops::cross_entropy(readout, ops::columns_of(output.W, *only), ops::columns_of(output.b, *only), among,
                               smoothing);
+}
+
+/// Throws unless there is this row. `where` begins the message.
+inline void require_row(std::string_view where, std::size_t row, std::size_t rows)
+{
+    if (row < rows) return;
+    throw error(std::string(where) + ": row " + std::to_string(row) + " of " + std::to_string(rows) +
+                "; rows count from 0");
 }
 
 /// Weights [B,T] of an attention: those per dimension [B,T,D], and of several heads or hops [B,n,T], are averaged.

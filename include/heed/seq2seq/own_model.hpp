@@ -14,8 +14,6 @@
 #include <heed/core/tensor.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/seq2seq/decoding.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/word_list.hpp>
 
 /// heed's searches over a model from elsewhere: another library's, a table, a remote service.
 namespace heed::seq2seq {

@@ -4,14 +4,18 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/attention.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/parameters.hpp>
 #include <heed/core/several.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/feed_forward.hpp>
+#include <heed/nn/init.hpp>
 #include <heed/nn/positions.hpp>
 #include <heed/nn/residual.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -21,8 +25,6 @@
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/model.hpp>
 #include <heed/seq2seq/objective.hpp>
-#include <heed/seq2seq/rows_of_memory.hpp>
-#include <heed/seq2seq/word_tables.hpp>
 
 /// The Transformer: an encoder and a decoder of attention and feed-forward layers.
 ///
@@ -187,7 +189,7 @@ struct transformer_memory {
 
     transformer_memory rows(std::span<const std::size_t> rows) const
     {
-        return {heed::detail::each_of(of, [&](std::size_t i) { return detail::rows_of_memory(of[i], rows); })};
+        return {heed::detail::each_of(of, [&](std::size_t i) { return of[i].rows(rows); })};
     }
 };
 
@@ -204,11 +206,99 @@ struct transformer_state {
     }
 };
 
+/// Three matrices: the embeddings of both languages and the output layer's. The tables of a `transformer` are a policy
+/// with `source()` [V_x,D], `target()` [V_y,D] and `output()` [D,V_y].
+template <class Matrix>
+struct separate_tables {
+    Matrix source_table;  // [V_x,D]
+    Matrix target_table;  // [V_y,D]
+    Matrix W;             // [D,V_y]
+
+    const Matrix& source() const { return source_table; }  // [V_x,D]
+    const Matrix& target() const { return target_table; }  // [V_y,D]
+    const Matrix& output() const { return W; }             // [D,V_y]
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::separate_tables{visit("source", self.source_table), visit("target", self.target_table),
+                                        visit("W", self.W)};
+    }
+};
+template <class Matrix>
+separate_tables(Matrix, Matrix, Matrix) -> separate_tables<Matrix>;
+
+/// The output layer scores a word by its own embedding: W = target()ᵀ.      Press and Wolf 2017
+template <class Matrix>
+struct tied_tables {
+    Matrix source_table;  // [V_x,D]
+    Matrix target_table;  // [V_y,D]
+
+    const Matrix& source() const { return source_table; }  // [V_x,D]
+    const Matrix& target() const { return target_table; }
+    auto output() const { return ops::transpose(target_table); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::tied_tables{visit("source", self.source_table), visit("target", self.target_table)};
+    }
+};
+template <class Matrix>
+tied_tables(Matrix, Matrix) -> tied_tables<Matrix>;
+
+/// One matrix for everything: both languages have one vocabulary.          Vaswani et al. 2017, section 3.4
+template <class Matrix>
+struct shared_table {
+    Matrix table;  // [V,D]
+
+    const Matrix& source() const { return table; }         // [V,D]
+    const Matrix& target() const { return table; }         // [V,D]
+    auto output() const { return ops::transpose(table); }  // [D,V]
+
+    static auto parameters(auto& self, auto&& visit) { return seq2seq::shared_table{visit("table", self.table)}; }
+};
+template <class Matrix>
+shared_table(Matrix) -> shared_table<Matrix>;
+
+/// Makers, for models that are made new. Embeddings are normal with deviation 1/√D, so that they and a tied output
+/// layer are of order one where they are used.
+struct new_separate_tables {
+    template <class T>
+    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+    {
+        const double deviation = 1 / std::sqrt(static_cast<double>(width));
+        auto x = nn::gaussian<T>(random, source, width, deviation);
+        auto y = nn::gaussian<T>(random, target, width, deviation);
+        return separate_tables{std::move(x), std::move(y), nn::glorot<T>(random, width, target)};
+    }
+};
+/// Makes tied_tables: the output layer is the table of target words.
+struct new_tied_tables {
+    template <class T>
+    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+    {
+        const double deviation = 1 / std::sqrt(static_cast<double>(width));
+        auto x = nn::gaussian<T>(random, source, width, deviation);
+        return tied_tables{std::move(x), nn::gaussian<T>(random, target, width, deviation)};
+    }
+};
+/// Throws heed::error if the vocabularies differ in size.
+struct new_shared_table {
+    template <class T>
+    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+    {
+        if (source != target) {
+            throw error("shared_table: " + std::to_string(source) + " source words and " + std::to_string(target) +
+                        " target words; to share their embeddings both sides need one vocabulary");
+        }
+        return shared_table{nn::gaussian<T>(random, source, width, 1 / std::sqrt(static_cast<double>(width)))};
+    }
+};
+
 /// A whole Transformer: words, positions, the layers of both sides, the output layer. `papers::vaswani2017::translator`
 /// makes the paper's.
 template <class Tables, class Positions, class EncoderLayer, class DecoderLayer, class Last, class Vector>
 struct transformer {
-    Tables words;         // word_tables.hpp
+    Tables words;         // separate_tables, tied_tables or shared_table
     Positions positions;  // nn/positions.hpp
     std::vector<EncoderLayer> encoder;
     Last after_encoder;  // the normalisation behind the last layer

@@ -9,7 +9,6 @@
 #include <heed/papers/luong2015.hpp>
 #include <heed/papers/mi2016.hpp>
 #include <heed/papers/sankaran2016.hpp>
-#include <heed/seq2seq/coverage_of_words.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::sankaran2016 {
