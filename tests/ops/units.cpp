@@ -8,6 +8,7 @@
 
 #include <support/gradients.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -73,4 +74,24 @@ TEST_CASE("a gated residual: half the sum of x and its unit before the end, zero
                                 f(random({2, 3, 2}, 1), random({2, 3, 4}, 2));
                             }),
                             "gated_residual"));
+}
+
+TEST_CASE("maxout: the greater of each pair of neighbours")
+{
+    const auto check = [](const auto& x) {
+        ad::tape<double> on;
+        const auto plain = ops::maxout(x), taped = copy_of(ops::maxout(on.parameter(x)).value());
+        const std::size_t n = shape_of(x).back(), rows = x.size() / n;
+        REQUIRE(plain.size() == rows * n / 2);
+        for (std::size_t r = 0; r < rows; ++r) {
+            for (std::size_t i = 0; i < n / 2; ++i) {
+                const double* const pair = x.data() + r * n + 2 * i;
+                CHECK(plain.data()[r * n / 2 + i] == std::max(pair[0], pair[1]));
+                CHECK(taped.data()[r * n / 2 + i] == std::max(pair[0], pair[1]));
+            }
+        }
+    };
+    check(random({3, 6}, 1));
+    check(random({2, 3, 8}, 2));
+    check(random({1, 2}, 3));
 }
