@@ -23,7 +23,7 @@ namespace scalar = support::scalar;
 
 namespace {
 
-constexpr std::size_t V = 9, E = 3, H = 4, L = 2;
+constexpr std::size_t V = 9, E = 3, H = 4;
 
 /// Four sentences side by side, the longest neither first nor last; the padding is full of words.
 seq2seq::source_batch sentences()
