@@ -7,6 +7,6 @@ using namespace heed;
 
 auto use(random_source& random, const array<float, 3>& frames)
 {
-    const auto encoder = seq2seq::make_forward_encoder<float>(random, 10, 4, 5);
+    const auto encoder = seq2seq::new_forward{}.make<float>(random, 10, 4, 5, nullptr, nn::new_gru{}, seq2seq::embeds::new_plain{});
     return encoder.encode(seq2seq::feature_batch{frames, lengths{3}}).annotations;
 }

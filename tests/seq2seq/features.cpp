@@ -3,11 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
-#include <heed/papers/gehring2017.hpp>
-#include <heed/seq2seq/convolutional.hpp>
 #include <heed/seq2seq/features.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/self_attentive_encoder.hpp>
+#include <heed/seq2seq/systems/gehring2017.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <heed/train/adamw.hpp>
 #include <support/tensors.hpp>
@@ -23,6 +22,28 @@ using support::contains;
 using support::message_of;
 using support::random;
 using support::same_bits;
+
+// The lines of docs/guide.md; tests/quotes.cmake compares them.
+TEST_CASE("features instead of words")
+{
+    const std::size_t B = 2, T = 6, F = 5, V = 9;
+    const auto frames = random<float>({B, T, F}, 1);
+    const std::vector<seq2seq::id_sentence> texts{{4, 5}, {6}};
+    const std::vector<const seq2seq::id_sentence*> targets{&texts[0], &texts[1]};
+
+    // section: features
+    using namespace heed::seq2seq;
+    auto model =
+        make_translator<float>(1, {.source_vocabulary = F, .target_vocabulary = V, .embedding = 16, .hidden = 16},
+                               attentions::additive<float>{}, parts{}.with_embeddings(embeds::new_projected{}));
+    feature_batch speech{frames, lengths{6, 4}};  // frames [B,T,F]
+    auto loss = model.loss(speech, make_training_batch<float>(speech, targets));
+    const reading at_work{model, speech};  // for searches
+    auto found = greedy<float>(at_work, source_of(speech));
+    // end
+    CHECK(loss() > 0);
+    CHECK(found.size() == B);
+}
 
 namespace {
 
@@ -48,10 +69,12 @@ void each_encoder(const auto& check)
     };
     check(seq2seq::self_attentive_encoder{projected.source<double>(draw, F, H), nn::sinusoidal_positions{},
                                           std::vector{layer(), layer()}, nn::new_post_norm::make_last<double>(H)});
-    seq2seq::convolutional_sizes n{.source_vocabulary = F, .embedding = E, .hidden = H, .encoder_layers = 2};
+    seq2seq::convolutional_sizes n{.source_vocabulary = F, .target_vocabulary = 5, .embedding = E, .hidden = H};
+    n.encoder_layers = 2;
     n.longest = T;
-    auto convolutions =
-        seq2seq::make_convolutional_encoder<double>(draw, n, 1, nn::new_learned_positions{0.1}, projected);
+    auto convolutions = seq2seq::make_convolutional<double>(3, n, papers::gehring2017::new_layer<double>{},
+                                                            nn::new_learned_positions{0.1}, projected)
+                            .encoder;
     convolutions.gradient_scale = 1;  // so that its gradient is the derivative
     check(convolutions);
 }
@@ -162,30 +185,6 @@ TEST_CASE("features that do not fit are refused")
                                                                  seq2seq::embeds::new_as_given{});
                    }),
                    "embeds::new_as_given: the embedding is [6] but must be [4]"));
-}
-
-// A translator from features to words: the lines of docs/guide.md (tests/quotes.cmake compares them), and one that
-// learns.
-
-TEST_CASE("features instead of words")
-{
-    const std::size_t B = 2, T = 6, F = 5, V = 9;
-    const auto frames = random<float>({B, T, F}, 1);
-    const std::vector<seq2seq::id_sentence> texts{{4, 5}, {6}};
-    const std::vector<const seq2seq::id_sentence*> targets{&texts[0], &texts[1]};
-
-    // section: features
-    using namespace heed::seq2seq;
-    auto model =
-        make_translator<float>(1, {.source_vocabulary = F, .target_vocabulary = V, .embedding = 16, .hidden = 16},
-                               attentions::additive<float>{}, parts{}.with_embeddings(embeds::new_projected{}));
-    feature_batch speech{frames, lengths{6, 4}};  // frames [B,T,F]
-    auto loss = model.loss(speech, make_training_batch<float>(speech, targets));
-    const reading at_work{model, speech};  // for searches
-    auto found = greedy<float>(at_work, source_of(speech));
-    // end
-    CHECK(loss() > 0);
-    CHECK(found.size() == B);
 }
 
 namespace {

@@ -14,15 +14,14 @@
 
 namespace heed::seq2seq {
 
-/// Stands where an encoding or a decoder's state has no tensor.
+/// The place of a tensor that an encoding or a decoder's state does not have.
 struct nothing {
     nothing map(auto&&, const auto&...) const { return {}; }
 };
 
 }  // namespace heed::seq2seq
 
-/// Word embeddings of encoders and decoders: a policy. A matrix [V,E] is looked up; these do more. A policy's
-/// parameters are named "embedding.…".
+/// Word embeddings of encoders and decoders: a policy with parameters "embedding.…". A matrix [V,E] is looked up.
 namespace heed::seq2seq::embeds {
 
 /// The words of sentences, and what they were masked by.
@@ -107,8 +106,17 @@ void require_source(const char* where, const auto& source)
     }
 }
 
-/// The source words or features for an encoder, with zeros in the padding: the layers' products never read its
-/// embedding.
+/// The rows [B,T,E] of words in a table, or of features.
+auto rows_of(const auto& embedding, const auto& source)
+{
+    if constexpr (requires { source.features; }) {
+        return embedding.of(source);
+    } else {
+        return ops::swap_axes(ops::lookup(embedding, source.words));
+    }
+}
+
+/// The source words or features for an encoder, with zeros in the padding.
 auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop)
 {
     if constexpr (tensor<decltype(embedding)> && requires { source.features; }) {
@@ -120,12 +128,15 @@ auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop
     } else if constexpr (tensor<decltype(embedding)>) {
         return embedded{ops::clear_ended(drop.time_major(ops::lookup(embedding, source.words)), source.real),
                         nothing{}};
+    } else if constexpr (requires { embedding.of(source); }) {  // features
+        return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(embedding.of(source))), source.real),
+                        nothing{}};
     } else {
         return embedding.look_up(source, drop);
     }
 }
 
-/// Makers, for models that are made new.
+/// Makes tables.
 struct new_plain {
     /// A table of source words.
     template <class T>

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/kernels/top_words.hpp>
 #include <heed/seq2seq/decoding.hpp>
 
 namespace heed::seq2seq {
@@ -23,8 +22,7 @@ namespace heed::seq2seq {
 /// They may differ in everything but the target vocabulary. Weights are averaged over the models that have attention.
 enum class averaging { arithmetic, geometric };
 
-/// Models that decode as one, see `averaging`. Throws heed::error if there are none, or if they differ in the number of
-/// sentences or of words.
+/// Models that decode as one. Throws heed::error if there are none, or if their sentences or words differ in number.
 template <class T>
 class ensemble final : public decoding<T> {
 public:
@@ -59,7 +57,7 @@ public:
         only_.name(into.words);
     }
 
-    /// The joint log-probabilities, which serve as scores. Only used by an ensemble within an ensemble.
+    /// The joint log-probabilities, for an ensemble within an ensemble.
     tensor_view<const T, 2> logits() override
     {
         const std::size_t R = rows(), V = vocabulary();

@@ -3,21 +3,12 @@
 
 #include <cstddef>
 #include <span>
-#include <utility>
-#include <vector>
 
-#include <heed/core/tensor.hpp>
-#include <heed/nn/dropout.hpp>
-#include <heed/nn/init.hpp>
-#include <heed/ops/masks.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/embeds.hpp>
 
-/// Sequences of features instead of words: frames of speech, points of a pen, measurements. Every encoder that looks
-/// words up in a table (bidirectional, forward, convolutional, self-attentive) takes them with embeds::projected or
-/// embeds::as_given in the table's place.
+/// Sequences of features instead of words: frames of speech, points of a pen, measurements. Every encoder of words
+/// takes them with embeds::projected or embeds::as_given in the table's place.
 ///
 ///     auto model = make_translator<float>(seed, {.source_vocabulary = F, .target_vocabulary = V}, attention,
 ///                                         parts{}.with_embeddings(embeds::new_projected{}));     // F features
@@ -27,7 +18,7 @@
 ///     auto found = greedy<float>(at_work, source_of(speech));
 namespace heed::seq2seq {
 
-/// Sequences of features side by side. What stands behind the end of a row changes nothing.
+/// A batch of sequences of features. The padding changes nothing.
 template <class Features>
 struct feature_batch {
     Features features;  // [B,T,F]
@@ -36,7 +27,7 @@ struct feature_batch {
 template <class Features>
 feature_batch(Features, lengths) -> feature_batch<Features>;
 
-/// What a search is told of features: how many rows there are and how long they are, but no words.
+/// A source batch without words for searches: the rows and their lengths.
 template <class Features>
 source_batch source_of(const feature_batch<Features>& from)
 {
@@ -44,7 +35,7 @@ source_batch source_of(const feature_batch<Features>& from)
     return {word_ids(shape[1], shape[0]), from.real};
 }
 
-/// A training batch of features and what is said of them, targets[b] of row b. Its source has no words.
+/// A training batch with targets[b] for row b of the features. Its source has no words.
 template <class T, class Features>
 training_batch<T> make_training_batch(const feature_batch<Features>& from, std::span<const id_sentence* const> targets,
                                       const special_ids& special = {})
@@ -56,8 +47,7 @@ training_batch<T> make_training_batch(const feature_batch<Features>& from, std::
     return batch;
 }
 
-/// A model with its source, for searches: `open` begins with these features, whatever words it is given; `advance` and
-/// `output` are the model's. It refers to both, and takes no temporary.
+/// A model with its source, for searches: `open` begins with these features. It refers to both, and takes no temporary.
 template <class Model, class Features>
 struct reading {
     const Model& model;
@@ -82,24 +72,6 @@ reading(const Model&, const feature_batch<Features>&) -> reading<Model, Features
 
 namespace heed::seq2seq::embeds {
 
-namespace detail {
-
-template <class Features>
-auto cleared(const feature_batch<Features>& from, const char* where)
-{
-    const auto shape = shape_of(from.features);
-    from.real.require(where, shape[0], shape[1]);
-    return ops::clear_padding(from.features, from.real);
-}
-
-/// As words_of returns words: [T,B,E], zeros in the padding.
-auto in_steps(const auto& rows, const lengths& real, const nn::dropout& drop)
-{
-    return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(rows)), real), nothing{}};
-}
-
-}  // namespace detail
-
 /// Features through a linear layer: x_t = f_t W + b.
 template <class Matrix, class Vector>
 struct projected {
@@ -110,15 +82,8 @@ struct projected {
     template <class Features>
     auto of(const feature_batch<Features>& from) const
     {
-        return ops::linear(detail::cleared(from, "embeds::projected"), W, b);
+        return ops::linear(ops::clear_padding(from.features, from.real), W, b);
     }
-    /// Step by step: [T,B,E].
-    template <class Features>
-    auto look_up(const feature_batch<Features>& from, const nn::dropout& drop) const
-    {
-        return detail::in_steps(of(from), from.real, drop);
-    }
-
     static auto parameters(auto& self, auto&& visit)
     {
         return embeds::projected{visit("W", self.W), visit("b", self.b)};
@@ -133,19 +98,12 @@ struct as_given {
     template <class Features>
     auto of(const feature_batch<Features>& from) const
     {
-        return detail::cleared(from, "embeds::as_given");
+        return ops::clear_padding(from.features, from.real);
     }
-    /// Step by step: [T,B,F].
-    template <class Features>
-    auto look_up(const feature_batch<Features>& from, const nn::dropout& drop) const
-    {
-        return detail::in_steps(of(from), from.real, drop);
-    }
-
     static auto parameters(auto&, auto&&) { return as_given{}; }
 };
 
-/// Makes `projected` for the source, of as many features as the source's "vocabulary" has, and a table of target words.
+/// Makes `projected` for the source, whose "vocabulary" is the number of features, and a table of target words.
 struct new_projected : new_plain {
     template <class T>
     auto source(random_source& random, std::size_t features, std::size_t embedding) const
@@ -153,7 +111,7 @@ struct new_projected : new_plain {
         return projected{nn::glorot<T>(random, features, embedding), nn::zeros<T>(embedding)};
     }
 };
-/// Makes `as_given` for the source, and a table of target words: the embedding has the size of the features.
+/// Makes `as_given` for the source, whose embedding has the size of the features, and a table of target words.
 struct new_as_given : new_plain {
     template <class T>
     auto source(random_source&, std::size_t features, std::size_t embedding) const

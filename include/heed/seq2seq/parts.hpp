@@ -6,26 +6,32 @@
 #include <utility>
 
 #include <heed/core/family.hpp>
-#include <heed/nn/cells.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/units.hpp>
-#include <heed/seq2seq/embeds.hpp>
 #include <heed/seq2seq/encoder.hpp>
 
-/// Which state of a recurrent decoder asks, and where the answer goes: a policy of seq2seq::decoder.
-///
-/// A policy computes one step:
+namespace heed::seq2seq {
+
+/// The sizes of a recurrent decoder, for the makers of its parts.
+struct decoder_sizes {
+    std::size_t vocabulary = 0;  // V
+    std::size_t embedding = 0;   // E
+    std::size_t hidden = 0;      // H
+    std::size_t context = 0;     // D
+    std::size_t readout = 0;     // L; output::linear has H
+    std::size_t gates = 0;       // G of the cell's projected input; make_decoder sets it
+};
+
+/// Which state of a recurrent decoder is the query, and where the context goes: a policy of seq2seq::decoder.
 ///
 ///     policy(cell, input, before, drop, attend)    an `asked_step`
 ///
-/// input [B,G] is the cell's share of the previous word, `before` the state s_{i-1}, and attend(s) [B,H] the
-/// attention's answer to a query made of s. Its parameters are named among the decoder's own.
-namespace heed::seq2seq::asks_with {
+/// input [B,G] is the cell's share of the previous word, `before` is s_{i-1}, attend(s) the answer to a query from s.
+namespace asks_with {
 
-/// A step of a decoder: its next state, and what the attention answered.
+/// A step of a decoder: its next state, and the attention's answer.
 template <class State, class Seen>
 struct asked_step {
     State state;
@@ -34,7 +40,7 @@ struct asked_step {
 template <class State, class Seen>
 asked_step(State, Seen) -> asked_step<State, Seen>;
 
-/// The state before the word asks, and the cell reads the context.
+/// The state before the word is the query, and the cell reads the context.
 ///
 ///     c_i = attention(s_{i-1}, h),  s_i = f(s_{i-1}, [E y_{i-1}; c_i])      Bahdanau et al. 2015; Choi et al. 2018
 template <class Matrix>
@@ -54,12 +60,12 @@ struct previous_state {
 template <class Matrix>
 previous_state(Matrix) -> previous_state<Matrix>;
 
-/// An intermediate state asks: it has read the word, and a second cell turns it into the next state.
+/// An intermediate state, which has read the word, is the query; a second cell turns it into the next state.
 ///
 ///     s'_i = u(s_{i-1}, E y_{i-1}),  c_i = attention(s'_i, h),  s_i = q(s'_i, c_i)
 ///                                             Sankaran et al. 2016, eq. 2 and 3: the conditional GRU of dl4mt
 ///
-/// u is the decoder's cell. q has the same kind of state; both keep one state between them.
+/// u is the decoder's cell; both cells have one state between them.
 template <class Cell>
 struct intermediate_state {
     Cell second;  // q, from the context
@@ -81,7 +87,7 @@ struct intermediate_state {
 template <class Cell>
 intermediate_state(Cell) -> intermediate_state<Cell>;
 
-/// The state after the word asks. The context reaches the output alone, and the next step only through input feeding.
+/// The state after the word is the query. The context reaches the next step only through input feeding.
 ///
 ///     s_i = f(s_{i-1}, E y_{i-1}),  c_i = attention(s_i, h)          Luong et al. 2015, §3
 struct current_state {
@@ -94,51 +100,42 @@ struct current_state {
     }
 
     static auto parameters(auto&, auto&&) { return asks_with::current_state{}; }
-};
 
-/// The sizes that these policies are made for.
-struct sizes {
-    std::size_t hidden = 0;   // H of the cell
-    std::size_t context = 0;  // D
-    std::size_t gates = 0;    // G of the cell's projected input
+    template <class T, class Cells>
+    auto make(random_source&, const decoder_sizes&, nn::initializer<T>, const Cells&) const
+    {
+        return *this;
+    }
 };
+using new_current_state = current_state;  // it has no parameters, and makes itself
 
-/// Makers, for decoders that are made new. `cells` makes the second cell of an intermediate state.
+/// Makes a previous_state.
 struct new_previous_state {
     template <class T, class Cells>
-    auto make(random_source& random, const sizes& n, nn::initializer<T>, const Cells&) const
+    auto make(random_source& random, const decoder_sizes& n, nn::initializer<T>, const Cells&) const
     {
         return previous_state{nn::glorot<T>(random, n.context, n.gates)};
     }
 };
-/// Makes the second cell of an intermediate_state, of the decoder's kind of cell.
+/// Makes an intermediate_state, whose second cell `cells` makes.
 struct new_intermediate_state {
     template <class T, class Cells>
-    auto make(random_source& random, const sizes& n, nn::initializer<T> recurrent, const Cells& cells) const
+    auto make(random_source& random, const decoder_sizes& n, nn::initializer<T> recurrent, const Cells& cells) const
     {
         return intermediate_state{cells.template make<T>(random, n.context, n.hidden, recurrent)};
     }
 };
-/// Makes a current_state, which has no parameters.
-struct new_current_state {
-    template <class T, class Cells>
-    auto make(random_source&, const sizes&, nn::initializer<T>, const Cells&) const
-    {
-        return current_state{};
-    }
-};
+}  // namespace asks_with
 
-}  // namespace heed::seq2seq::asks_with
-
-/// The first state of a recurrent decoder: a policy of seq2seq::decoder. policy(cell, source) returns a state of the
-/// cell, made of the encoded source. Its parameters are named among the decoder's own.
-namespace heed::seq2seq::starts_with {
+/// The first state of a recurrent decoder: a policy. policy(cell, source) is a state of the cell, from the encoded
+/// source.
+namespace starts_with {
 
 /// A layer on what the encoder offers as a start.
 ///
 ///     s_0 = tanh(W_s ←h_1 + b_s)              Bahdanau et al. 2015, appendix A.2.2
 ///
-/// Deviation: the bias. Of an LSTM s_0 is the output, and its cell starts at 0; of stacked cells every layer starts so.
+/// Deviation: the bias. Of an LSTM s_0 is the output, and the cell is 0; of stacked cells every layer starts so.
 template <class Matrix, class Vector>
 struct tanh_layer {
     Matrix W_s;  // [H,H]
@@ -171,9 +168,16 @@ struct last_state {
     }
 
     static auto parameters(auto&, auto&&) { return starts_with::last_state{}; }
-};
 
-/// Makers, for decoders that are made new.
+    template <class T>
+    auto make(random_source&, std::size_t) const
+    {
+        return *this;
+    }
+};
+using new_last_state = last_state;  // it has no parameters, and makes itself
+
+/// Makes a tanh_layer.
 struct new_tanh_layer {
     template <class T>
     auto make(random_source& random, std::size_t hidden) const
@@ -181,25 +185,14 @@ struct new_tanh_layer {
         return tanh_layer{nn::glorot<T>(random, hidden, hidden), nn::zeros<T>(hidden)};
     }
 };
-/// Makes a last_state, which has no parameters.
-struct new_last_state {
-    template <class T>
-    auto make(random_source&, std::size_t) const
-    {
-        return last_state{};
-    }
-};
 
-}  // namespace heed::seq2seq::starts_with
+}  // namespace starts_with
 
-/// What a recurrent decoder makes of its state s, the previous word y and the context c before the words are scored: a
-/// policy of seq2seq::decoder.
+/// The last layer's input from a recurrent decoder's state s, the previous word y and the context c: a policy.
 ///
 ///     policy.read(s, y, c)    the readout t [...,L] of one step ([B,.]) or of all at once ([S,B,.])
 ///     policy.W_o, policy.b    the last layer: the scores of the words are t W_o + b
-///
-/// Its parameters are named among the decoder's own.
-namespace heed::seq2seq::output {
+namespace output {
 
 /// t = maxout(U_o s_i + V_o y_{i-1} + C_o c_i + b_o)           Bahdanau et al. 2015, appendix A.2.2
 ///
@@ -274,10 +267,8 @@ struct two_layers {
 template <class Matrix, class Vector>
 two_layers(Matrix, Matrix, Matrix, Vector, Matrix, Vector) -> two_layers<Matrix, Vector>;
 
-/// The attentional vector: h̃_i = tanh(W_c [c_i; s_i]),  p(y_i) = softmax(W_o h̃_i + b)      Luong et al. 2015, eq. 5 and
-/// 6
-///
-/// Deviation: the bias b.
+/// The attentional vector: h̃_i = tanh(W_c [c_i; s_i]),  p(y_i) = softmax(W_o h̃_i + b)
+///                                             Luong et al. 2015, eq. 5 and 6; the bias b is ours
 template <class Matrix, class Vector>
 struct attentional {
     Matrix W_c;  // [D+H,L]
@@ -298,18 +289,18 @@ struct attentional {
 template <class Matrix, class Vector>
 attentional(Matrix, Matrix, Vector) -> attentional<Matrix, Vector>;
 
-/// Input feeding: the next step's cell reads the readout beside its word.
+/// Input feeding: the next step's cell reads the readout in addition to its word.
 ///
 ///     x_i = W [y_{i-1}; t_{i-1}] = W_y y_{i-1} + F t_{i-1},  t_0 = 0       Luong et al. 2015, §3.3, with t = h̃
 ///
-/// It takes any output; the paper's is `attentional`. Readouts are then computed step by step, where they otherwise are
-/// one product for all steps. Ours: in training, dropout acts on t_i once, before both of its readers.
+/// For any output; the paper's is `attentional`. Readouts are then computed step by step, otherwise in one product for
+/// all steps. Ours: dropout acts on t_i once, before both of its readers.
 template <class Output, class Matrix>
 struct fed {
     Output of;
     Matrix F;  // [L,G] from the readout to the cell
 
-    /// What the output layer inside reads; the state has been fed already.
+    /// The readout of the output inside.
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const { return of.read(s, y, c); }
 
     static auto parameters(auto& self, auto&& visit)
@@ -321,30 +312,21 @@ struct fed {
 template <class Output, class Matrix>
 fed(Output, Matrix) -> fed<Output, Matrix>;
 
-/// The sizes that these policies are made for.
-struct sizes {
-    std::size_t vocabulary = 0;  // V
-    std::size_t word = 0;        // E
-    std::size_t hidden = 0;      // H
-    std::size_t context = 0;     // D
-    std::size_t gates = 0;       // G of the cell's projected input
-    std::size_t readout = 0;     // L; output::linear has H
-};
-
-/// Makers, for decoders that are made new.
+/// Makes maxout output layers.
 struct new_maxout {
     template <class T>
-    auto make(random_source& random, const sizes& n) const
+    auto make(random_source& random, const decoder_sizes& n) const
     {
-        return maxout{nn::glorot<T>(random, n.hidden, 2 * n.readout),  nn::glorot<T>(random, n.word, 2 * n.readout),
-                      nn::glorot<T>(random, n.context, 2 * n.readout), nn::zeros<T>(2 * n.readout),
-                      nn::glorot<T>(random, n.readout, n.vocabulary),  nn::zeros<T>(n.vocabulary)};
+        return maxout{
+            nn::glorot<T>(random, n.hidden, 2 * n.readout),  nn::glorot<T>(random, n.embedding, 2 * n.readout),
+            nn::glorot<T>(random, n.context, 2 * n.readout), nn::zeros<T>(2 * n.readout),
+            nn::glorot<T>(random, n.readout, n.vocabulary),  nn::zeros<T>(n.vocabulary)};
     }
 };
 /// Makes linear output layers.
 struct new_linear {
     template <class T>
-    auto make(random_source& random, const sizes& n) const
+    auto make(random_source& random, const decoder_sizes& n) const
     {
         return linear{nn::glorot<T>(random, n.hidden, n.vocabulary), nn::zeros<T>(n.vocabulary)};
     }
@@ -352,9 +334,9 @@ struct new_linear {
 /// Makes output layers with a hidden one of `readout` numbers.
 struct new_two_layers {
     template <class T>
-    auto make(random_source& random, const sizes& n) const
+    auto make(random_source& random, const decoder_sizes& n) const
     {
-        return two_layers{nn::glorot<T>(random, n.hidden, n.readout),     nn::glorot<T>(random, n.word, n.readout),
+        return two_layers{nn::glorot<T>(random, n.hidden, n.readout),     nn::glorot<T>(random, n.embedding, n.readout),
                           nn::glorot<T>(random, n.context, n.readout),    nn::zeros<T>(n.readout),
                           nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
     }
@@ -362,7 +344,7 @@ struct new_two_layers {
 /// Makes attentional output layers: tanh(W_c [c; h]) of `readout` numbers before the words.
 struct new_attentional {
     template <class T>
-    auto make(random_source& random, const sizes& n) const
+    auto make(random_source& random, const decoder_sizes& n) const
     {
         return attentional{nn::glorot<T>(random, n.context + n.hidden, n.readout),
                            nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
@@ -374,7 +356,7 @@ struct new_fed {
     Outputs of{};
 
     template <class T>
-    auto make(random_source& random, const sizes& n) const
+    auto make(random_source& random, const decoder_sizes& n) const
     {
         auto made = of.template make<T>(random, n);
         const std::size_t L = shape_of(made.W_o)[0];
@@ -382,12 +364,9 @@ struct new_fed {
     }
 };
 
-}  // namespace heed::seq2seq::output
+}  // namespace output
 
-namespace heed::seq2seq {
-
-/// How the parts of a recurrent system around its attention are made; the defaults are RNNsearch's. The functions
-/// return the same with one part replaced:
+/// The makers of a recurrent system's parts around its attention, of RNNsearch unless replaced:
 ///
 ///     parts{}.with_cells(nn::new_lstm{}).with_readout(output::new_linear{})
 template <class Encoder = new_bidirectional, class Cells = nn::new_gru, class Embeddings = embeds::new_plain,
@@ -401,39 +380,19 @@ struct parts {
     Start start{};            // starts_with::new_tanh_layer, new_last_state
     Readout readout{};        // output::new_maxout, new_linear, new_two_layers, new_attentional, new_fed
 
-    /// The same parts with another encoder.
-    template <class Other>
-    parts<Other, Cells, Embeddings, Asks, Start, Readout> with_encoder(const Other& other) const
+    /// The same parts with another encoder, with other cells, and so on.
+    auto with_encoder(const auto& other) const { return of(other, cells, embeddings, asks, start, readout); }
+    auto with_cells(const auto& other) const { return of(encoder, other, embeddings, asks, start, readout); }
+    auto with_embeddings(const auto& other) const { return of(encoder, cells, other, asks, start, readout); }
+    auto with_asks(const auto& other) const { return of(encoder, cells, embeddings, other, start, readout); }
+    auto with_start(const auto& other) const { return of(encoder, cells, embeddings, asks, other, readout); }
+    auto with_readout(const auto& other) const { return of(encoder, cells, embeddings, asks, start, other); }
+
+private:
+    template <class... Part>
+    static parts<Part...> of(const Part&... part)
     {
-        return {other, cells, embeddings, asks, start, readout};
-    }
-    template <class Other>
-    parts<Encoder, Other, Embeddings, Asks, Start, Readout> with_cells(const Other& other) const
-    {
-        return {encoder, other, embeddings, asks, start, readout};
-    }
-    /// The same parts with other embeddings.
-    template <class Other>
-    parts<Encoder, Cells, Other, Asks, Start, Readout> with_embeddings(const Other& other) const
-    {
-        return {encoder, cells, other, asks, start, readout};
-    }
-    /// The same parts with another state that asks.
-    template <class Other>
-    parts<Encoder, Cells, Embeddings, Other, Start, Readout> with_asks(const Other& other) const
-    {
-        return {encoder, cells, embeddings, other, start, readout};
-    }
-    /// The same parts with another first state.
-    template <class Other>
-    parts<Encoder, Cells, Embeddings, Asks, Other, Readout> with_start(const Other& other) const
-    {
-        return {encoder, cells, embeddings, asks, other, readout};
-    }
-    template <class Other>
-    parts<Encoder, Cells, Embeddings, Asks, Start, Other> with_readout(const Other& other) const
-    {
-        return {encoder, cells, embeddings, asks, start, other};
+        return {part...};
     }
 };
 

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/nn/init.hpp>
-#include <heed/nn/positions.hpp>
 #include <heed/papers/gehring2017.hpp>
 #include <heed/seq2seq/convolutional.hpp>
 

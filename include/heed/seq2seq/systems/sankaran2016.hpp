@@ -21,8 +21,7 @@ inline auto parts()
         .with_readout(seq2seq::output::new_two_layers{});
 }
 
-/// Temporal attention that remembers the last steps only: future work, section 3. Makes an attention for a translator,
-/// as the structs of seq2seq::attentions do.
+/// Makes temporal attention that remembers the last steps only: future work, section 3.
 template <class T>
 struct new_recent_temporal {
     std::size_t steps = 5;

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/ops/elementwise.hpp>
 #include <heed/papers/vaswani2017.hpp>
 #include <heed/seq2seq/transformer.hpp>
 

@@ -6,9 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/nn/convolution.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/nn/lstm.hpp>
 #include <heed/score/additive.hpp>
