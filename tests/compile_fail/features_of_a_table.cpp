@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-first: heed: this encoder looks words up in a table, and features are no words: make it with embeds::projected
 #include <heed/seq2seq/encoder.hpp>
-#include <heed/seq2seq/features.hpp>
+#include <heed/seq2seq/embeds.hpp>
 
 using namespace heed;
 

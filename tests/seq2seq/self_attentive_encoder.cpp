@@ -10,7 +10,7 @@
 #include <support/tensors.hpp>
 #include <support/translators.hpp>
 
-// Over features: tests/seq2seq/features.cpp.
+// Over features: tests/seq2seq/embeds.cpp.
 
 using namespace heed;
 using namespace heed::seq2seq;

@@ -91,13 +91,8 @@ public:
         }
         detail::require_rows("beam", source.batch(), model.rows());
         for (std::size_t b = 0; b < source.batch(); ++b) {
-            sentence s;
-            s.real = source[b];
-            s.most = std::max(how.least_words, how.at_most.words(source[b]));
-            s.rows = 1;
-            s.first = b;
-            s.live.push_back({none, 0, b});
-            sentences_.push_back(std::move(s));
+            const std::size_t most = std::max(how.least_words, how.at_most.words(source[b]));
+            sentences_.push_back({source[b], most, b, 1, {{none, 0, b}}, {}});
         }
         model.expect(how.width);
     }
@@ -105,19 +100,17 @@ public:
     /// The translations of each sentence, the best first.
     std::vector<std::vector<translation<T>>> run()
     {
-        std::size_t open = sentences_.size() - leave_unwanted();
-        for (std::size_t i = 0; open > 0; ++i) {
+        leave_unwanted();
+        for (std::size_t i = 0; any_live(); ++i) {
             model_.step(previous_words());
             find_blocked(i);
             also_.assign(model_.rows(), how_.special.end);
             model_.propose(how_.width + extra_, also_, next_);
             for (sentence& s : sentences_) {
-                if (s.live.empty()) continue;
-                extend(s, i);
-                if (s.live.empty()) --open;
+                if (!s.live.empty()) extend(s, i);
             }
-            open -= leave_unwanted();
-            if (open > 0) go_on();
+            leave_unwanted();
+            if (any_live()) go_on();
         }
         std::vector<std::vector<translation<T>>> results;
         for (const sentence& s : sentences_) {
@@ -158,18 +151,20 @@ private:
         std::uint32_t word;
     };
 
-    /// Ends the search of sentences that are no longer wanted, and counts them.
-    std::size_t leave_unwanted()
+    bool any_live() const
     {
-        std::size_t left = 0;
+        return std::any_of(sentences_.begin(), sentences_.end(), [](const sentence& s) { return !s.live.empty(); });
+    }
+
+    /// Ends the search of sentences that are no longer wanted.
+    void leave_unwanted()
+    {
         for (std::size_t b = 0; how_.wanted && b < sentences_.size(); ++b) {
             sentence& s = sentences_[b];
             if (s.live.empty() || how_.wanted(b)) continue;
             s.live.clear();
             s.ended.clear();
-            ++left;
         }
-        return left;
     }
 
     word_ids previous_words() const
@@ -286,9 +281,9 @@ private:
         bool anew = false;
         for (const sentence& s : sentences_) {
             wanted += s.live.size();
-            anew = anew || s.live.size() > s.rows;
+            anew |= s.live.size() > s.rows;
         }
-        anew = anew || 8 * wanted <= 7 * model_.rows();
+        anew |= 8 * wanted <= 7 * model_.rows();
         rows_.clear();
         for (sentence& s : sentences_) {
             const std::size_t rows = anew ? s.live.size() : s.rows, first = rows_.size();

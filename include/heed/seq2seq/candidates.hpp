@@ -63,21 +63,17 @@ public:
             if (word < in.size()) in[word] = 1;
         };
         for (const std::uint32_t mark : {special.padding, special.begin, special.end}) add(mark);
+        std::vector<std::uint32_t> sentence;
         for (std::size_t b = 0; b < source.words.batch; ++b) {
+            sentence.clear();
             for (std::size_t t = 0; t < source.real[b]; ++t) {
                 const std::uint32_t word = source.words(t, b);
+                sentence.push_back(word);
                 if (word >= translations_.size()) continue;
                 const auto& known = translations_[word];
                 for (std::size_t k = 0; k < std::min(per_word_, known.size()); ++k) add(known[k]);
             }
-        }
-        if (of_phrases_) {
-            std::vector<std::uint32_t> sentence;
-            for (std::size_t b = 0; b < source.words.batch; ++b) {
-                sentence.clear();
-                for (std::size_t t = 0; t < source.real[b]; ++t) sentence.push_back(source.words(t, b));
-                of_phrases_(sentence, add);
-            }
+            if (of_phrases_) of_phrases_(sentence, add);
         }
         std::vector<std::uint32_t> words;
         for (std::size_t word = 0; word < in.size(); ++word) {

@@ -58,7 +58,7 @@ inline constexpr bool prepares<Attention, Annotations> =
 /// attentions) in section 3.4, so that many attentions do not make the encoder's steps too large.
 template <class Matrix, class Vector, class Positions, class Block, class Embedding = Matrix>
 struct convolutional_encoder {
-    Embedding embedding;  // [V,E], or embeds::projected or as_given, for features (features.hpp)
+    Embedding embedding;  // [V,E], or embeds::projected or as_given, for features
     Positions positions;
     Matrix W_in;  // [E,H]
     Vector b_in;  // [H]

@@ -335,19 +335,12 @@ public:
 
     void restrict_to(std::vector<std::uint32_t> words) override
     {
-        const auto W = view_of(output_.W);
-        const auto b = view_of(output_.b);
-        detail::word_list::require(words, b.shape[0]);
-        const std::size_t L = W.shape[0], V = W.shape[1], n = words.size();
-        some_W_.resize(L * n);
-        some_b_.resize(n);
-        for (std::size_t l = 0; l < L; ++l) {
-            for (std::size_t i = 0; i < n; ++i) some_W_[l * n + i] = W.data[l * V + words[i]];
-        }
-        for (std::size_t i = 0; i < n; ++i) some_b_[i] = b.data[words[i]];
+        detail::word_list::require(words, shape_of(output_.b)[0]);
+        some_W_ = ops::columns_of(output_.W, words);
+        some_b_ = ops::columns_of(output_.b, words);
         only_.words = std::move(words);
         if (fast_ != nullptr)
-            some_output_.pack(L, n, some_W_.data(), some_b_.data(),
+            some_output_.pack(shape_of(some_W_)[0], some_b_.size(), some_W_.data(), some_b_.data(),
                               fast_->output().weights.is_int8() ? weight_numbers::int8 : weight_numbers::full);
     }
 
@@ -467,7 +460,8 @@ private:
     std::vector<T> logits_;                                               // [R,V], kept from step to step
     bool computed_ = false, with_bias_ = false;
     detail::word_list only_;
-    std::vector<T> some_W_, some_b_;  // the output layer of those words
+    array<T, 2> some_W_;  // the output layer of those words
+    array<T, 1> some_b_;
     output_panels<T> some_output_;
 };
 

@@ -27,17 +27,6 @@ encoded(Annotations, Start, Whole, Last, Context, word_ids) -> encoded<Annotatio
 /// The order in which an encoder reads a sentence.
 using nn::direction;
 
-namespace detail {
-
-/// A cell over all words from a first state.
-auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads,
-                    const nn::dropout& drop)
-{
-    return nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, real, reads, drop);
-}
-
-}  // namespace detail
-
 /// The bidirectional encoder of RNNsearch: an annotation describes a word and its surroundings.
 ///
 ///     →h_t = →GRU(→h_{t-1}, E x_t),  ←h_t = ←GRU(←h_{t+1}, E x_t),  h_t = [→h_t; ←h_t]
@@ -47,7 +36,7 @@ auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, c
 /// direction is a stack. The backward direction starts at each sentence's last word.
 template <class Embedding, class Cell, class Start>
 struct bidirectional_encoder {
-    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given (features.hpp)
+    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given
     Cell forward;
     Cell backward;
     Start forward_start;
@@ -58,15 +47,17 @@ struct bidirectional_encoder {
     {
         embeds::require_source("bidirectional_encoder::encode", source);
         auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
-        const auto forwards =
-            detail::read_sentences(forward, forward_start, x, source.real, direction::forward, drop).outputs;
-        const auto backwards =
-            detail::read_sentences(backward, backward_start, x, source.real, direction::backward, drop).outputs;
+        const auto read = [&, &x = x](const Cell& cell, const Start& start, direction reads) {
+            return nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, source.real, reads, drop)
+                .outputs;
+        };
+        const auto forwards = read(forward, forward_start, direction::forward);
+        const auto backwards = read(backward, backward_start, direction::backward);
         const auto both = drop.time_major(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
         auto annotations = ops::swap_axes(both);                                                      // [B,T,2H]
         auto whole = ops::concat(forwards.back(), backwards.front());                                 // [B,2H]
-        return encoded{std::move(annotations), backwards.front(),     std::move(whole), nothing{},
-                       std::move(context),     embeds::ids_of(source)};
+        return encoded{std::move(annotations), backwards.front(), std::move(whole), nothing{},
+                       std::move(context),     source.words};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -88,7 +79,7 @@ bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_enco
 /// table 1); annotations stay in word order, and the sentence is h_1.
 template <class Embedding, class Cell, class Start>
 struct forward_encoder {
-    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given (features.hpp)
+    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given
     Cell cell;
     Start start;
     direction reads = direction::forward;
@@ -98,11 +89,11 @@ struct forward_encoder {
     {
         embeds::require_source("forward_encoder::encode", source);
         auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
-        auto read = detail::read_sentences(cell, start, x, source.real, reads, drop);
+        auto read = nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, source.real, reads, drop);
         auto annotations = ops::swap_axes(drop.time_major(ops::stack(read.outputs)));  // [B,T,H]
         const auto sentence = nn::output_of(read.last);                                // [B,H]
         return encoded{std::move(annotations), sentence,           sentence,
-                       std::move(read.last),   std::move(context), embeds::ids_of(source)};
+                       std::move(read.last),   std::move(context), source.words};
     }
 
     static auto parameters(auto& self, auto&& visit)

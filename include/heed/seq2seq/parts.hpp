@@ -366,7 +366,8 @@ struct new_fed {
 
 }  // namespace output
 
-/// The makers of a recurrent system's parts around its attention, of RNNsearch unless replaced:
+/// The makers of a recurrent system's parts around its attention, RNNsearch's unless with_encoder, with_cells,
+/// with_embeddings, with_asks, with_start or with_readout replace them:
 ///
 ///     parts{}.with_cells(nn::new_lstm{}).with_readout(output::new_linear{})
 template <class Encoder = new_bidirectional, class Cells = nn::new_gru, class Embeddings = embeds::new_plain,
@@ -380,7 +381,6 @@ struct parts {
     Start start{};            // starts_with::new_tanh_layer, new_last_state
     Readout readout{};        // output::new_maxout, new_linear, new_two_layers, new_attentional, new_fed
 
-    /// The same parts with another encoder, with other cells, and so on.
     auto with_encoder(const auto& other) const { return of(other, cells, embeddings, asks, start, readout); }
     auto with_cells(const auto& other) const { return of(encoder, other, embeddings, asks, start, readout); }
     auto with_embeddings(const auto& other) const { return of(encoder, cells, other, asks, start, readout); }

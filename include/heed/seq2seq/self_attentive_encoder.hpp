@@ -21,7 +21,7 @@ namespace heed::seq2seq {
 /// Ours: what a recurrent decoder starts from, and the sentence in one vector, is the mean of the annotations.
 template <class Embedding, class Positions, class Layer, class Last>
 struct self_attentive_encoder {
-    Embedding embedding;  // [V,D], or embeds::projected or as_given (features.hpp)
+    Embedding embedding;  // [V,D], or embeds::projected or as_given
     Positions positions;
     std::vector<Layer> layers;
     Last last;
@@ -36,8 +36,7 @@ struct self_attentive_encoder {
         auto mean =
             ops::weighted_sum(shares(source.real, annotations), ops::clear_padding(annotations, source.real));  // [B,D]
         auto start = mean;
-        return encoded{std::move(annotations), std::move(start), std::move(mean), nothing{}, nothing{},
-                       embeds::ids_of(source)};
+        return encoded{std::move(annotations), std::move(start), std::move(mean), nothing{}, nothing{}, source.words};
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -138,6 +138,64 @@ void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view s
     to.refuse(name("weight_hr"), "the outputs of this layer are projected (proj_size); heed's are not");
 }
 
+/// Throws heed::error unless the archive has all these blocks, and none of those that it must not have.
+template <class T>
+void require_torch(const archive& from, const torch_blocks<T>& blocks)
+{
+    for (const auto& [name, why] : blocks.refused) {
+        if (from.find(name) != nullptr) throw error("torch: the file has \"" + name + "\", but " + why);
+    }
+    for (const auto& block : blocks.all) {
+        const tensor_entry* const found = from.find(block.name);
+        if (found == nullptr && block.optional) continue;
+        const tensor_entry& entry = from.at(block.name);
+        if (entry.shape != block.shape || !reads_as(entry.dtype, dtype_name<T>))
+            throw error("torch: tensor \"" + block.name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
+                        " in the file, but the module needs " + std::string(dtype_name<T>) + " " +
+                        shape_text(block.shape));
+    }
+}
+
+template <class T>
+void take_blocks(const archive& from, const torch_blocks<T>& blocks)
+{
+    std::map<std::string_view, std::vector<T>> values;
+    for (const torch_block<T>& block : blocks.all) {
+        const tensor_entry* const entry = from.find(block.name);
+        if (entry != nullptr && values.find(block.name) == values.end())
+            values.emplace(block.name, entry->template values<T>());
+        for (std::size_t row = 0; row < block.rows; ++row) {
+            for (std::size_t column = 0; column < block.columns; ++column) {
+                T& to = block.data[row + column * block.stride];
+                if (!block.added) to = T(0);
+                if (entry == nullptr) continue;
+                const T value = values[block.name][(block.first + row) * block.columns + column];
+                to += block.negated ? -value : value;
+            }
+        }
+    }
+}
+
+template <class T>
+void put_blocks(archive& to, const torch_blocks<const T>& blocks)
+{
+    std::set<std::string_view> done;
+    for (const auto& first : blocks.all) {
+        if (!done.insert(first.name).second) continue;
+        std::vector<T> values(bytes_of(first.shape, 1).value());
+        for (const auto& block : blocks.all) {
+            if (block.name != first.name || block.added) continue;  // what is added is 0: its other part has it all
+            for (std::size_t row = 0; row < block.rows; ++row) {
+                for (std::size_t column = 0; column < block.columns; ++column) {
+                    const T value = block.data[row + column * block.stride];
+                    values[(block.first + row) * block.columns + column] = block.negated ? -value : value;
+                }
+            }
+        }
+        to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));
+    }
+}
+
 }  // namespace detail
 
 /// The layout of a module in PyTorch's state_dict. Specialize it for your module: `numbers` is one of its tensor types,
@@ -336,68 +394,6 @@ struct torch_layout<std::vector<Layer>> {
             list_torch(to, layers[i], detail::torch_name(prefix, std::to_string(i)));
     }
 };
-
-namespace detail {
-
-/// Throws heed::error unless the archive has all these blocks, and none of those that it must not have.
-template <class T>
-void require_torch(const archive& from, const torch_blocks<T>& blocks)
-{
-    for (const auto& [name, why] : blocks.refused) {
-        if (from.find(name) != nullptr) throw error("torch: the file has \"" + name + "\", but " + why);
-    }
-    for (const auto& block : blocks.all) {
-        const tensor_entry* const found = from.find(block.name);
-        if (found == nullptr && block.optional) continue;
-        const tensor_entry& entry = from.at(block.name);
-        if (entry.shape != block.shape || !reads_as(entry.dtype, dtype_name<T>))
-            throw error("torch: tensor \"" + block.name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
-                        " in the file, but the module needs " + std::string(dtype_name<T>) + " " +
-                        shape_text(block.shape));
-    }
-}
-
-template <class T>
-void take_blocks(const archive& from, const torch_blocks<T>& blocks)
-{
-    std::map<std::string_view, std::vector<T>> values;
-    for (const torch_block<T>& block : blocks.all) {
-        const tensor_entry* const entry = from.find(block.name);
-        if (entry != nullptr && values.find(block.name) == values.end())
-            values.emplace(block.name, entry->template values<T>());
-        for (std::size_t row = 0; row < block.rows; ++row) {
-            for (std::size_t column = 0; column < block.columns; ++column) {
-                T& to = block.data[row + column * block.stride];
-                if (!block.added) to = T(0);
-                if (entry == nullptr) continue;
-                const T value = values[block.name][(block.first + row) * block.columns + column];
-                to += block.negated ? -value : value;
-            }
-        }
-    }
-}
-
-template <class T>
-void put_blocks(archive& to, const torch_blocks<const T>& blocks)
-{
-    std::set<std::string_view> done;
-    for (const auto& first : blocks.all) {
-        if (!done.insert(first.name).second) continue;
-        std::vector<T> values(bytes_of(first.shape, 1).value());
-        for (const auto& block : blocks.all) {
-            if (block.name != first.name || block.added) continue;  // what is added is 0: its other part has it all
-            for (std::size_t row = 0; row < block.rows; ++row) {
-                for (std::size_t column = 0; column < block.columns; ++column) {
-                    const T value = block.data[row + column * block.stride];
-                    values[(block.first + row) * block.columns + column] = block.negated ? -value : value;
-                }
-            }
-        }
-        to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));
-    }
-}
-
-}  // namespace detail
 
 /// Fills a module from PyTorch's weights "prefix.…". Where PyTorch has two biases for heed's one, it gets their sum;
 /// missing biases (bias=False) become zeros. `suffix`, of recurrent cells: "_l0" is the first layer of nn.LSTM or

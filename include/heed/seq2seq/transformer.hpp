@@ -340,10 +340,10 @@ struct transformer {
     /// The layer whose weights, the mean of its heads, are drawn: the last but one aligns best (Garg et al. 2019).
     std::size_t aligning() const { return decoder.size() < 2 ? 0 : decoder.size() - 2; }
 
+    /// The last layer.
     auto output() const
     {
-        using matrix = decltype(words.output());
-        return output_layer<matrix, const Vector&>{words.output(), b};
+        return output_layer<decltype(words.output()), const Vector&>{words.output(), b};
     }
 
     static auto parameters(auto& self, auto&& visit)

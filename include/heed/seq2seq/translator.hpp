@@ -30,7 +30,7 @@ struct translator {
         return decoder.follow(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
-    /// The loss of a batch whose source is features (features.hpp).
+    /// The loss of a batch whose source is features.
     template <class T, class Source>
         requires requires(const Source& source) { source.features; }
     auto loss(const Source& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {}) const
