@@ -15,7 +15,6 @@
 #include <heed/core/random.hpp>
 #include <heed/ops/losses.hpp>
 
-/// Batches: sentences of different lengths, padded so that a model can work on many at once.
 namespace heed::seq2seq {
 
 /// A sentence as the numbers of its words, without begin and end.

@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
@@ -362,9 +361,8 @@ private:
 ///
 /// A sentence is done when its beam is full of finished translations, or when no live hypothesis can reach the `best`.
 ///
-/// A sentence's result does not depend on the rest of its batch, up to rounding. `source`: the number of real positions
-/// of each sentence, `source_batch::real`. Throws heed::error for options that contradict each other, and unless
-/// `model` has one row per sentence, as it has until it is searched.
+/// A sentence's result does not depend on the rest of its batch, up to rounding. `source`: the real positions of each.
+/// Throws heed::error for options that contradict each other, and unless `model` has one row per sentence.
 template <class T>
 std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
 {

@@ -101,7 +101,6 @@ private:
         return all;
     }
 };
-
 template <class Embedding, class Matrix, class Vector, class Positions, class Block>
 convolutional_encoder(Embedding, Positions, Matrix, Vector, std::vector<Block>, Matrix, Vector, double = 1)
     -> convolutional_encoder<Matrix, Vector, Positions, Block, Embedding>;
@@ -131,7 +130,6 @@ struct convolutional_layer {
                                             visit("W_c", self.W_c)};
     }
 };
-
 template <class Convolution, class Attention, class Matrix>
 convolutional_layer(Convolution, Attention, Matrix) -> convolutional_layer<Convolution, Attention, Matrix>;
 
@@ -185,8 +183,7 @@ struct convolutional_decoder {
         return opening{std::move(memory), convolutional_state{std::move(past), std::move(attention), 0}};
     }
 
-    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing). `only`: the softmax
-    /// is over these words alone, an ascending list that contains those of the references (candidate_lists).
+    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: over these words alone, see decoder::loss.
     template <class T>
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -267,7 +264,6 @@ struct convolutional_decoder {
 private:
     using attention_type = typename Layer::attention_type;
 
-    /// The memory of each layer.
     auto memories(const auto& source, const lengths& real) const
     {
         heed::detail::require_some("convolutional_decoder: layers", layers.size());
@@ -301,7 +297,6 @@ private:
         return drop.time_major(ops::linear(x, W_out, b_out));
     }
 
-    /// √½ g, as a query takes it.
     static auto as_queried(const tensor auto& g)
     {
         if constexpr (detail::reads_embedding<attention_type> ||
@@ -326,7 +321,6 @@ private:
         }
     }
 };
-
 template <class Matrix, class Vector, class Positions, class Layer>
 convolutional_decoder(Matrix, Positions, Matrix, Vector, std::vector<Layer>, Matrix, Vector, Matrix, Vector)
     -> convolutional_decoder<Matrix, Vector, Positions, Layer>;

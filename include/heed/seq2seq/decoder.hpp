@@ -59,7 +59,7 @@ struct fixed_context {
 
     attention_state<no_state> start(const auto&) const { return {}; }
 
-    /// The sentence's vector once more.
+    /// The same once more.
     auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const
     {
         return read_out<decltype(memory.summary), attention_state<no_state>>{memory.summary, {{}, state.step + 1}};
@@ -90,7 +90,7 @@ struct coverage_of_words : Attention {
 template <class Attention, class Matrix>
 coverage_of_words(Attention, Matrix) -> coverage_of_words<Attention, Matrix>;
 
-/// What a recurrent decoder remembers between words, for each row.
+/// The state of a recurrent decoder between words, for each row.
 template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
 struct decoder_state {
     Cell cell;                           // of the recurrent cell; its output [B,H] is s_i
@@ -250,7 +250,6 @@ private:
     /// answer_to(query, remembered) is the attention's answer; keep(answer) sees each.
     auto lead(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to, const auto& keep) const
     {
-        // zeros in the padding, whatever its embedding: products never read it
         const auto y =
             ops::clear_ended(drop.time_major(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
         const auto inputs = nn::project_of(cell, y);                                                          // [S,B,G]
@@ -279,7 +278,6 @@ private:
         }
     }
 
-    /// The embeddings [S,B,E] of target words.
     auto words_of(const word_ids& ids, const auto& mask) const
     {
         if constexpr (tensor<Embedding>) {
@@ -324,7 +322,6 @@ private:
         }
     }
 
-    /// With weights where the attention has any.
     auto answer(const auto& memory, const auto& asked, const auto& remembered) const
     {
         if constexpr (requires { attention.step(memory, asked, remembered); }) {
@@ -344,7 +341,6 @@ private:
         }
     }
 
-    /// t [1,B,L], as the next step reads it.
     auto fed_by(const tensor auto& t) const
     {
         if constexpr (feeds_input) {
@@ -365,7 +361,6 @@ private:
         }
     }
 };
-
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, Embedding, Cell, Asks, Start, Readout>;
 

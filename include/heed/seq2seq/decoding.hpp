@@ -20,7 +20,6 @@
 #include <heed/kernels/top_words.hpp>
 #include <heed/seq2seq/packed.hpp>
 
-/// A model, or an ensemble, decoding one batch: the interface that every search uses.
 namespace heed::seq2seq {
 
 /// The maximum number of words of a translation, after which only the end word is allowed: factor · source words +
@@ -63,9 +62,8 @@ struct proposals {
     }
 };
 
-/// A batch that is being decoded. A row is a hypothesis; at first there is one per sentence.
-///
-/// Virtual, so that an ensemble can mix models. Usage: `step`, then `propose`, then `select`, and so on.
+/// A batch that is being decoded, by a model or an ensemble: `step`, then `propose`, then `select`, and so on. A row is
+/// a hypothesis; at first there is one per sentence.
 template <class T>
 class decoding {
 public:
@@ -357,7 +355,6 @@ private:
     static constexpr bool packs = detail::packable<Model>;
     static constexpr bool multiplies = detail::matrix_may_come_first<model_attention>;
 
-    /// The model's matrices in 8 bits, where these are in use.
     const kernels::int8_weights* int8() const { return fast_ == nullptr ? nullptr : fast_->int8(); }
 
     opening_type opened(const source_batch& source) const
@@ -425,8 +422,7 @@ private:
         }
     }
 
-    /// What the output layer reads, [R,L].
-    const T* readout() const { return seen_ ? readout_.data() : view_of(next_->readout).data; }
+    const T* readout() const { return seen_ ? readout_.data() : view_of(next_->readout).data; }  // [R,L]
 
     /// readout W, without b.
     void compute()

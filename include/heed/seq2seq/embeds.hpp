@@ -108,7 +108,6 @@ struct contextual_source {
     /// x' [T,B,E] with zeros in the padding, and c [B,K].
     auto look_up(const source_batch& source, const nn::dropout& drop) const
     {
-        // [B,T,E]
         const auto x = ops::clear_padding(ops::swap_axes(ops::lookup(words, source.words)), source.real);
         auto c = nn::sentence_context(x, source.real, W, b);  // [B,K]
         return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(gate(x, c))), source.real), std::move(c)};

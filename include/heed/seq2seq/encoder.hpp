@@ -32,8 +32,7 @@ using nn::direction;
 ///     →h_t = →GRU(→h_{t-1}, E x_t),  ←h_t = ←GRU(←h_{t+1}, E x_t),  h_t = [→h_t; ←h_t]
 ///                                             Bahdanau et al. 2015, §3.2
 ///
-/// With any cell (nn/cells.hpp); of an LSTM h_t are the outputs, of stacked cells those of the highest layer: each
-/// direction is a stack. The backward direction starts at each sentence's last word.
+/// With any cell (nn/cells.hpp): of an LSTM h_t are the outputs, of stacked cells those of the highest layer.
 template <class Embedding, class Cell, class Start>
 struct bidirectional_encoder {
     Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given
@@ -67,7 +66,6 @@ struct bidirectional_encoder {
             visit("forward_start", self.forward_start), visit("backward_start", self.backward_start)};
     }
 };
-
 template <class Embedding, class Cell, class Start>
 bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_encoder<Embedding, Cell, Start>;
 
@@ -102,7 +100,6 @@ struct forward_encoder {
                                         visit("start", self.start), self.reads};
     }
 };
-
 template <class Embedding, class Cell, class Start>
 forward_encoder(Embedding, Cell, Start, direction = direction::forward) -> forward_encoder<Embedding, Cell, Start>;
 

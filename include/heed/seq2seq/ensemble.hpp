@@ -121,18 +121,17 @@ private:
         }
     }
 
-    const std::vector<const T*>& all_logits()
+    std::vector<const T*> all_logits() const
     {
         require_one_vocabulary();  // some models only know it now
-        of_.clear();
-        for (const auto& member : members_) of_.push_back(member->logits().data);
-        return of_;
+        std::vector<const T*> all;
+        for (const auto& member : members_) all.push_back(member->logits().data);
+        return all;
     }
 
     std::vector<std::unique_ptr<decoding<T>>> members_;
     averaging how_;
     detail::word_list only_;
-    std::vector<const T*> of_;
     std::vector<T> mean_;
 };
 

@@ -97,11 +97,10 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
         if (open == 0 || 8 * open > 7 * sentence.size()) continue;
         rows.clear();
         for (std::size_t r = 0; r < sentence.size(); ++r) {
-            if (sentence[r] < results.size()) rows.push_back(r);
-        }
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-            sentence[r] = sentence[rows[r]];
-            previous.ids[r] = previous.ids[rows[r]];
+            if (sentence[r] == results.size()) continue;
+            sentence[rows.size()] = sentence[r];
+            previous.ids[rows.size()] = previous.ids[r];
+            rows.push_back(r);
         }
         sentence.resize(rows.size());
         ends.resize(rows.size());

@@ -14,7 +14,6 @@
 #include <heed/score/over.hpp>
 #include <heed/seq2seq/candidates.hpp>
 
-/// What training and searches ask of a sequence-to-sequence model.
 namespace heed::seq2seq {
 
 /// The start of a batch: what stays constant while it is decoded, and the state before the first word.

@@ -163,11 +163,7 @@ struct decoder_panels {
             }
         }
         if (!multiplied) context.multiply(R, seen, context.rows(), x, width, true);
-        if (state.cell == nullptr) {
-            step_of_gru(R, x, state, next);
-        } else {
-            step_of_lstm(R, x, state, next);
-        }
+        step(R, x, state, next);
         if (pairs == 0) {
             std::copy_n(next.hidden, R * H, t);
             return;
@@ -185,29 +181,21 @@ struct decoder_panels {
     std::size_t readout_size() const { return pairs == 0 ? hidden : pairs / 2; }  // L
 
 private:
-    void step_of_gru(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const
+    void step(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const
     {
-        const std::size_t H = hidden;
+        const std::size_t H = hidden, columns = state.cell == nullptr ? 2 * H : 4 * H;
         scratch here;
-        T* const recurrent = here.take<T>(R * 2 * H);
-        T* const saved = here.take<T>(R * 3 * H);
+        T* const recurrent = here.take<T>(R * columns);
+        T* const saved = here.take<T>(R * (columns + H));
+        gates.multiply(R, state.hidden, H, recurrent, columns, false);
+        if (state.cell != nullptr)
+            return kernels::lstm_forward({R, H, x, state.hidden, state.cell, nullptr, 0, width},
+                                         static_cast<const T*>(recurrent), saved, next.hidden, next.cell);
         T* const reset = here.take<T>(R * H);
-        const kernels::gru_step<T> step{R, H, x, width, state.hidden};
-        gates.multiply(R, state.hidden, H, recurrent, 2 * H, false);
-        kernels::gru_gates(step, recurrent, saved, reset);
+        const kernels::gru_step<T> of_gru{R, H, x, width, state.hidden};
+        kernels::gru_gates(of_gru, recurrent, saved, reset);
         candidate.multiply(R, reset, H, recurrent, H, false);
-        kernels::gru_blend(step, recurrent, saved, next.hidden);
-    }
-
-    void step_of_lstm(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const
-    {
-        const std::size_t H = hidden;
-        scratch here;
-        T* const recurrent = here.take<T>(R * 4 * H);
-        T* const saved = here.take<T>(R * 5 * H);
-        gates.multiply(R, state.hidden, H, recurrent, 4 * H, false);
-        kernels::lstm_forward({R, H, x, state.hidden, state.cell, nullptr, 0, width}, static_cast<const T*>(recurrent),
-                              saved, next.hidden, next.cell);
+        kernels::gru_blend(of_gru, recurrent, saved, next.hidden);
     }
 
     /// Rows of n numbers, `stride` apart, into rows of `width`.

@@ -127,8 +127,7 @@ struct new_intermediate_state {
 };
 }  // namespace asks_with
 
-/// The first state of a recurrent decoder: a policy. policy(cell, source) is a state of the cell, from the encoded
-/// source.
+/// The first state of a recurrent decoder: a policy. policy(cell, source) makes a state of the cell.
 namespace starts_with {
 
 /// A layer on what the encoder offers as a start.

@@ -104,13 +104,6 @@ public:
         all.back().optional = optional;
     }
 
-    /// A matrix that both have in the same layout.
-    void as_it_is(const std::string& name, auto& E)
-    {
-        const auto view = view_of(E);
-        all.push_back({name, {view.shape[0], view.shape[1]}, 0, view.size(), 1, view.data});
-    }
-
     void refuse(std::string name, std::string why) { refused.emplace_back(std::move(name), std::move(why)); }
 };
 
@@ -162,14 +155,14 @@ void take_blocks(const archive& from, const torch_blocks<T>& blocks)
     std::map<std::string_view, std::vector<T>> values;
     for (const torch_block<T>& block : blocks.all) {
         const tensor_entry* const entry = from.find(block.name);
-        if (entry != nullptr && values.find(block.name) == values.end())
-            values.emplace(block.name, entry->template values<T>());
+        std::vector<T>& known = values[block.name];
+        if (entry != nullptr && known.empty()) known = entry->template values<T>();
         for (std::size_t row = 0; row < block.rows; ++row) {
             for (std::size_t column = 0; column < block.columns; ++column) {
                 T& to = block.data[row + column * block.stride];
                 if (!block.added) to = T(0);
                 if (entry == nullptr) continue;
-                const T value = values[block.name][(block.first + row) * block.columns + column];
+                const T value = known[(block.first + row) * block.columns + column];
                 to += block.negated ? -value : value;
             }
         }
@@ -260,7 +253,9 @@ struct torch_layout<embedding_part<Matrix>> {
     using numbers = std::remove_const_t<Matrix>;
     static void list(auto& to, auto& part, std::string_view prefix, std::string_view)
     {
-        to.as_it_is(detail::torch_name(prefix, "weight"), part.table);
+        const auto view = view_of(part.table);
+        const std::vector<std::size_t> shape{view.shape[0], view.shape[1]};
+        to.all.push_back({detail::torch_name(prefix, "weight"), shape, 0, view.size(), 1, view.data});
     }
 };
 
@@ -397,8 +392,7 @@ struct torch_layout<std::vector<Layer>> {
 
 /// Fills a module from PyTorch's weights "prefix.…". Where PyTorch has two biases for heed's one, it gets their sum;
 /// missing biases (bias=False) become zeros. `suffix`, of recurrent cells: "_l0" is the first layer of nn.LSTM or
-/// nn.GRU,
-/// "_l0_reverse" its other direction, "" nn.LSTMCell or nn.GRUCell.
+/// nn.GRU, "_l0_reverse" its other direction, "" nn.LSTMCell or nn.GRUCell.
 ///
 /// Throws heed::error, and changes nothing, if a tensor is missing, superfluous or has another shape or type.
 template <class M>

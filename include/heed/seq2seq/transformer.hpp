@@ -341,10 +341,7 @@ struct transformer {
     std::size_t aligning() const { return decoder.size() < 2 ? 0 : decoder.size() - 2; }
 
     /// The last layer.
-    auto output() const
-    {
-        return output_layer<decltype(words.output()), const Vector&>{words.output(), b};
-    }
+    auto output() const { return output_layer<decltype(words.output()), const Vector&>{words.output(), b}; }
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -54,7 +54,6 @@ struct translator {
         return seq2seq::translator{visit("encoder", self.encoder), visit("decoder", self.decoder)};
     }
 };
-
 template <class Encoder, class Decoder>
 translator(Encoder, Decoder) -> translator<Encoder, Decoder>;
 
@@ -93,12 +92,11 @@ template <class T, class MakeAttention, class Cells = nn::new_gru>
 auto make_translator(std::uint64_t seed, const sizes& n, const MakeAttention& make_attention,
                      nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    using made = std::invoke_result_t<const MakeAttention&, random_source&, const sizes&>;
-    if constexpr (std::is_same_v<made, fixed_context>) {
-        return make_translator<T>(seed, n, make_attention, parts{}.with_cells(cells).with_encoder(new_forward{}),
-                                  recurrent);
+    const auto made = parts{}.with_cells(cells);
+    if constexpr (std::is_invocable_r_v<fixed_context, const MakeAttention&, random_source&, const sizes&>) {
+        return make_translator<T>(seed, n, make_attention, made.with_encoder(new_forward{}), recurrent);
     } else {
-        return make_translator<T>(seed, n, make_attention, parts{}.with_cells(cells), recurrent);
+        return make_translator<T>(seed, n, make_attention, made, recurrent);
     }
 }
 
