@@ -20,7 +20,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
-#include <heed/papers/raffel2020.hpp>
+#include <heed/papers/positions.hpp>
 
 #include "../examples/catalogue/scores.hpp"
 #include "columns.hpp"

@@ -12,7 +12,7 @@ set(headers
     heed/attention/rows heed/score/hooks heed/normalize/hooks
     heed/ad/elementwise heed/ad/fused heed/ops/shape heed/ops/training heed/fused
     # headers that have not moved
-    heed/heed heed/attention heed/score/additive heed/ops/products heed/papers/luong2015)
+    heed/heed heed/attention heed/score/additive heed/ops/products)
 
 file(STRINGS "${SOURCE_DIR}/CHANGELOG.md" line REGEX "^sed -E -i '.*' FILES$")
 string(REGEX MATCH "^sed -E -i '(.*)' FILES$" ignored "${line}")

@@ -16,7 +16,7 @@
 #include <heed/nn/feed_forward.hpp>
 #include <heed/nn/layer_norm.hpp>
 #include <heed/nn/positions.hpp>
-#include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/transformer.hpp>
 #include <heed/train/adam.hpp>
 
 #include "course.hpp"

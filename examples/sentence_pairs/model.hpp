@@ -11,7 +11,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
-#include <heed/papers/yin2016.hpp>
+#include <heed/papers/sentence_pairs.hpp>
 #include <heed/train/adam.hpp>
 
 #include "corpus.hpp"

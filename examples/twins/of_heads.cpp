@@ -2,13 +2,8 @@
 
 #include <cstddef>
 
-#include <heed/papers/ainslie2023.hpp>
-#include <heed/papers/deepseek2024.hpp>
-#include <heed/papers/qiu2025.hpp>
-#include <heed/papers/shazeer2020.hpp>
-#include <heed/papers/sun2023.hpp>
-#include <heed/papers/vaswani2017.hpp>
-#include <heed/papers/ye2024.hpp>
+#include <heed/papers/linear.hpp>
+#include <heed/papers/transformer.hpp>
 
 #include "papers.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include <heed/papers/yin2016.hpp>
+#include <heed/papers/sentence_pairs.hpp>
 
 #include "papers.hpp"
 

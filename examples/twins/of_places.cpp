@@ -2,17 +2,9 @@
 
 #include <cstddef>
 
-#include <heed/papers/choromanski2021.hpp>
-#include <heed/papers/dao2024.hpp>
-#include <heed/papers/golovneva2024.hpp>
-#include <heed/papers/katharopoulos2020.hpp>
-#include <heed/papers/lin2025.hpp>
-#include <heed/papers/press2022.hpp>
-#include <heed/papers/raffel2020.hpp>
-#include <heed/papers/shaw2018.hpp>
-#include <heed/papers/su2021.hpp>
-#include <heed/papers/wu2019.hpp>
-#include <heed/papers/yang2024.hpp>
+#include <heed/papers/linear.hpp>
+#include <heed/papers/positions.hpp>
+#include <heed/papers/weights.hpp>
 
 #include "papers.hpp"
 

@@ -3,11 +3,8 @@
 #include <cstddef>
 #include <vector>
 
-#include <heed/papers/bahdanau2015.hpp>
-#include <heed/papers/choi2018.hpp>
-#include <heed/papers/gehring2017.hpp>
-#include <heed/papers/luong2015.hpp>
-#include <heed/papers/xu2015.hpp>
+#include <heed/papers/images.hpp>
+#include <heed/papers/translation.hpp>
 
 #include "papers.hpp"
 

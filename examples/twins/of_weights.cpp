@@ -2,14 +2,8 @@
 
 #include <cstddef>
 
-#include <heed/papers/correia2019.hpp>
-#include <heed/papers/gemma2024.hpp>
-#include <heed/papers/gupta2021.hpp>
-#include <heed/papers/henry2020.hpp>
-#include <heed/papers/openai2025.hpp>
-#include <heed/papers/ramapuram2025.hpp>
-#include <heed/papers/tan2025.hpp>
-#include <heed/papers/xiao2024.hpp>
+#include <heed/papers/transformer.hpp>
+#include <heed/papers/weights.hpp>
 
 #include "papers.hpp"
 

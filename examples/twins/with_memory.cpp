@@ -2,11 +2,8 @@
 
 #include <cstddef>
 
-#include <heed/papers/chiu2018.hpp>
-#include <heed/papers/graves2013.hpp>
-#include <heed/papers/mi2016.hpp>
-#include <heed/papers/raffel2017.hpp>
-#include <heed/papers/sankaran2016.hpp>
+#include <heed/papers/monotonic.hpp>
+#include <heed/papers/translation.hpp>
 
 #include "papers.hpp"
 

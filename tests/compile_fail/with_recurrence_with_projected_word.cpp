@@ -4,8 +4,8 @@
 
 using namespace heed;
 
-auto use(const array<float, 3>& annotations, const array<float, 2>& query, const array<float, 2>& W,
-         const array<float, 1>& v)
+auto use(const array<double, 3>& annotations, const array<double, 2>& query, const array<double, 2>& W,
+         const array<double, 1>& v)
 {
     const attention attend{score::with_recurrence{score::additive{W, W, v}, W, nn::gru{W, v, W, W}},
                            normalize::softmax{}, combine::weighted_sum{}};

@@ -3,7 +3,7 @@
 #include <support/sentences.hpp>
 
 #include <heed/ad/ad.hpp>
-#include <heed/papers/yin2016.hpp>
+#include <heed/papers/sentence_pairs.hpp>
 
 #include <doctest/doctest.h>
 

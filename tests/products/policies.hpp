@@ -108,7 +108,9 @@ consteval bool to_be_judged()
 #if defined(HEED_TEST_ALL_PRODUCTS)
     return true;
 #elif defined(HEED_TEST_EACH_POLICY)
-    const bool plain[] = {plain_score<Score>, std::same_as<Normalize, heed::normalize::softmax>, form_of<Combine> == 0};
+    const bool plain[] = {plain_score<Score> ||
+                              std::same_as<Normalize, heed::normalize::ratio>,  // it goes with few scores
+                          std::same_as<Normalize, heed::normalize::softmax>, form_of<Combine> == 0};
     return std::count(std::begin(plain), std::end(plain), false) <= 1;
 #else
     // Few scores have a weight for each dimension or group: too few to meet every pair of the others in rotation.
@@ -147,13 +149,14 @@ void add_products(table& to, const std::string& name, const Score& score)
     each_normalizer([&]<class Normalize>(const char* normalizer, const Normalize& normalize) {
         each_combiner([&]<class Combine>(const std::string& combiner, const Combine& combine) {
             constexpr heed::composition_fault fault = heed::fault_of<Score, Normalize, Combine>();
-            row line{name, normalizer, combiner, Score::weights, fault, {}, nullptr};
-            if constexpr (fault == heed::composition_fault::none)
-                line.queries = many_of<with_word, Score, Normalize, Combine>();
-            if constexpr (fault == heed::composition_fault::none && to_be_judged<Score, Normalize, Combine>()) {
-                line.judged = std::make_unique<of<with_word, Score, Normalize, Combine>>(score, normalize, combine);
+            many queries{};
+            std::unique_ptr<product> judged;
+            if constexpr (fault == heed::composition_fault::none) {
+                queries = many_of<with_word, Score, Normalize, Combine>();
+                if constexpr (to_be_judged<Score, Normalize, Combine>())
+                    judged = std::make_unique<of<with_word, Score, Normalize, Combine>>(score, normalize, combine);
             }
-            to.push_back(std::move(line));
+            add_row(to, name, normalizer, combiner, Score::weights, fault, queries, std::move(judged));
         });
     });
 }

@@ -88,6 +88,10 @@ struct row {
 };
 using table = std::vector<row>;
 
+/// Adds a line. Not inline: it is called for thousands of products.
+void add_row(table& to, const std::string& score, const char* normalizer, const std::string& combiner,
+             heed::weight_kind kind, heed::composition_fault fault, many queries, std::unique_ptr<product> judged);
+
 /// The number of allocations of this program so far (operator new).
 std::size_t allocations_so_far();
 

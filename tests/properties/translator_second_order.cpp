@@ -8,7 +8,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/nn/lstm.hpp>
-#include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/transformer.hpp>
 #include <heed/seq2seq/systems/gehring2017.hpp>
 #include <heed/seq2seq/systems/vaswani2017.hpp>
 #include <heed/seq2seq/translator.hpp>

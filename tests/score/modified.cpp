@@ -3,7 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
-#include <heed/papers/press2022.hpp>
+#include <heed/papers/positions.hpp>
 #include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/tensors.hpp>

@@ -3,7 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
-#include <heed/papers/shaw2018.hpp>
+#include <heed/papers/positions.hpp>
 #include <heed/verify.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>

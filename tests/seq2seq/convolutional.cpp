@@ -12,8 +12,8 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/normalize/temporal.hpp>
-#include <heed/papers/sankaran2016.hpp>
-#include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/transformer.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>

@@ -119,7 +119,7 @@ rm model.safetensors*
 
 # Interrupted and resumed: the same bit for bit, whatever of these is used.
 tensors() { tail -c +$((9 + $(od -An -tu8 -N8 "$1"))) "$1"; }
-long=(--hidden 24 --embedding 24 --alignment 24 --batch 4 --epochs 4 --dropout 0.3)
+long=(--hidden 16 --embedding 16 --alignment 16 --batch 4 --epochs 3 --dropout 0.3)
 for candidates in '5:2' '5:2 --dictionary half' '5:2 --phrases' '6:0' '0:1 --bpe 12'; do
     # shellcheck disable=SC2206  # several words
     options=("${long[@]}" --candidates $candidates)

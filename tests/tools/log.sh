@@ -66,7 +66,7 @@ grep -q '^epoch .*\*' log && fail "a lower loss with a lower BLEU is better"
 
 # Interrupted or killed, and resumed repeatedly; the log is whole at any moment.
 rm model.safetensors*
-how=(--hidden 40 --embedding 40 --batch 4 --epochs 6)
+how=(--hidden 24 --embedding 24 --batch 4 --epochs 6)
 train "${how[@]}" --log all.csv || fail "training"
 rm model.safetensors*
 resume=''

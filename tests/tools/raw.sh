@@ -62,6 +62,7 @@ raw=(--raw --pieces 150 --embedding 24 --hidden 24 --alignment 24 --dropout 0 --
 train "${raw[@]}" || fail "training on raw text"
 grep -q 'pieces of words' log || fail "it does not say what its tokens are"
 grep -q 'best validation BLEU 100.00' log || fail "the sentences are not learned by heart"
+cp model.safetensors by_heart.safetensors
 run() { "$translate" run --model model.safetensors --threads 1 "$@" 2>log; }
 [[ $(echo 'A man is sleeping.' | run) == 'Ein Mann schläft.' ]] || fail "A man is sleeping."
 run --input valid.a | cmp - valid.b || fail "not the translations"
@@ -171,9 +172,12 @@ for side in train valid; do cp $side.a page/$side.en && cp $side.b page/$side.de
     cd page
     translate()
     {
-        local more=()
-        [[ $1 != train ]] || more=("${tiny[@]}" "${raw[@]}")
-        "$translate" "$@" "${more[@]}"
+        if [[ $1 == train ]]; then  # one epoch; the others would make what is there already
+            "$translate" "$@" "${tiny[@]}" "${raw[@]}" --epochs 1
+            cp ../by_heart.safetensors en-de.safetensors
+        else
+            "$translate" "$@"
+        fi
     }
     evaluate() { "$evaluate" "$@"; }
     eval "$(sed -n '/^```bash$/,/^```$/{/^```/d;p}' "$here/../../docs/raw_text.md")"

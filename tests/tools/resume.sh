@@ -4,8 +4,8 @@
 # Ctrl-C, SIGTERM or SIGHUP at any moment saves and ends; --resume continues to the same result, bit for bit.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
-sentences 1000 1 few
-sentences 100 2 valid
+sentences 150 1 few
+sentences 20 2 valid
 how=(--attention temporal --embedding 24 --hidden 24 --alignment 24 --batch 4 --epochs 6 --dropout 0.3
     --learning-rate 0.0001)
 
@@ -15,7 +15,7 @@ begin=$(date +%s%N)
 train "${how[@]}" --epochs 1 || fail "one epoch"
 milliseconds=$((($(date +%s%N) - begin) / 1000000))
 rm model.safetensors*
-for ((copies = 1; copies < 5 && copies * milliseconds < 250; ++copies)); do
+for ((copies = 1; copies < 30 && copies * milliseconds < 250; ++copies)); do
     for side in a b; do cat few.$side >>train.$side; done
 done
 
@@ -98,11 +98,12 @@ how=("${plain[@]}")
 ((middles >= 2)) || fail "only $middles of 8 interruptions were in the middle of an epoch"
 
 # Interrupted in the update that ruins it, a run saves none of it: one batch is the whole text.
-interrupt INT 1 0.1 --batch 5000 --learning-rate 1e300 && fail "training with such a learning rate"
+interrupt INT 1 0.02 --batch 5000 --learning-rate 1e300 && fail "training with such a learning rate"
 if [[ -e model.safetensors.checkpoint ]]; then
     "$translate" run --model model.safetensors.checkpoint --input valid.a >output 2>log || fail "a ruined checkpoint"
 else
-    grep -q '^translate: "[a-zA-Z._]*"\[[0-9]*\] is \(NaN\|infinite\) in epoch 1, after update 1: .*no model was written' log ||
+    # Or it finds that at the epoch's end, if the signal comes later.
+    grep -q '^translate: \("[a-zA-Z._]*"\[[0-9]*\] is \(NaN\|infinite\)\|the validation perplexity is not a number\) in epoch 1, after update 1: .*no model was written' log ||
         fail "it does not say what is wrong"
 fi
 rm -f model.safetensors*

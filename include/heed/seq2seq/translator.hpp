@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/papers/bahdanau2015.hpp>
-#include <heed/papers/choi2018.hpp>
-#include <heed/papers/sankaran2016.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
 namespace heed::seq2seq {

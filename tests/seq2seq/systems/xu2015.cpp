@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/papers/xu2015.hpp>
+#include <heed/papers/images.hpp>
 #include <support/gradients.hpp>
 #include <support/sentences.hpp>
 

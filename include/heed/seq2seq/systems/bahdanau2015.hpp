@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <heed/papers/bahdanau2015.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::bahdanau2015 {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <heed/papers/choi2018.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::choi2018 {

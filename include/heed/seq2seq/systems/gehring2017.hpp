@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/papers/gehring2017.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/convolutional.hpp>
 
 /// Gehring et al. 2017, the whole ConvS2S.

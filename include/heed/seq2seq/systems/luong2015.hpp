@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <heed/nn/stacked.hpp>
-#include <heed/papers/luong2015.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::luong2015 {

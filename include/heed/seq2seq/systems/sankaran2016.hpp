@@ -6,9 +6,7 @@
 #include <utility>
 
 #include <heed/normalize/recent_temporal.hpp>
-#include <heed/papers/luong2015.hpp>
-#include <heed/papers/mi2016.hpp>
-#include <heed/papers/sankaran2016.hpp>
+#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::sankaran2016 {

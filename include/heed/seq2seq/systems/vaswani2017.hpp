@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/papers/vaswani2017.hpp>
+#include <heed/papers/transformer.hpp>
 #include <heed/seq2seq/transformer.hpp>
 
 /// Vaswani et al. 2017, the whole Transformer.

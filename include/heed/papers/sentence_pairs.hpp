@@ -11,6 +11,8 @@
 #include <heed/pairs/abcnn.hpp>
 #include <heed/pairs/matcher.hpp>
 
+// Two sentences are compared.
+
 /// Yin, Schütze, Xiang, Zhou 2016, "ABCNN: Attention-Based Convolutional Neural Network for Modeling Sentence Pairs".
 ///
 /// `bcnn`, `abcnn1`, `abcnn2` and `abcnn3` return one block, from feature maps of two sentences to new ones of the same

@@ -15,6 +15,8 @@
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/score/additive.hpp>
 
+// A decoder asks the locations of an image.
+
 /// Xu et al. 2015, "Show, Attend and Tell". Its annotations are locations of an image; here they may be anything.
 ///
 /// f_att, eq. 4, is a network with one hidden layer: Bahdanau's score, asked with the decoder's previous state.

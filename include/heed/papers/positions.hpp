@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/combine/relative.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/score/contextual_positions.hpp>
+#include <heed/score/dot.hpp>
+#include <heed/score/modified.hpp>
+#include <heed/score/relative.hpp>
+#include <heed/score/rotary.hpp>
+#include <heed/score/scaled_dot.hpp>
+#include <heed/simd/tables.hpp>
+
+// Where a key is, relative to a query.
+
+/// Shaw, Uszkoreit, Vaswani 2018, "Self-Attention with Relative Position Representations".
+namespace heed::papers::shaw2018 {
+
+/// Scaled dot products of queries with keys and with their distance, one of the heads of an encoder or a decoder.
+///
+///     e_ij = q_i · (k_j + a_{clip(j − i, −R, R)}) / √d                eq. 4 and 5
+///
+/// `distances` [d, 2R + 1] has a column a_r for each distance. Without the vectors that eq. 3 adds to the values.
+template <class Matrix>
+auto relative(Matrix distances)
+{
+    return attention{score::relative{score::scaled_dot{}, std::move(distances)}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+/// The same with vectors for the values, the whole of the paper's equations.
+///
+///     z_i = Σ_j α_ij (v_j + a_{clip(j − i, −R, R)})                   eq. 3
+///
+/// `of_values` [2R + 1, D] has a row for each distance.
+template <class Matrix, class Rows>
+auto relative(Matrix distances, Rows of_values)
+{
+    return attention{score::relative{score::scaled_dot{}, std::move(distances)}, normalize::softmax{},
+                     combine::relative{std::move(of_values)}};
+}
+
+}  // namespace heed::papers::shaw2018
+
+/// Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5).
+namespace heed::papers::raffel2020 {
+
+/// Which distances share a number: each of the first half of `count` buckets has its own, and the others ranges that
+/// grow by a constant factor up to `longest`, beyond which all share the last one. For queries that see no later keys;
+/// with `both_ways`, as in an encoder, the first half of all buckets is for earlier keys, and the second for later
+/// ones. The program of the paper's authors (mesh, transformer_layers.py); the paper's section 2.1 has no formula.
+struct buckets {
+    std::int32_t count = 32, longest = 128;
+    bool both_ways = false;
+
+    /// The bucket of query − key.
+    pack<std::int32_t> operator()(const pack<std::int32_t>& distance) const
+    {
+        const std::int32_t of_a_side = both_ways ? count / 2 : count, exact = of_a_side / 2;
+        const pack<std::int32_t> n = both_ways ? abs(distance) : max(distance, 0);
+        const double factor = (of_a_side - exact) / std::log(static_cast<double>(longest) / exact);
+        // Where the logarithm is a whole number, its rounding must not decide.
+        const pack<std::int32_t> far(exact + log(pack<double>(max(n, 1)) / exact) * factor + 1e-9);
+        const pack<std::int32_t> bucket = select(n < exact, n, min(far, of_a_side - 1));
+        return both_ways ? select(distance < 0, bucket + of_a_side, bucket) : bucket;
+    }
+};
+
+/// e + b[head, bucket(s − j)]; b [heads, buckets] learns. Buckets are looked up as well, a logarithm for each score
+/// would take as long as all else.
+class bias_of_distance {
+public:
+    explicit bias_of_distance(const raffel2020::buckets& which = {}) : longest_(which.longest)
+    {
+        std::vector<std::int32_t> all;
+        for (std::int32_t i = -longest_; i <= longest_; ++i) all.push_back(which(pack<std::int32_t>(i))[0]);
+        bucket_of_ = std::make_shared<const std::vector<std::int32_t>>(std::move(all));
+    }
+
+    auto operator()(const auto& e, const place& p, const auto& b) const
+    {
+        const lane_table<std::int32_t, 1> bucket_of{bucket_of_->data(), {bucket_of_->size()}};
+        return e + b(p.head, bucket_of(p.query - p.key + longest_));
+    }
+
+private:
+    std::int32_t longest_;
+    std::shared_ptr<const std::vector<std::int32_t>> bucket_of_;  // distances from −longest on; copies share it
+};
+
+/// Attention with a learned bias for each head and distance.
+///
+///     softmax(q_i · k_j + b_{h, bucket(i − j)})                  section 2.1; no scale
+///
+/// Deviation: in the paper all layers share one table; here each attention has its own. An encoder's buckets are
+/// `{32, 128, true}`, a decoder's the default.
+template <class Matrix>
+auto relative_bias(Matrix table, const raffel2020::buckets& which = {})  // [heads, buckets]
+{
+    return attention{score::modified{score::dot{}, std::move(table), bias_of_distance{which}}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::raffel2020
+
+/// Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding".
+namespace heed::papers::su2021 {
+
+/// Scaled dot products of queries and keys that are turned with their positions.
+///
+///     a_{m,n} = softmax_n((R_m q_m) · (R_n k_n) / √d)            eq. 16; the pairs of eq. 15 and 34
+///
+/// One head: `multi_head{std::vector(n, su2021::rotary()), W_Q, W_K, W_V, W_O}` has n.
+inline auto rotary()
+{
+    return attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::su2021
+
+/// Press, Smith and Lewis 2022, "Train Short, Test Long: Attention with Linear Biases Enables Input Length
+/// Extrapolation".
+namespace heed::papers::press2022 {
+
+/// The penalty of head h of H: e − 2^(−8 (h+1) / H) · (s − j) for query s and key j.
+struct linear_bias {
+    std::size_t heads = 1;  // H
+
+    auto operator()(const auto& e, const place& p) const
+    {
+        const double slope = std::exp2(-8.0 * (p.head + 1) / static_cast<double>(heads));
+        return e - slope * (p.query - p.key);
+    }
+};
+
+/// The slopes of the paper's program, which differ where H is no power of 2. With P the largest power of 2 up to H, the
+/// first P heads have the slopes of P heads; the others have every second slope of 2P heads, from the first one on:
+///
+///     m_h = 2^(−8 (h+1) / P)  for h < P,    2^(−8 (2 (h − P) + 1) / 2P)  for the others
+///
+/// So 12 heads have the 8 slopes 1/2 … 1/256 of 8 heads, and 2^−0.5, 2^−1.5, 2^−2.5 and 2^−3.5.
+struct linear_bias_of_program {
+    std::size_t heads = 1;  // H
+
+    auto operator()(const auto& e, const place& p) const
+    {
+        const std::size_t power = std::bit_floor(heads);
+        const auto first = static_cast<std::int32_t>(power);
+        if (p.head < first) return linear_bias{power}(e, p);
+        place as_of_twice = p;
+        as_of_twice.head = 2 * (p.head - first);
+        return linear_bias{2 * power}(e, as_of_twice);
+    }
+};
+
+/// Attention with linear biases, one of `heads` heads; a multi_head tells each which it is. For queries that see no
+/// later keys, `attend(memory, queries, causal{})`: a later key would be preferred.
+///
+///     softmax(q_i Kᵀ + m · [−(i − 1), …, −2, −1, 0])            section 3
+///
+/// The slopes are those of section 3 for any number of heads. The authors' program has the same for powers of 2 alone;
+/// for a model that it trained with, say, 12 heads, take alibi_of_program().
+///
+/// Deviation: scaled dot products, as in the Transformer, where the paper leaves the scale out of its equation.
+inline auto alibi(std::size_t heads)
+{
+    return attention{score::modified{score::scaled_dot{}, linear_bias{heads}}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+/// The same with the slopes of the authors' program.
+inline auto alibi_of_program(std::size_t heads)
+{
+    return attention{score::modified{score::scaled_dot{}, linear_bias_of_program{heads}}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::press2022
+
+/// Golovneva, Wang, Weston and Sukhbaatar 2024, "Contextual Position Encoding: Learning to Count What's Important".
+namespace heed::papers::golovneva2024 {
+
+/// Attention of one head with contextual positions (CoPE): `attend(memory, queries, causal{})`.
+///
+///     a_ij = softmax_j(q_i · (k_j + z[p_ij]) / √d)                                            section 4
+///     p_ij = min(p_max, Σ_{l=j..i} σ(q_i · k_l / √d))
+///
+/// z is [D, p_max + 1]; see score::contextual_positions.
+template <class Matrix>
+auto contextual(Matrix positions)
+{
+    return attention{score::contextual_positions{score::scaled_dot{}, std::move(positions)}, normalize::softmax{},
+                     combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::golovneva2024

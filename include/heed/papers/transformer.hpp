@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/attention.hpp>
+#include <heed/combine/weighted_sum.hpp>
+#include <heed/heads/differential.hpp>
+#include <heed/heads/gated.hpp>
+#include <heed/heads/latent_heads.hpp>
+#include <heed/heads/multi_head.hpp>
+#include <heed/heads/talking_heads.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/score/cosine.hpp>
+#include <heed/score/scaled_dot.hpp>
+
+// The Transformer's heads and their descendants.
+
+/// Vaswani et al. 2017, "Attention Is All You Need" (Transformer).
+namespace heed::papers::vaswani2017 {
+
+/// Scaled dot-product attention.
+///
+///     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V             eq. 1
+///
+/// For a decoder whose queries must not see later positions: `attend(memory, queries, causal{})`.
+inline auto scaled_dot() { return attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}; }
+
+/// Multi-head attention.
+///
+///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)           section 3.2.2
+///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O
+///
+/// W_Q = [W_Q^1, …, W_Q^n] and so on. No bias, as in the paper. No deviation.
+template <class Matrix>
+auto multi_head(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O)  // [Q,nK], [D,nK], [D,nV], [nV,O]
+{
+    return heed::multi_head{std::vector(heads, vaswani2017::scaled_dot()), std::move(W_Q), std::move(W_K),
+                            std::move(W_V), std::move(W_O)};
+}
+
+/// The base model's sizes: d_k = d_v = d_model / h.
+struct sizes {
+    std::size_t model = 512;  // d_model: of queries, annotations and results
+    std::size_t heads = 8;    // h
+};
+
+/// The same with new parameters. Throws heed::error unless the number of heads divides the model's width.
+template <class T>
+auto make_multi_head(random_source& random, const sizes& n = {})
+{
+    if (n.heads == 0 || n.model % n.heads != 0) {
+        throw error("vaswani2017::make_multi_head: " + std::to_string(n.heads) + " heads for a width of " +
+                    std::to_string(n.model) + "; the number of heads must divide it");
+    }
+    auto W_Q = nn::glorot<T>(random, n.model, n.model);
+    auto W_K = nn::glorot<T>(random, n.model, n.model);
+    auto W_V = nn::glorot<T>(random, n.model, n.model);
+    return vaswani2017::multi_head(n.heads, std::move(W_Q), std::move(W_K), std::move(W_V),
+                                   nn::glorot<T>(random, n.model, n.model));
+}
+
+}  // namespace heed::papers::vaswani2017
+
+/// Shazeer, Lan, Cheng, Ding and Hou 2020, "Talking-Heads Attention".
+namespace heed::papers::shazeer2020 {
+
+/// The Transformer's heads, whose scores and weights are mixed over heads.
+///
+///     L_g = Σ_h P_l[h,g] Q_h K_hᵀ / √d,  U_v = Σ_g P_w[g,v] softmax(L_g)           section 4
+///
+/// As many heads of scores, weights and values; in the paper the numbers may differ.
+template <class Matrix>
+auto talking_heads(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O, Matrix P_l, Matrix P_w)
+{
+    return heed::talking_heads{
+        vaswani2017::multi_head(heads, std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)), std::move(P_l),
+        std::move(P_w)};
+}
+
+}  // namespace heed::papers::shazeer2020
+
+/// Henry, Dachapally, Pawar and Chen 2020, "Query-Key Normalization for Transformers".
+namespace heed::papers::henry2020 {
+
+/// Attention of queries and keys of length 1, with a scale that learns.
+///
+///     softmax(g · Q̂ K̂ᵀ) V
+///
+/// g [1]; the paper begins with log2(L² − L), L a length that most sentences do not exceed.
+template <class Vector>
+auto normalised(Vector g)
+{
+    return attention{score::cosine{std::move(g)}, normalize::softmax{}, combine::weighted_sum{}};
+}
+
+}  // namespace heed::papers::henry2020
+
+/// Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints".
+namespace heed::papers::ainslie2023 {
+
+/// Grouped-query attention: the Transformer's heads, of which several in a row read the same keys and values.
+///
+///     head_i = softmax(Q W_Q^i (K W_K^g)ᵀ / √d) V W_V^g, g = ⌊i G / n⌋          section 2.2
+///
+/// W_K [D,G·K] and W_V [D,G·V] have columns for G groups, G a divisor of `heads`. One group is multi-query attention
+/// (Shazeer 2019).
+template <class Matrix>
+auto grouped(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O)
+{
+    return vaswani2017::multi_head(heads, std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O));
+}
+
+}  // namespace heed::papers::ainslie2023
+
+/// DeepSeek-AI 2024, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model".
+namespace heed::papers::deepseek2024 {
+
+/// Multi-head latent attention with decoupled rotary positions, section 2.1, eq. 9-19.
+///
+///     softmax_j((q_i^C · W_UK c_j + q_i^R · k_j^R) / √(K + R)),  c_j = x_j W_DKV,  k_j^R = RoPE(x_j W_KR)
+///
+/// The arguments are those of heed::latent_heads. Queries are the compressed ones, c^Q, where they are compressed.
+template <class Matrix>
+auto latent(std::size_t heads, Matrix W_Q, Matrix W_QR, Matrix W_DKV, Matrix W_KR, Matrix W_UK, Matrix W_UV, Matrix W_O)
+{
+    return latent_heads{heads,           std::move(W_Q),  std::move(W_QR), std::move(W_DKV),
+                        std::move(W_KR), std::move(W_UK), std::move(W_UV), std::move(W_O)};
+}
+
+}  // namespace heed::papers::deepseek2024
+
+/// Ye et al. 2024, "Differential Transformer".
+namespace heed::papers::ye2024 {
+
+/// Differential attention of n heads.
+///
+///     head_h = (softmax(Q1 K1ᵀ / √d) − λ softmax(Q2 K2ᵀ / √d)) V           eq. 1-3
+///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O
+///
+/// W_Q and W_K [D,2nd] = [Q1 of head 1, Q2 of head 1, …], W_V [D,nV], W_O [nV,O]; in the paper V = 2d. `of_heads` holds
+/// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l).
+///
+/// Deviation: no positions. In the paper's models queries and keys are turned with theirs, which is a multi_head of
+/// su2021::rotary() heads with the same `of_heads`.
+template <class Matrix, class Vector>
+auto differential(std::size_t n, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O,
+                  per_head::differential<Vector> of_heads)
+{
+    return multi_head{std::vector(2 * n, vaswani2017::scaled_dot()),
+                      std::move(W_Q),
+                      std::move(W_K),
+                      std::move(W_V),
+                      std::move(W_O),
+                      std::move(of_heads)};
+}
+
+}  // namespace heed::papers::ye2024
+
+/// Qiu et al. 2025, "Gated Attention for Large Language Models: Non-linearity, Sparsity, and Attention-Sink-Free".
+namespace heed::papers::qiu2025 {
+
+/// Multi-head attention whose heads are gated by the query.
+///
+///     Y' = Y ⊙ σ(X W),  O = Y' W_O            section 2.2, position G1; Y the joined heads
+///
+/// W [Q,nV] is elementwise, the paper's best; [Q,n] headwise. No bias, as in the paper. The authors' program has W as
+/// further columns of W_Q. Its models also normalise each head's queries and keys and turn them with their positions,
+/// which is a matter of the score.
+template <class Matrix>
+auto gated(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O, Matrix W)
+{
+    return multi_head{std::vector(heads, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
+                      std::move(W_Q),
+                      std::move(W_K),
+                      std::move(W_V),
+                      std::move(W_O),
+                      heed::per_head::gated{std::move(W)}};
+}
+
+}  // namespace heed::papers::qiu2025
