@@ -14,8 +14,7 @@ class Subject:
     headers: tuple[str, ...]  # beginnings of header paths, of which the longest counts
 
 
-SEARCHES = ("beam", "greedy", "forced", "ensemble", "candidates", "decoding", "coverage_of_words", "translation", "own_model",
-            "packed", "rows_of_memory", "require_rows", "word_list")
+SEARCHES = ("beam", "greedy", "forced", "ensemble", "candidates", "decoding", "own_model", "packed")
 
 SUBJECTS = [
     Subject("attention", "Attention", "a mechanism of three policies: memory, state, steps, many queries at once, masks",

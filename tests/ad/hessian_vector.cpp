@@ -18,7 +18,7 @@
 
 // What hessian_vector takes and returns. Every operation's second order is checked by its name in
 // properties/second_order.cpp and properties/second_order_steps.cpp, and where its gradient is (support/gradients.hpp);
-// mechanisms in properties/hessian_vector_attention.cpp, whole models in seq2seq/second_order.cpp.
+// mechanisms in properties/hessian_vector_attention.cpp, whole models in properties/translator_second_order.cpp.
 
 using namespace heed;
 using support::random;

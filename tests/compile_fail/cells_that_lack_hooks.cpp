@@ -5,7 +5,7 @@
 #include <heed/heed.hpp>
 #include <heed/nn/run.hpp>
 #include <heed/seq2seq/encoder.hpp>
-#include <heed/seq2seq/starts_with.hpp>
+#include <heed/seq2seq/parts.hpp>
 
 namespace mine {
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-first: heed: this encoder looks words up in a table, and features are no words: make it with embeds::projected
+#include <heed/seq2seq/embeds.hpp>
 #include <heed/seq2seq/encoder.hpp>
-#include <heed/seq2seq/features.hpp>
 
 using namespace heed;
 
 auto use(random_source& random, const array<float, 3>& frames)
 {
-    const auto encoder = seq2seq::make_forward_encoder<float>(random, 10, 4, 5);
+    const auto encoder =
+        seq2seq::new_forward{}.make<float>(random, 10, 4, 5, nullptr, nn::new_gru{}, seq2seq::embeds::new_plain{});
     return encoder.encode(seq2seq::feature_batch{frames, lengths{3}}).annotations;
 }

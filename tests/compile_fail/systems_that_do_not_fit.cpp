@@ -12,7 +12,7 @@ void asked_for_what_is_not_there(const training_batch<float>& batch)
 {
     random_source random{1, 0};
     constexpr decoder_sizes n{9, 3, 4, 8, 3};
-    const auto encoder = make_bidirectional_encoder<float>(random, 9, 3, 4);
+    const auto encoder = new_bidirectional{}.make<float>(random, 9, 3, 4, nullptr, nn::new_gru{}, embeds::new_plain{});
     const auto source = encoder.encode(batch.source);
     make_decoder<float>(random, fixed_context{}, n, parts{}.with_start(starts_with::new_last_state{}))
         .open(source, batch.source.real);

@@ -73,3 +73,13 @@ TEST_CASE("the update gate is the candidate's share, and negated it is that of t
     }
     CHECK(difference(theirs) < 1e-14);
 }
+
+TEST_CASE("a zero start has no parameters, a trained one has the state's size")
+{
+    CHECK(parameter_count(nn::zero_start{5}) == 0);
+    CHECK(parameter_count(nn::trained_start{nn::zeros<float>(5)}) == 5);
+    const auto beside = filled<double, 1>({1}, 0.0);
+    const auto zero = nn::zero_start{5}.state(2, beside);
+    CHECK(shape_of(zero) == shape_of_rank<2>{2, 5});
+    for (const double x : zero) CHECK(x == 0);
+}

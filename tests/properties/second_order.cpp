@@ -8,7 +8,7 @@
 #include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/layer_norm.hpp>
 #include <heed/seq2seq/convolutional.hpp>
-#include <heed/seq2seq/outputs.hpp>
+#include <heed/seq2seq/parts.hpp>
 #include <support/curvature.hpp>
 
 #include <cstddef>

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include <support/sentences.hpp>
+
 using namespace heed::seq2seq;
 
 namespace {
@@ -105,4 +107,40 @@ TEST_CASE("limits that allow nothing, and sides that do not belong together, are
         make_training_batch<float>(one_side, other_side),
         "make_training_batch: the list of targets is [2] but must be [1] (one translation for each source)",
         heed::shape_error);
+}
+
+TEST_CASE("a batch: words, lengths, the shifted target and its weights")
+{
+    const auto batch = make_training_batch<float>(support::pointers({{4, 5}, {6}}), support::pointers({{7}, {8, 9}}));
+    CHECK(batch.source.words.steps == 3);
+    CHECK(batch.source.words(2, 0) == 3u);  // </s>
+    CHECK(batch.source.words(1, 1) == 3u);
+    CHECK(batch.source.real[0] == 3);
+    CHECK(batch.source.real[1] == 2);
+    CHECK(batch.previous(0, 0) == 2u);  // <s>
+    CHECK(batch.previous(1, 1) == 8u);
+    CHECK(batch.targets.words(0, 0) == 7u);
+    CHECK(batch.targets.words(1, 0) == 3u);
+    CHECK(batch.targets.weights == std::vector<float>{1, 1, 1, 1, 0, 1});
+    CHECK(batch.target_words == 5);
+}
+
+TEST_CASE("an epoch: every pair once, the same for the same stream, different for another")
+{
+    std::vector<id_sentence> some;
+    for (std::uint32_t i = 0; i < 1000; ++i) some.push_back(id_sentence(1 + i % 13, 4 + i % 5));
+    const auto batches = shuffled_batches(some, some, 7, 5);
+    std::set<std::size_t> seen;
+    std::size_t padding = 0;
+    for (const auto& batch : batches) {
+        CHECK(batch.size() <= 7);
+        std::size_t longest = 0;
+        for (const std::size_t i : batch) longest = std::max(longest, some[i].size());
+        for (const std::size_t i : batch) padding += longest - some[i].size();
+        seen.insert(batch.begin(), batch.end());
+    }
+    CHECK(seen.size() == 1000);
+    CHECK(padding < 700);  // unsorted it is about 4000
+    CHECK(batches == shuffled_batches(some, some, 7, 5));
+    CHECK(batches != shuffled_batches(some, some, 7, 6));
 }

@@ -477,34 +477,6 @@ TEST_CASE("wrong options and NaN weights are refused")
                          "greedy: no word has a probability above 0 at step 0; are the model's scores NaN?", error);
 }
 
-TEST_CASE("a model at work on another batch, or searched already, is refused")
-{
-    const auto model = lively(5, small, attentions::none<double>{});
-    const std::vector<id_sentence> two(sources.begin(), sources.begin() + 2),
-        three(sources.begin(), sources.begin() + 3);
-    const auto few = make_source(pointers(two)), more = make_source(pointers(three));
-    const std::string reason =
-        ": 3 sentences, but the model is at work on 2 rows; give the lengths of the batch that it was made for, and "
-        "make it anew for each search";
-    const auto at_work = decode<double>(model, few);
-    CHECK_THROWS_WITH_AS(beam<double>(*at_work, more.real), ("beam" + reason).c_str(), error);
-    CHECK_THROWS_WITH_AS(greedy<double>(*at_work, more.real), ("greedy" + reason).c_str(), error);
-    CHECK_THROWS_WITH_AS(force<double>(*at_work, more.real, pointers(three)), ("force" + reason).c_str(), error);
-    const auto of_three = decode<double>(model, more);
-    CHECK_THROWS_AS(beam<double>(*of_three, few.real), error);
-    CHECK_THROWS_AS(greedy<double>(*of_three, few.real), error);
-    CHECK_THROWS_AS(force<double>(*of_three, few.real, pointers(two)), error);
-    CHECK(beam<double>(*of_three, more.real).size() == 3);  // still unused
-    const auto one = make_source(pointers({{4}}));
-    const std::string of_one = ": 1 sentence, but the model is at work on 2 rows; ";
-    try {
-        greedy<double>(*at_work, one.real);
-        FAIL("was not refused");
-    } catch (const error& refusal) {
-        CHECK(std::string(refusal.what()).starts_with("greedy" + of_one));
-    }
-}
-
 TEST_CASE("the search of a sentence ends where it is no longer wanted; the others do not notice")
 {
     const auto model = lively(5, small, attentions::temporal<double>{});

@@ -13,7 +13,6 @@
 #include <heed/seq2seq/translator.hpp>
 #include <heed_kit/text/lexicon.hpp>
 #include <heed_kit/text/phrases.hpp>
-#include <heed_kit/text/unknown_words.hpp>
 #include <support/approx.hpp>
 #include <support/sentences.hpp>
 
@@ -29,79 +28,6 @@ const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {9}};
 const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5}, {8}};
 
 }  // namespace
-
-TEST_CASE("IBM Model 1 by hand: one round from a uniform start, then to certainty")
-{
-    // das Haus – the house, das Buch – the book, ein Buch – a book (Koehn 2010, figure 4.4)
-    const std::uint32_t das = 4, haus = 5, buch = 6, ein = 7, the = 4, house = 5, book = 6, a = 7;
-    const std::vector<ids> source{{das, haus}, {das, buch}, {ein, buch}}, target{{the, house}, {the, book}, {a, book}};
-    const auto once = text::lexicon::learn(source, target, {.rounds = 1, .unlinked_share = 0});
-    CHECK(once.probability(das, the) == support::approx(0.5));
-    // t starts at 1/3 for `das` and `buch`, 1/2 for `haus` and `ein`: of `house`, das gets (1/3)/(1/3 + 1/2) = 2/5; of
-    // `the`, 2/5 with haus and 1/2 with buch; of `book`, 1/2.
-    const double total = 0.4 + 0.4 + 0.5 + 0.5;
-    CHECK(once.probability(das, house) == support::approx(0.4 / total));
-    CHECK(once.probability(das, the) == support::approx(0.9 / total));
-    CHECK(once.probability(das, a) == 0);
-    const auto often = text::lexicon::learn(source, target, {.rounds = 50, .unlinked_share = 0});
-    CHECK(often.of(das).front().target == the);
-    CHECK(often.of(haus).front().target == house);
-    CHECK(often.of(buch).front().target == book);
-    CHECK(often.of(ein).front().target == a);
-    CHECK(often.of(das).front().probability > 0.99);
-    // `the` is das, `house` the first haus, `a` is ein; 99 is no word's translation.
-    CHECK(often.align(ids{ein, haus, das, haus}, ids{the, 99, house, a}) ==
-          std::vector<std::pair<int, int>>{{2, 0}, {1, 2}, {0, 3}});
-    CHECK(often.align(ids{}, ids{the}).empty());
-    double sum = 0;
-    for (const auto& each : often.of(haus)) sum += each.probability;
-    CHECK(sum == doctest::Approx(1).epsilon(0.01));  // the least probable ones are dropped
-    CHECK(often.of(99).empty());
-    // With the empty word, a word in all sentences translates no other.
-    std::vector<ids> with_dot = target;
-    for (ids& each : with_dot) each.push_back(9);
-    const auto unlinked = text::lexicon::learn(source, with_dot, {.rounds = 30});
-    CHECK(unlinked.of(haus).front().target == house);
-    CHECK_THROWS_WITH_AS(text::lexicon::learn(source, std::vector<ids>{}),
-                         "lexicon: 3 source sentences and 0 of the other side; give one for each", error);
-    CHECK(text::lexicon::learn(std::vector<ids>{{}}, std::vector<ids>{{}}).size() == 0);
-}
-
-TEST_CASE("a dictionary of links: relative frequencies")
-{
-    const std::vector<ids> source{{4, 5}, {4}}, target{{7, 8}, {9}};
-    using links = std::vector<std::vector<std::pair<int, int>>>;
-    const auto learned = text::lexicon::of_links(source, target, links{{{0, 0}, {0, 1}, {1, 1}}, {{0, 0}}});
-    CHECK(learned.probability(4, 7) == support::approx(1.0 / 3));
-    CHECK(learned.probability(4, 9) == support::approx(1.0 / 3));
-    CHECK(learned.probability(5, 8) == 1);
-    CHECK(learned.of(4).front().target == 7);  // equal ones by id
-    CHECK_THROWS_WITH_AS(text::lexicon::of_links(source, target, links{{{2, 0}}, {}}),
-                         "lexicon: link 2-0 of pair 0, whose sentences have 2 and 2 words; positions count from 0",
-                         error);
-}
-
-TEST_CASE("a dictionary as text; unknown words become translations or the source word")
-{
-    const std::vector<text::sentence> german{{"das", "Haus"}}, english{{"the", "house"}};
-    const auto source = text::vocabulary::build(german), target = text::vocabulary::build(english);
-    using links = std::vector<std::vector<std::pair<int, int>>>;
-    const auto learned = text::lexicon::of_links(std::vector<ids>{source.encode(german[0])},
-                                                 std::vector<ids>{target.encode(english[0])}, links{{{0, 0}, {1, 1}}});
-    const auto dictionary = learned.dictionary(source, target);
-    CHECK(dictionary.at("Haus") == "house");
-    CHECK(dictionary.size() == 2);
-    const text::sentence translated{"<unk>", "of", "<unk>"}, of{"Haus", "Zanzibar"};
-    const std::vector<std::vector<float>> weights{{0.4F, 0.1F, 0.5F}, {1, 0, 0}, {0.1F, 0.2F, 0.7F}, {0, 0, 1}};
-    CHECK(text::replace_unknown(translated, of, weights, dictionary) == text::sentence{"house", "of", "Zanzibar"});
-    CHECK(text::replace_unknown(translated, of, weights) == text::sentence{"Haus", "of", "Zanzibar"});
-    CHECK(text::replace_unknown(translated, {}, weights) == translated);
-    CHECK(text::replace_unknown({"x"}, of, std::vector<std::vector<float>>{}) == text::sentence{"x"});
-    CHECK_THROWS_WITH_AS(text::replace_unknown(translated, of, std::vector<std::vector<float>>{}),
-                         "replace_unknown: target word 0 is unknown, but there are weights for 0 of 2 source words; "
-                         "search with weights",
-                         error);
-}
 
 TEST_CASE("candidate lists: frequent words, translations of the batch's words, references")
 {

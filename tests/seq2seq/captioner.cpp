@@ -184,18 +184,6 @@ TEST_CASE("costs and weights of given words, by the paper's equations")
     }
 }
 
-TEST_CASE("gradients through the whole system, with a penalty on the weights")
-{
-    auto model = model_with(normalize::softmax{});
-    const auto found = ad::grad_check(model, [](auto&, const auto& lifted) {
-        const auto is = lifted.decoder.follow(lifted.encoder.encode(pictures), words());
-        return ops::add(ops::inner(is.costs, support::uneven(is.costs.shape())),
-                        xu::doubly_stochastic(is.weights, lengths{4, 4}, words().target_lengths(), 0.3));
-    });
-    CHECK_MESSAGE(bool(found), found.text());
-    CHECK(found.entries == parameter_count(model));
-}
-
 TEST_CASE(
     "hard attention: the same parameters, one region at a time, and a gradient of the scores by the score function")
 {
@@ -259,12 +247,4 @@ TEST_CASE("word by word equals all at once, and a search goes on with the rows t
         for (const double each : loops(model.decoder, annotations, b, wide[b][0].words).costs) cost += each;
         CHECK(wide[b][0].log_probability == support::approx(-cost));
     }
-}
-
-TEST_CASE("a system without convolutions is refused")
-{
-    xu::sizes n = small();
-    n.maps.clear();
-    CHECK(support::message_of<error>([&] { (void)xu::reader<double>(1, n, normalize::softmax{}); }) ==
-          "xu2015::reader: there is no convolution; give the maps of at least one");
 }

@@ -17,6 +17,7 @@
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/systems/gehring2017.hpp>
 #include <support/approx.hpp>
 #include <support/scalar_attention.hpp>

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/seq2seq/encoder.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
 #include <heed/ad/ad.hpp>
+#include <heed/nn/stacked.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <support/scalar_translation.hpp>
+#include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
-// Encoders, the decoder's first state, fixed_context and maxout, each against loops over one sentence that are written
-// from Bahdanau et al. 2015, appendix A.
+// Encoders against loops over one sentence that are written from Bahdanau et al. 2015, appendix A.
 
 using namespace heed;
 using support::random;
@@ -16,7 +23,7 @@ namespace scalar = support::scalar;
 
 namespace {
 
-constexpr std::size_t V = 9, E = 3, H = 4, L = 2;
+constexpr std::size_t V = 9, E = 3, H = 4;
 
 /// Four sentences side by side, the longest neither first nor last; the padding is full of words.
 seq2seq::source_batch sentences()
@@ -120,24 +127,29 @@ void check_encoder(const auto& encoder)
     check(ad::lift(on, encoder).encode(batch));
 }
 
-/// A decoder whose parameters all differ, and its layers as the loops take them.
-auto decoder_for(std::size_t context)
+/// The outputs of an LSTM layer over one sentence, number by number; words in the order in which they are read.
+std::vector<std::vector<double>> read_by_lstm(const auto& unit, const array<double, 1>& start,
+                                              const std::vector<std::vector<double>>& words)
 {
-    return seq2seq::decoder{seq2seq::fixed_context{},
-                            random({V, E}, 40),
-                            unit(E, 41),
-                            seq2seq::asks_with::previous_state{random({context, 3 * H}, 45)},
-                            seq2seq::starts_with::tanh_layer{random({H, H}, 46), random({H}, 47)},
-                            seq2seq::output::maxout{random({H, 2 * L}, 48), random({E, 2 * L}, 49),
-                                                    random({context, 2 * L}, 50), random({2 * L}, 51),
-                                                    random({L, V}, 52), random({V}, 53)}};
-}
-scalar::decoder_layers layers_of(const auto& d)
-{
-    return {scalar::matrix_of(d.embedding),   apart(d.cell, scalar::matrix_of(d.asks.C)),
-            scalar::matrix_of(d.readout.U_o), scalar::matrix_of(d.readout.V_o),
-            scalar::matrix_of(d.readout.C_o), scalar::vector_of(d.readout.b_o),
-            scalar::matrix_of(d.readout.W_o), scalar::vector_of(d.readout.b)};
+    const auto sigmoid = [](double a) { return 1 / (1 + std::exp(-a)); };
+    std::vector<double> h(start.begin(), start.end()), c(H);
+    std::vector<std::vector<double>> outputs;
+    for (const auto& x : words) {
+        const auto sum = [&](std::size_t column) {
+            double all = unit.b(column);
+            for (std::size_t k = 0; k < x.size(); ++k) all += x[k] * unit.W(k, column);
+            for (std::size_t k = 0; k < H; ++k) all += h[k] * unit.U(k, column);
+            return all;
+        };
+        std::vector<double> next(H);
+        for (std::size_t j = 0; j < H; ++j) {
+            c[j] = sigmoid(sum(H + j)) * c[j] + sigmoid(sum(j)) * std::tanh(sum(3 * H + j));
+            next[j] = sigmoid(sum(2 * H + j)) * std::tanh(c[j]);
+        }
+        h = next;
+        outputs.push_back(h);
+    }
+    return outputs;
 }
 
 }  // namespace
@@ -149,82 +161,60 @@ TEST_CASE("bidirectional_encoder: [→h_j; ←h_j] at each word, ←h_1, and [�
 
 TEST_CASE("forward_encoder: →h_j at each word, and h_T") { check_encoder(forward_only()); }
 
-TEST_CASE("s_0 is made of the state that has read the sentence backwards up to its first word")
+TEST_CASE("bidirectional_encoder with long short-term memory is its loops, whatever the padding")
 {
-    const auto encoder = bidirectional();
-    const auto decoder = decoder_for(2 * H);
+    const auto lstm = [](std::uint64_t stream) {
+        return nn::lstm{random({E, 4 * H}, stream), random({4 * H}, stream + 1), random({H, 4 * H}, stream + 2)};
+    };
+    const seq2seq::bidirectional_encoder encoder{
+        random({V, E}, 1), lstm(10), lstm(20), nn::trained_start{random({H}, 30)}, nn::trained_start{random({H}, 31)}};
     const auto batch = sentences();
-    const auto open = decoder.open(encoder.encode(batch), batch.real);
+    const auto is = encoder.encode(batch);
     for (std::size_t b = 0; b < 4; ++b) {
-        const auto backwards =
-            scalar::read_backwards(apart(encoder.backward), scalar::vector_of(encoder.backward_start.value),
-                                   words_of(batch, encoder.embedding, b));
-        check_row("s_0", open.state.cell.data() + b * H,
-                  scalar::tanh_layer(backwards.front(), scalar::matrix_of(decoder.start.W_s),
-                                     scalar::vector_of(decoder.start.b_s)));
+        const std::size_t n = batch.real[b];
+        std::vector<std::vector<double>> words(n, std::vector<double>(E));
+        for (std::size_t t = 0; t < n; ++t) {
+            for (std::size_t k = 0; k < E; ++k) words[t][k] = encoder.embedding(batch.words(t, b), k);
+        }
+        const auto forwards = read_by_lstm(encoder.forward, encoder.forward_start.value, words);
+        std::reverse(words.begin(), words.end());
+        auto backwards = read_by_lstm(encoder.backward, encoder.backward_start.value, words);
+        std::reverse(backwards.begin(), backwards.end());
+        for (std::size_t t = 0; t < n; ++t) {
+            for (std::size_t j = 0; j < H; ++j) {
+                CHECK(is.annotations(b, t, j) == doctest::Approx(forwards[t][j]).epsilon(1e-13));
+                CHECK(is.annotations(b, t, H + j) == doctest::Approx(backwards[t][j]).epsilon(1e-13));
+            }
+        }
+        for (std::size_t j = 0; j < H; ++j) CHECK(is.start(b, j) == doctest::Approx(backwards[0][j]).epsilon(1e-13));
     }
 }
 
-TEST_CASE("fixed_context: the whole sentence at every step, and the decoder's probabilities with it")
+TEST_CASE("a deep RNNsearch: each direction of the encoder is a stack of its own, and all of it has the right gradient")
 {
-    const auto check = [](const auto& encoder) {
-        const auto batch = sentences();
-        const auto source = encoder.encode(batch);
-        const std::size_t D = shape_of(source.whole)[1];
-        const seq2seq::fixed_context none;
-        const auto memory = none.on(source, batch.real);
-        auto state = none.start(memory);
-        for (std::size_t i = 0; i < 2; ++i) {
-            const auto seen = none.read(memory, random({4, H}, 90 + i), state);
-            for (std::size_t b = 0; b < 4; ++b) {
-                check_row("context", seen.context.data() + b * D, expected(encoder, batch, b).whole);
-            }
-            state = seen.state;
-        }
-
-        const auto decoder = decoder_for(D);
-        seq2seq::training_batch<double> pairs{batch, word_ids(3, 4), {word_ids(3, 4), std::vector<double>(12)}, 0};
-        pairs.previous.ids = {2, 2, 2, 2, 8, 0, 5, 1, 6, 7, 4, 3};
-        pairs.targets.words.ids = {8, 0, 5, 1, 6, 7, 4, 3, 1, 2, 3, 4};
-        for (std::size_t b = 0; b < 4; ++b) {
-            const auto must = expected(encoder, batch, b);
-            std::vector<std::size_t> previous, words;
-            for (std::size_t i = 0; i < 3; ++i) {
-                previous.push_back(pairs.previous(i, b));
-                words.push_back(pairs.targets.words(i, b));
-            }
-            const auto log_p =
-                scalar::log_probabilities(layers_of(decoder),
-                                          scalar::tanh_layer(must.start, scalar::matrix_of(decoder.start.W_s),
-                                                             scalar::vector_of(decoder.start.b_s)),
-                                          must.whole, previous, words);
-            for (std::size_t i = 0; i < 3; ++i) {
-                std::fill(pairs.targets.weights.begin(), pairs.targets.weights.end(), 0.0);
-                pairs.targets.weights[i * 4 + b] = 1;
-                CHECK(decoder.loss(source, pairs)() == doctest::Approx(-log_p[i]).epsilon(1e-12));
+    using namespace heed::seq2seq;
+    const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}},
+        targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
+    constexpr sizes small{7, 8, 4, 3, 5};
+    auto model = make_translator<double>(3, small, attentions::additive<double>{}, nullptr,
+                                         nn::new_stacked{2, nn::new_lstm{}, nn::shortcut::residual});
+    const auto& e = model.encoder;
+    const auto batch = make_source(support::pointers(sources));
+    const auto both = e.encode(batch);
+    const auto forwards = forward_encoder{e.embedding, e.forward, e.forward_start}.encode(batch);
+    const auto backwards =
+        forward_encoder{e.embedding, e.backward, e.backward_start, direction::backward}.encode(batch);
+    for (std::size_t b = 0; b < 4; ++b) {
+        for (std::size_t t = 0; t < batch.real[b]; ++t) {
+            for (std::size_t j = 0; j < small.hidden; ++j) {
+                CHECK(both.annotations(b, t, j) == forwards.annotations(b, t, j));
+                CHECK(both.annotations(b, t, small.hidden + j) == backwards.annotations(b, t, j));
             }
         }
-    };
-    check(bidirectional());
-    check(forward_only());
-}
-
-TEST_CASE("maxout: the greater of each pair of neighbours")
-{
-    const auto check = [](const auto& x) {
-        ad::tape<double> on;
-        const auto plain = ops::maxout(x), taped = copy_of(ops::maxout(on.parameter(x)).value());
-        const std::size_t n = shape_of(x).back(), rows = x.size() / n;
-        REQUIRE(plain.size() == rows * n / 2);
-        for (std::size_t r = 0; r < rows; ++r) {
-            const scalar::numbers must = scalar::maxout({x.data() + r * n, x.data() + (r + 1) * n});
-            for (std::size_t i = 0; i < n / 2; ++i) {
-                CHECK(plain.data()[r * n / 2 + i] == must[i]);
-                CHECK(taped.data()[r * n / 2 + i] == must[i]);
-            }
-        }
-    };
-    check(random({3, 6}, 1));
-    check(random({2, 3, 8}, 2));
-    check(random({1, 2}, 3));
+    }
+    CHECK(support::same_bits(both.start, backwards.start));
+    const auto examples = make_training_batch<double>(support::pointers(sources), support::pointers(targets));
+    const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) { return lifted.loss(examples, 0.1); });
+    CHECK_MESSAGE(result, result.text());
+    CHECK(result.entries == parameter_count(model));
 }

@@ -16,6 +16,7 @@
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
+#include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/systems/vaswani2017.hpp>
 #include <support/approx.hpp>
 #include <support/scalar_attention.hpp>
@@ -271,25 +272,6 @@ TEST_CASE("neither padding nor its embedding changes anything")
     for (std::size_t i = 0; i < d.size(); ++i) CHECK(std::isfinite(d.data[i]));
 }
 
-TEST_CASE("the shared table needs one vocabulary, learned positions a table that is long enough")
-{
-    auto other = small;
-    other.source_vocabulary = 9;
-    CHECK_THROWS_WITH_AS((void)papers::vaswani2017::translator<double>(1, other),
-                         "shared_table: 9 source words and 8 target words; to share their embeddings both sides need "
-                         "one vocabulary",
-                         error);
-    other = small;
-    other.longest = 4;
-    const auto model =
-        papers::vaswani2017::translator<double>(1, other, new_shared_table{}, nn::new_learned_positions{});
-    CHECK_THROWS_WITH_AS(
-        (void)model.open(make_source(pointers(sources))),
-        "learned_positions: a sentence of 5 words, but there are vectors for 4 positions; make the table "
-        "as long as the longest sentence, or leave out longer ones",
-        error);
-}
-
 TEST_CASE("objectives get the weights of the layer that aligns, and their gradients are those of finite differences")
 {
     auto model = translator();
@@ -333,4 +315,23 @@ TEST_CASE("step by step is all at once")
     check(translator());
     check(translator(new_tied_tables{}, nn::new_learned_positions{}, nn::new_pre_norm{}, ops::gelu));
     check(turned(translator()));  // a word's number matters to its scores
+}
+
+TEST_CASE("the shared table needs one vocabulary, learned positions a table that is long enough")
+{
+    auto other = small;
+    other.source_vocabulary = 9;
+    CHECK_THROWS_WITH_AS((void)papers::vaswani2017::translator<double>(1, other),
+                         "shared_table: 9 source words and 8 target words; to share their embeddings both sides need "
+                         "one vocabulary",
+                         error);
+    other = small;
+    other.longest = 4;
+    const auto model =
+        papers::vaswani2017::translator<double>(1, other, new_shared_table{}, nn::new_learned_positions{});
+    CHECK_THROWS_WITH_AS(
+        (void)model.open(make_source(pointers(sources))),
+        "learned_positions: a sentence of 5 words, but there are vectors for 4 positions; make the table "
+        "as long as the longest sentence, or leave out longer ones",
+        error);
 }

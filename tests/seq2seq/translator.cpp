@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/seq2seq/translator.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
-#include <set>
+#include <string>
+#include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/seq2seq/greedy.hpp>
-#include <heed/seq2seq/translator.hpp>
 #include <heed/train/adam.hpp>
-#include <support/approx.hpp>
 #include <support/sentences.hpp>
 
 using namespace heed;
@@ -55,42 +54,6 @@ std::vector<float> gradients(const Model& model, const training_batch<float>& ba
 
 }  // namespace
 
-TEST_CASE("a batch: words, lengths, the shifted target and its weights")
-{
-    const auto batch = make_training_batch<float>(pointers({{4, 5}, {6}}), pointers({{7}, {8, 9}}));
-    CHECK(batch.source.words.steps == 3);
-    CHECK(batch.source.words(2, 0) == 3u);  // </s>
-    CHECK(batch.source.words(1, 1) == 3u);
-    CHECK(batch.source.real[0] == 3);
-    CHECK(batch.source.real[1] == 2);
-    CHECK(batch.previous(0, 0) == 2u);  // <s>
-    CHECK(batch.previous(1, 1) == 8u);
-    CHECK(batch.targets.words(0, 0) == 7u);
-    CHECK(batch.targets.words(1, 0) == 3u);
-    CHECK(batch.targets.weights == std::vector<float>{1, 1, 1, 1, 0, 1});
-    CHECK(batch.target_words == 5);
-}
-
-TEST_CASE("an epoch: every pair once, the same for the same stream, different for another")
-{
-    std::vector<id_sentence> some;
-    for (std::uint32_t i = 0; i < 1000; ++i) some.push_back(id_sentence(1 + i % 13, 4 + i % 5));
-    const auto batches = shuffled_batches(some, some, 7, 5);
-    std::set<std::size_t> seen;
-    std::size_t padding = 0;
-    for (const auto& batch : batches) {
-        CHECK(batch.size() <= 7);
-        std::size_t longest = 0;
-        for (const std::size_t i : batch) longest = std::max(longest, some[i].size());
-        for (const std::size_t i : batch) padding += longest - some[i].size();
-        seen.insert(batch.begin(), batch.end());
-    }
-    CHECK(seen.size() == 1000);
-    CHECK(padding < 700);  // unsorted it is about 4000
-    CHECK(batches == shuffled_batches(some, some, 7, 5));
-    CHECK(batches != shuffled_batches(some, some, 7, 6));
-}
-
 TEST_CASE("the contents of the padding change no loss and no gradient, bit for bit")
 {
     const auto model = make_translator<float>(1, small, attentions::temporal<float>{});
@@ -112,54 +75,6 @@ TEST_CASE("the contents of the padding change no loss and no gradient, bit for b
         if (before[i] != after[i]) FAIL_CHECK("gradient " << i << ": " << before[i] << " and " << after[i]);
     }
     CHECK(magnitude > 0.1);
-}
-
-TEST_CASE("a sentence is translated alike alone and in a batch, and its attention is a distribution over its own words")
-{
-    const auto model = make_translator<float>(8, small, attentions::per_dimension<float>{});
-    const auto together = greedy<float>(model, make_source(pointers(sources)), {.with_weights = true});
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        const auto alone = greedy<float>(model, make_source(pointers({sources[i]})), {.with_weights = true});
-        // The two may stop at different maximum lengths; up to there they agree.
-        const std::size_t words = std::min(alone[0].words.size(), together[i].words.size());
-        CHECK(words > 0);
-        for (std::size_t j = 0; j < words; ++j) CHECK(alone[0].words[j] == together[i].words[j]);
-        for (std::size_t j = 0; j < words; ++j) {
-            CHECK(together[i].weights[j].size() == sources[i].size() + 1);
-            double sum = 0;
-            for (std::size_t t = 0; t <= sources[i].size(); ++t) {
-                sum += static_cast<double>(together[i].weights[j][t]);
-                CHECK(together[i].weights[j][t] == doctest::Approx(alone[0].weights[j][t]).epsilon(1e-4));
-            }
-            CHECK(sum == support::approx(1.0F));
-        }
-    }
-}
-
-TEST_CASE("greedy decoding takes the most probable word at every step")
-{
-    // With teacher forcing on its own output, each word's loss must be the least of all words there.
-    const auto model = make_translator<double>(8, small, attentions::additive<double>{});
-    const auto translated = greedy<double>(model, make_source(pointers({sources[0]})), {.marks = true});
-    const id_sentence& words = translated[0].words;
-    REQUIRE(!words.empty());
-    for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 3); ++i) {
-        double best = INFINITY;
-        std::uint32_t best_word = 0;
-        for (std::uint32_t word = 0; word < small.target_vocabulary; ++word) {
-            id_sentence prefix(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
-            prefix.push_back(word);
-            auto batch = make_training_batch<double>(pointers({sources[0]}), pointers({prefix}));
-            for (std::size_t s = 0; s < batch.targets.weights.size(); ++s)
-                batch.targets.weights[s] = s == i ? 1.0 : 0.0;
-            const double loss = model.loss(batch).data()[0];
-            if (loss < best) {
-                best = loss;
-                best_word = word;
-            }
-        }
-        CHECK(best_word == words[i]);
-    }
 }
 
 TEST_CASE("the loss on the tape is the loss without one")
@@ -223,14 +138,4 @@ TEST_CASE("wrong input is refused with names and numbers")
     CHECK_THROWS_AS(model.loss(batch), shape_error);
     const std::vector<std::uint32_t> all{0, 1, 2, 3, 4};
     CHECK_THROWS_AS(model.loss(batch, 0.0F, {}, &all), shape_error);
-}
-
-TEST_CASE("a zero start has no parameters, a trained one has the state's size")
-{
-    CHECK(parameter_count(nn::zero_start{5}) == 0);
-    CHECK(parameter_count(nn::trained_start{nn::zeros<float>(5)}) == 5);
-    const auto beside = filled<double, 1>({1}, 0.0);
-    const auto zero = nn::zero_start{5}.state(2, beside);
-    CHECK(shape_of(zero) == shape_of_rank<2>{2, 5});
-    for (const double x : zero) CHECK(x == 0);
 }

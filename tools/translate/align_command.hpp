@@ -13,6 +13,7 @@
 
 #include <heed/io/atomic_file.hpp>
 #include <heed/seq2seq/forced.hpp>
+#include <heed_kit/metrics/alignment_error.hpp>
 #include <heed_kit/text/corpus.hpp>
 #include <heed_kit/view/svg.hpp>
 #include <heed_translator/search.hpp>
@@ -117,7 +118,7 @@ struct align_command {
         std::string links, numbers;
         for (const weight_rows& rows : all) {
             links +=
-                heed::seq2seq::pharaoh(heed::seq2seq::links_of(rows, {.end_word_means_unaligned = !link_all})) + '\n';
+                heed::metrics::pharaoh(heed::seq2seq::links_of(rows, {.end_word_means_unaligned = !link_all})) + '\n';
             if (weights.empty()) continue;
             for (std::size_t j = 0; j + 1 < rows.size(); ++j) {
                 for (std::size_t i = 0; i < rows[j].size(); ++i)

@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/errors.hpp>
-#include <heed/seq2seq/translation.hpp>
+#include <heed/seq2seq/decoding.hpp>
 #include <heed_mpi/ranks.hpp>
 #include <heed_translator/load.hpp>
 #include <heed_translator/system.hpp>

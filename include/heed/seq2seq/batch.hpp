@@ -15,7 +15,6 @@
 #include <heed/core/random.hpp>
 #include <heed/ops/losses.hpp>
 
-/// Batches: sentences of different lengths, padded so that a model can work on many at once.
 namespace heed::seq2seq {
 
 /// A sentence as the numbers of its words, without begin and end.
@@ -52,8 +51,7 @@ struct training_batch {
     }
 };
 
-/// A source batch. The end word is appended to every sentence, so that there is a position to attend to when no word is
-/// left.
+/// A source batch. The end word is appended to every sentence: a position to attend to when no word is left.
 inline source_batch make_source(std::span<const id_sentence* const> sentences, const special_ids& special = {})
 {
     std::size_t longest = 0;
@@ -70,8 +68,7 @@ inline source_batch make_source(std::span<const id_sentence* const> sentences, c
     return batch;
 }
 
-/// A training batch: the sources as make_source makes them; before each target word the one before it, first the begin
-/// word, and behind the last one the end word is expected. targets[b] is the translation of sources[b].
+/// A training batch, in which targets[b] is the translation of sources[b].
 template <class T>
 training_batch<T> make_training_batch(std::span<const id_sentence* const> sources,
                                       std::span<const id_sentence* const> targets, const special_ids& special = {})
@@ -97,16 +94,15 @@ training_batch<T> make_training_batch(std::span<const id_sentence* const> source
     return batch;
 }
 
-/// The largest batch: a number of sentence pairs or, if `tokens` is not 0, a number of positions: pairs times the words
-/// of the longest sentence among them on either side, its end word included, so padding counts. A longer pair becomes a
-/// batch of its own.
+/// The largest batch: a number of sentence pairs or, if `tokens` is not 0, of positions: pairs times the words of their
+/// longest sentence, its end word and so padding included. A longer pair becomes a batch of its own.
 struct batch_limits {
     std::size_t pairs = 64, tokens = 0;
 };
 
-/// The order of an epoch of `pairs` sentence pairs: in random order, but with pairs of similar length together to
-/// reduce padding. source_words(i) and target_words(i) are the words of the sentences of pair i. Depends only on these
-/// and the stream. Each element lists the pairs of one batch. Throws heed::error if both limits are 0.
+/// The batches of an epoch of `pairs` sentence pairs, as lists of pairs: in random order, but with pairs of similar
+/// length together to reduce padding. source_words(i) and target_words(i) count the words of pair i; the result depends
+/// only on these and the stream. Throws heed::error if both limits are 0.
 template <class SourceWords, class TargetWords>
 std::vector<std::vector<std::size_t>> shuffled_batches_of(std::size_t pairs, const SourceWords& source_words,
                                                           const TargetWords& target_words, const batch_limits& limits,
@@ -160,7 +156,6 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
                                                               const std::vector<id_sentence>& targets,
                                                               const batch_limits& limits, std::uint64_t stream)
 {
-    if (limits.pairs == 0 && limits.tokens == 0) throw error("a batch of 0 sentence pairs; allow at least one");
     if (sources.size() != targets.size())
         throw error("sentence pairs: " + std::to_string(sources.size()) + " sources, but " +
                     std::to_string(targets.size()) + " targets");

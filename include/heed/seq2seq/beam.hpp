@@ -8,14 +8,10 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/translation.hpp>
 
-/// Beam search.
 namespace heed::seq2seq {
 
 /// The divisor of the log-probability of a translation of n words, the end word included.
@@ -25,8 +21,8 @@ namespace heed::seq2seq {
 ///     gnmt        ((5 + n) / 6)^α         Wu et al. 2016, eq. 14 (where it is written (5 + |Y|)^α / (5 + 1)^α)
 enum class length_normalization { none, per_word, gnmt };
 
-/// How a beam searches. The default is a beam of 12 (as in Choi et al. 2018, §4.2) with Wu et al.'s normalisation and
-/// α = 0.6, between the two extremes: without normalisation, a beam of 12 prefers translations that are too short.
+/// How a beam searches. The default is a beam of 12 (Choi et al. 2018, §4.2) with Wu et al.'s normalization, since
+/// without one a beam of 12 prefers translations that are too short.
 struct beam_options {
     std::size_t width = 12;
     std::size_t best = 1;  // translations returned per sentence, at most `width`
@@ -57,8 +53,8 @@ struct beam_options {
         return words;
     }
 
-    /// Called for each sentence before each step. Where it returns false, the search of that sentence ends, and it gets
-    /// no translation: a client has gone, or a deadline has passed. Empty: all are wanted.
+    /// Called for each sentence before each step. If it returns false, the search of that sentence ends without a
+    /// translation: a client has gone, or a deadline has passed. Empty: all are wanted.
     std::function<bool(std::size_t sentence)> wanted = {};
 
     /// The divisor of a log-probability.
@@ -72,7 +68,6 @@ struct beam_options {
 
 namespace detail {
 
-/// The search of one batch.
 template <class T>
 class beam_search {
 public:
@@ -95,13 +90,8 @@ public:
         }
         detail::require_rows("beam", source.batch(), model.rows());
         for (std::size_t b = 0; b < source.batch(); ++b) {
-            sentence s;
-            s.real = source[b];
-            s.most = std::max(how.least_words, how.at_most.words(source[b]));
-            s.rows = 1;
-            s.first = b;
-            s.live.push_back({none, 0, b});
-            sentences_.push_back(std::move(s));
+            const std::size_t most = std::max(how.least_words, how.at_most.words(source[b]));
+            sentences_.push_back({source[b], most, b, 1, {{none, 0, b}}, {}});
         }
         model.expect(how.width);
     }
@@ -109,19 +99,17 @@ public:
     /// The translations of each sentence, the best first.
     std::vector<std::vector<translation<T>>> run()
     {
-        std::size_t open = sentences_.size() - leave_unwanted();
-        for (std::size_t i = 0; open > 0; ++i) {
+        leave_unwanted();
+        for (std::size_t i = 0; any_live(); ++i) {
             model_.step(previous_words());
             find_blocked(i);
             also_.assign(model_.rows(), how_.special.end);
             model_.propose(how_.width + extra_, also_, next_);
             for (sentence& s : sentences_) {
-                if (s.live.empty()) continue;
-                extend(s, i);
-                if (s.live.empty()) --open;
+                if (!s.live.empty()) extend(s, i);
             }
-            open -= leave_unwanted();
-            if (open > 0) go_on();
+            leave_unwanted();
+            if (any_live()) go_on();
         }
         std::vector<std::vector<translation<T>>> results;
         for (const sentence& s : sentences_) {
@@ -146,7 +134,7 @@ private:
         double log_p;
         std::size_t row;
     };
-    struct ended {
+    struct finished {
         std::size_t last;
         double log_p, score;
     };
@@ -154,7 +142,7 @@ private:
         std::size_t real = 0, most = 0;
         std::size_t first = 0, rows = 0;  // its rows among those of the batch; the live hypotheses come first
         std::vector<hypothesis> live;
-        std::vector<struct ended> ended;  // the best first
+        std::vector<finished> ended;  // the best first
     };
     struct candidate {
         double log_p;
@@ -162,18 +150,20 @@ private:
         std::uint32_t word;
     };
 
-    /// Ends the search of sentences that are not wanted any more. Returns how many these are.
-    std::size_t leave_unwanted()
+    bool any_live() const
     {
-        std::size_t left = 0;
+        return std::any_of(sentences_.begin(), sentences_.end(), [](const sentence& s) { return !s.live.empty(); });
+    }
+
+    /// Ends the search of sentences that are no longer wanted.
+    void leave_unwanted()
+    {
         for (std::size_t b = 0; how_.wanted && b < sentences_.size(); ++b) {
             sentence& s = sentences_[b];
             if (s.live.empty() || how_.wanted(b)) continue;
             s.live.clear();
             s.ended.clear();
-            ++left;
         }
-        return left;
     }
 
     word_ids previous_words() const
@@ -186,8 +176,7 @@ private:
         return words;
     }
 
-    /// For each row: the words that would repeat an n-gram, and how many words beyond the beam's width must be
-    /// considered because of them.
+    /// The words that would repeat an n-gram in each row, and how many more words to consider because of them.
     void find_blocked(std::size_t step)
     {
         const std::size_t n = how_.no_repeat;
@@ -219,7 +208,7 @@ private:
         return !has(never_) && (blocked_.empty() || !has(blocked_[row]));
     }
 
-    /// One sentence's candidates at this step: what ends, what continues, and whether anything should continue.
+    /// One step of one sentence: which hypotheses end, which continue, and whether any should.
     void extend(sentence& s, std::size_t step)
     {
         constexpr double lowest = -std::numeric_limits<double>::infinity();
@@ -230,8 +219,8 @@ private:
         for (std::size_t h = 0; h < s.live.size() && step < s.most; ++h) {
             const std::size_t row = s.live[h].row;
             for (std::size_t k = row * next_.most; k < (row + 1) * next_.most; ++k) {
-                if (!allowed(next_.words[k], row, step)) continue;
-                propose(s.live[h].log_p + static_cast<double>(next_.log_p[k]), h, next_.words[k]);
+                if (allowed(next_.words[k], row, step))
+                    propose(s.live[h].log_p + static_cast<double>(next_.log_p[k]), h, next_.words[k]);
             }
         }
         // At the maximum length, or where no other word is allowed.
@@ -269,9 +258,7 @@ private:
             nodes_.push_back({c.word, s.live[c.parent].last, parent_weights_[c.parent]});
             if (c.word == how_.special.end) {
                 const double score = c.log_p / how_.divisor(step + 1) + coverage_of(nodes_.size() - 1, s.real);
-                const struct ended e {
-                    nodes_.size() - 1, c.log_p, score
-                };
+                const finished e{nodes_.size() - 1, c.log_p, score};
                 s.ended.insert(std::upper_bound(s.ended.begin(), s.ended.end(), e,
                                                 [](const auto& a, const auto& b) { return a.score > b.score; }),
                                e);
@@ -281,23 +268,21 @@ private:
         }
         s.live.swap(going_on_);
         if (s.ended.size() < how_.best || s.live.empty()) return;
-        // A live hypothesis never becomes more probable, and the maximum length has the largest divisor: together they
-        // bound its score. Coverage only lowers it.
+        // A live hypothesis never becomes more probable, and the maximum length has the largest divisor.
         const double hope = s.live.front().log_p / how_.divisor(s.most + 1);
         if (hope <= s.ended[how_.best - 1].score) s.live.clear();
     }
 
-    /// The rows of the next step: each hypothesis takes a row of its sentence. Rows are laid out anew when a sentence
-    /// needs more than it has, or when enough of them are idle.
+    /// Gives each hypothesis a row of its sentence, anew when a sentence needs more or when many idle.
     void go_on()
     {
         std::size_t wanted = 0;
         bool anew = false;
         for (const sentence& s : sentences_) {
             wanted += s.live.size();
-            anew = anew || s.live.size() > s.rows;
+            anew |= s.live.size() > s.rows;
         }
-        anew = anew || 8 * wanted <= 7 * model_.rows();
+        anew |= 8 * wanted <= 7 * model_.rows();
         rows_.clear();
         for (sentence& s : sentences_) {
             const std::size_t rows = anew ? s.live.size() : s.rows, first = rows_.size();
@@ -332,7 +317,7 @@ private:
         return how_.coverage * sum;
     }
 
-    translation<T> write_out(const struct ended& from, std::size_t real) const
+    translation<T> write_out(const finished& from, std::size_t real) const
     {
         translation<T> result;
         words_of(from.last, result.words);
@@ -371,19 +356,13 @@ private:
 
 /// Beam search: returns the `best` translations found for each sentence, best first.
 ///
-/// At every step the `width` most probable continuations of all hypotheses survive. A hypothesis that takes the end
-/// word is finished and keeps its place, so the beam becomes narrower, as in the code of Bahdanau et al. 2015. All live
-/// hypotheses have the same length, so normalisation and coverage only matter among finished ones. The state of every
-/// mechanism follows its hypothesis.
+/// At every step the `width` most probable continuations survive. A finished hypothesis keeps its place, so the beam
+/// becomes narrower, as in the code of Bahdanau et al. 2015. Live hypotheses compete by their probabilities alone.
 ///
-/// A sentence is done when its beam is full of finished translations, or as soon as no live hypothesis can reach the
-/// `best`: its log-probability can only fall, and the divisor is at most that of the maximum length. Stopping early
-/// never changes the result, whatever the normalisation.
+/// A sentence is done when its beam is full of finished translations, or when no live hypothesis can reach the `best`.
 ///
-/// The padding and the begin word are never written, unless `marks` allows it. Width 1 is greedy decoding. A sentence's
-/// result does not depend on the rest of its batch (up to rounding). `source`: the number of real positions of each
-/// sentence, `source_batch::real`. Throws heed::error for options that contradict each other, and unless `model` has
-/// one row per sentence, as it has until it is searched.
+/// A sentence's result does not depend on the rest of its batch, up to rounding. `source`: the real positions of each.
+/// Throws heed::error for options that contradict each other, and unless `model` has one row per sentence.
 template <class T>
 std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
 {
@@ -395,8 +374,8 @@ template <class T, class Model>
 std::vector<std::vector<translation<T>>> beam(const Model& model, const source_batch& source,
                                               const beam_options& how = {})
 {
-    auto running = detail::start_decoding<T>(model, source);
-    return beam<T>(running, source.real, how);
+    const auto running = decode<T>(model, source);
+    return beam<T>(*running, source.real, how);
 }
 
 }  // namespace heed::seq2seq

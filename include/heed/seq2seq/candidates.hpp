@@ -14,7 +14,7 @@
 
 namespace heed::seq2seq {
 
-/// The target words that a batch may use, so that the output layer has a few thousand columns instead of all of them.
+/// The target words that a batch may use, so that the output layer has a few thousand columns.
 ///     the first `frequent` words of the vocabulary: the four special words and the most frequent words
 ///     ∪ for each source word of the batch, the first `per_word` of its translations
 ///     ∪ with add_phrases(): for each source phrase of the batch, the first words of its translations
@@ -26,8 +26,7 @@ public:
         : frequent_(frequent), per_word_(per_word), translations_(std::move(translations))
     {}
 
-    /// The same from a dictionary: anything with `size()` and `of(source)`, whose elements have `target`
-    /// (text::lexicon).
+    /// The same from a dictionary: `size()` and `of(source)`, whose elements have `target` (text::lexicon).
     template <class Lexicon>
         requires requires(const Lexicon& lexicon) { lexicon.of(0u); }
     candidate_lists(std::size_t frequent, std::size_t per_word, const Lexicon& lexicon)
@@ -41,9 +40,8 @@ public:
         }
     }
 
-    /// Adds the words of phrases: the first `per_phrase` target words of each phrase that occurs in a source sentence.
-    /// `phrases`: anything with `words_of(sentence, per_phrase, see)` that calls see(word) for each
-    /// (text::phrase_table), learned from sentences in the order that the model reads.
+    /// Adds the first `per_phrase` target words of each phrase in a source sentence. `phrases`: anything with
+    /// `words_of(sentence, per_phrase, see)` that calls see(word) for each (text::phrase_table).
     template <class Phrases>
     void add_phrases(std::size_t per_phrase, Phrases phrases)
     {
@@ -65,41 +63,18 @@ public:
             if (word < in.size()) in[word] = 1;
         };
         for (const std::uint32_t mark : {special.padding, special.begin, special.end}) add(mark);
+        std::vector<std::uint32_t> sentence;
         for (std::size_t b = 0; b < source.words.batch; ++b) {
+            sentence.clear();
             for (std::size_t t = 0; t < source.real[b]; ++t) {
                 const std::uint32_t word = source.words(t, b);
+                sentence.push_back(word);
                 if (word >= translations_.size()) continue;
                 const auto& known = translations_[word];
                 for (std::size_t k = 0; k < std::min(per_word_, known.size()); ++k) add(known[k]);
             }
+            if (of_phrases_) of_phrases_(sentence, add);
         }
-        if (of_phrases_) {
-            std::vector<std::uint32_t> sentence;
-            for (std::size_t b = 0; b < source.words.batch; ++b) {
-                sentence.clear();
-                for (std::size_t t = 0; t < source.real[b]; ++t) sentence.push_back(source.words(t, b));
-                of_phrases_(sentence, add);
-            }
-        }
-        return words_in(in);
-    }
-
-    /// The same for training: the words of the references are included.
-    template <class T>
-    std::vector<std::uint32_t> of(const training_batch<T>& batch, std::size_t vocabulary,
-                                  const special_ids& special = {}) const
-    {
-        std::vector<char> in(vocabulary, 0);
-        for (const std::uint32_t word : of(batch.source, vocabulary, special)) in[word] = 1;
-        for (const std::uint32_t word : batch.targets.words.ids) {
-            if (word < vocabulary) in[word] = 1;
-        }
-        return words_in(in);
-    }
-
-private:
-    static std::vector<std::uint32_t> words_in(const std::vector<char>& in)
-    {
         std::vector<std::uint32_t> words;
         for (std::size_t word = 0; word < in.size(); ++word) {
             if (in[word] != 0) words.push_back(static_cast<std::uint32_t>(word));
@@ -107,13 +82,27 @@ private:
         return words;
     }
 
+    /// The same for training: the words of the references are included.
+    template <class T>
+    std::vector<std::uint32_t> of(const training_batch<T>& batch, std::size_t vocabulary,
+                                  const special_ids& special = {}) const
+    {
+        std::vector<std::uint32_t> words = of(batch.source, vocabulary, special);
+        for (const std::uint32_t word : batch.targets.words.ids) {
+            if (word < vocabulary) words.push_back(word);
+        }
+        std::sort(words.begin(), words.end());
+        words.erase(std::unique(words.begin(), words.end()), words.end());
+        return words;
+    }
+
+private:
     std::size_t frequent_, per_word_;
     std::vector<std::vector<std::uint32_t>> translations_;
     std::function<void(std::span<const std::uint32_t>, const std::function<void(std::uint32_t)>&)> of_phrases_;
 };
 
-/// The positions of words in an ascending list that contains all of them, except those whose weight is 0 (none, if no
-/// weights are given).
+/// The positions of words in an ascending list that contains all of them, except those with a weight of 0.
 template <class T = float>
 word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words, std::span<const T> weights = {})
 {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,15 +13,9 @@
 #include <heed/core/several.hpp>
 #include <heed/nn/cells.hpp>
 #include <heed/nn/convolution.hpp>
-#include <heed/ops/elementwise.hpp>
 #include <heed/ops/embedding.hpp>
-#include <heed/ops/losses.hpp>
-#include <heed/ops/parts.hpp>
-#include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
-#include <heed/seq2seq/batch.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/rows_of_memory.hpp>
+#include <heed/seq2seq/model.hpp>
 
 /// Words about a picture: a convolutional encoder whose annotations are regions, and a decoder that attends to them.
 namespace heed::seq2seq {
@@ -31,8 +24,8 @@ namespace heed::seq2seq {
 ///
 ///     F_0 = the pixels,  F_k = max(0, convolution_k(F_{k-1})),  a_(i,j) = F_K(i,j) + R_i + C_j
 ///
-/// In the manner of Xu et al. 2015, §3.1.1, who take the feature maps of a network trained on ImageNet. Ours is trained
-/// with the decoder, and adds embeddings of the region's row and column: the order of what is read depends on them.
+/// Xu et al. 2015, §3.1.1, take the feature maps of a network trained on ImageNet. Ours is trained with the decoder,
+/// and adds embeddings of the region's row and column, on which the reading order depends.
 template <class Matrix, class Vector>
 struct picture_encoder {
     grid size;  // of the pictures
@@ -86,8 +79,7 @@ struct picture_encoder {
 ///     h_t, c_t = LSTM([E y_{t-1}; ẑ_t], h_{t-1}, c_{t-1})
 ///     p(y_t) = softmax(L_o (E y_{t-1} + L_h h_t + L_z ẑ_t) + b)    Xu et al. 2015, §3.1.2, eq. 1 to 3 and 7
 ///
-/// Any attention fits: papers::xu2015::soft, gated and hard, and yours. Deviations: one layer for each of c_0 and h_0,
-/// where the paper does not say how many, and the bias b.
+/// Deviations: one layer for each of c_0 and h_0, whose number the paper leaves open, and the bias b.
 template <class Attention, class Matrix, class Vector, class Cell>
 struct captioner {
     Attention attention;
@@ -113,17 +105,8 @@ struct captioner {
         return ops::lstm_state{ops::tanh(ops::linear(mean, W_h, b_h)), ops::tanh(ops::linear(mean, W_c, b_c))};
     }
 
-    /// What reading along with given words tells.
-    template <class Costs, class Weights, class State>
-    struct followed {
-        Costs costs;                   // [S,B] −log p of each word; 0 in the padding
-        std::vector<Weights> weights;  // [B,T] at each step
-        State state;                   // of the attention, after the last step
-    };
-
-    /// −log p of the words of a batch, with the true previous word at every step, and where the attention was: for
-    /// penalties (penalty/doubly_stochastic.hpp) and hard attention (normalize/hard.hpp). The batch's source is not
-    /// read. A row that has ended still attends: for hard attention, batch rows of one length.
+    /// −log p of the words of a batch (teacher forcing) and the weights, for penalties and hard attention. The batch's
+    /// source is not read. A row that has ended still attends: for hard attention, batch rows of one length.
     template <class T>
     auto follow(const tensor auto& annotations, const training_batch<T>& words) const
     {
@@ -133,8 +116,7 @@ struct captioner {
         auto s = begin(annotations);
         auto state = attention.start(memory);
         std::vector<std::remove_cvref_t<decltype(s.hidden)>> states, contexts;
-        using weights_type = std::remove_cvref_t<decltype(attention.step(memory, s.hidden, state).weights)>;
-        std::vector<weights_type> weights;
+        std::vector<std::remove_cvref_t<decltype(attention.step(memory, s.hidden, state).weights)>> weights;
         for (std::size_t i = 0; i < words.previous.steps; ++i) {
             auto seen = attention.step(memory, s.hidden, state);
             s = nn::next_of(cell, ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
@@ -144,8 +126,7 @@ struct captioner {
             weights.push_back(std::move(seen.weights));
         }
         auto costs = ops::cross_entropy_each(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
-        return followed<decltype(costs), weights_type, decltype(state)>{std::move(costs), std::move(weights),
-                                                                        std::move(state)};
+        return followed{std::move(costs), std::move(weights), std::move(state)};
     }
 
     /// L_o (E y + L_h h + L_z ẑ) + b: [S,B,E], [S,B,H], [S,B,D] -> [S,B,V].
@@ -197,8 +178,7 @@ struct picture_reader {
 template <class Encoder, class Decoder>
 picture_reader(Encoder, Decoder) -> picture_reader<Encoder, Decoder>;
 
-/// A captioner at work on a batch of pictures, for the searches: an own_model, to be wrapped in decoding_by. It refers
-/// to the captioner, which must outlive it.
+/// A captioner at work on a batch of pictures: an own_model, for decoding_by. The captioner must outlive it.
 ///
 ///     seq2seq::captioning<float, decltype(decoder)> steps(decoder, encoder.encode(pictures));
 ///     seq2seq::decoding_by<float, decltype(steps)> at_work(steps, B);
@@ -242,7 +222,7 @@ public:
     void select(std::span<const std::size_t> rows)
     {
         const auto gather = [rows](const auto& x) { return ops::rows_of(x, rows); };
-        memory_ = detail::rows_of_memory(memory_, rows);
+        memory_ = memory_.rows(rows);
         state_ = nn::map_state(state_, gather);
         attention_state_ = attention_state_.map(gather);
         rows_ = rows.size();

@@ -5,27 +5,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
 #include <heed/core/several.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/nn/dropout.hpp>
+#include <heed/ops/operation.hpp>
 #include <heed/nn/gated_convolution.hpp>
-#include <heed/nn/init.hpp>
 #include <heed/nn/positions.hpp>
-#include <heed/ops/elementwise.hpp>
-#include <heed/ops/embedding.hpp>
-#include <heed/ops/masks.hpp>
-#include <heed/ops/parts.hpp>
-#include <heed/ops/products.hpp>
-#include <heed/seq2seq/batch.hpp>
-#include <heed/seq2seq/decoder.hpp>
-#include <heed/seq2seq/model.hpp>
-#include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::ops {
@@ -60,16 +49,16 @@ inline constexpr scale_gradient_op scale_gradient{};
 
 }  // namespace heed::ops
 
-/// Convolutional sequence-to-sequence models: an encoder and a decoder of stacked convolutions, with attention in every
-/// layer of the decoder. All positions of a sentence are computed at once in training.
+/// Convolutional sequence-to-sequence models: stacked convolutions, with attention in every layer of the decoder. In
+/// training all positions of a sentence are computed at once.
 ///
 ///     block     x ← √½ (x + GLU(conv(x)))                               encoder
 ///     layer     h = GLU(conv(x)),  c = attention(h, g),  x ← √½ (x + √½ (h + W_c c))   decoder
 ///
 ///                                             Gehring et al. 2017, section 3
 ///
-/// Deviations, explained in docs/decisions.md: attention is asked before the residual is added, as in the authors' code
-/// (the paper's equation 1 asks with the sum); no weight normalisation.
+/// Deviations, explained in docs/decisions.md: attention reads h before the residual is added, as in the authors' code
+/// (equation 1 adds it first); no weight normalization.
 namespace heed::seq2seq {
 
 /// The encoding of a batch by a convolutional encoder.
@@ -85,24 +74,13 @@ namespace detail {
 
 inline constexpr double root_half = 0.70710678118654752440;
 
-/// E x_t + P_t with dropout, zeros behind the end of each sentence: [B,T,E].
-auto embedded(const auto& embedding, const auto& positions, const word_ids& words, const lengths& real,
-              const nn::dropout& drop)
-{
-    return ops::clear_padding(drop(positions(ops::swap_axes(ops::lookup(embedding, words)))), real);
-}
-
 /// Whether an attention makes keys of its own from annotations, so that layers cannot share a memory.
 template <class Attention, class Annotations>
-consteval bool prepares()
-{
-    if constexpr (requires(const Attention& attention) { attention.score; }) {
-        using score = std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>;
-        return hook::prepare<score, const std::remove_cvref_t<Annotations>&>;
-    } else {
-        return true;
-    }
-}
+inline constexpr bool prepares = true;
+template <class Attention, class Annotations>
+    requires requires(const Attention& attention) { attention.score; }
+inline constexpr bool prepares<Attention, Annotations> =
+    hook::prepare<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>, const Annotations&>;
 
 }  // namespace detail
 
@@ -111,12 +89,11 @@ consteval bool prepares()
 ///     e_t = E x_t + P_t,  x = W_in e + b_in,  N blocks,  z = W_out x + b_out
 ///
 /// Values are √(T/2) (z + e) for a sentence of T words: √½ as in every sum of two, and √T keeps the variance of a mean
-/// over T of them (the paper scales the context by it instead). The gradient of z is multiplied by `gradient_scale`:
-/// 1 / (2 · attentions) in the paper's section 3.4 and its code, so that many attentions do not make the encoder's
-/// steps too large.
+/// over T of them (the paper scales the context instead). The gradient of z is multiplied by `gradient_scale`, 1 / (2 ·
+/// attentions) in section 3.4, so that many attentions do not make the encoder's steps too large.
 template <class Matrix, class Vector, class Positions, class Block, class Embedding = Matrix>
 struct convolutional_encoder {
-    Embedding embedding;  // [V,E], or embeds::projected or as_given, for features (features.hpp)
+    Embedding embedding;  // [V,E], or embeds::projected or as_given, for features
     Positions positions;
     Matrix W_in;  // [E,H]
     Vector b_in;  // [H]
@@ -125,12 +102,12 @@ struct convolutional_encoder {
     Vector b_out;  // [E]
     double gradient_scale = 1;
 
-    /// What the decoder's layers attend to, z and √(T/2) (z + e), for words [T,B] or features [B,T,F] and their
-    /// lengths.
+    /// z and √(T/2) (z + e), for words [T,B] or features [B,T,F].
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
         embeds::require_source("convolutional_encoder::encode", source);
-        const auto e = embedded(source, drop);                                               // [B,T,E]
+        const auto rows = drop(positions(embeds::rows_of(embedding, source)));               // E x_t + P_t
+        const auto e = ops::clear_padding(rows, source.real);                                // [B,T,E]
         auto x = ops::clear_ended(ops::linear(ops::swap_axes(e), W_in, b_in), source.real);  // [T,B,H]
         for (const Block& block : blocks) x = block.around(x, drop.time_major(x), source.real);
         auto z = ops::swap_axes(ops::scale_gradient(ops::linear(x, W_out, b_out), gradient_scale));  // [B,T,E]
@@ -140,28 +117,13 @@ struct convolutional_encoder {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto embedding = visit("embedding", self.embedding);
-        auto positions = visit("positions", self.positions);
-        auto W_in = visit("W_in", self.W_in);
-        auto b_in = visit("b_in", self.b_in);
-        auto blocks = visit("blocks", self.blocks);
-        auto W_out = visit("W_out", self.W_out);
-        auto b_out = visit("b_out", self.b_out);
-        return seq2seq::convolutional_encoder{std::move(embedding), std::move(positions), std::move(W_in),
-                                              std::move(b_in),      std::move(blocks),    std::move(W_out),
-                                              std::move(b_out),     self.gradient_scale};
+        return seq2seq::convolutional_encoder{visit("embedding", self.embedding), visit("positions", self.positions),
+                                              visit("W_in", self.W_in),           visit("b_in", self.b_in),
+                                              visit("blocks", self.blocks),       visit("W_out", self.W_out),
+                                              visit("b_out", self.b_out),         self.gradient_scale};
     }
 
 private:
-    auto embedded(const auto& source, const nn::dropout& drop) const
-    {
-        if constexpr (requires { source.features; }) {
-            return ops::clear_padding(drop(positions(embedding.of(source))), source.real);
-        } else {
-            return detail::embedded(embedding, positions, source.words, source.real, drop);
-        }
-    }
-
     /// √(T/2) of each sentence, for each dimension: [B,E].
     static auto scales(const lengths& real, const tensor auto& e)
     {
@@ -174,7 +136,6 @@ private:
         return all;
     }
 };
-
 template <class Embedding, class Matrix, class Vector, class Positions, class Block>
 convolutional_encoder(Embedding, Positions, Matrix, Vector, std::vector<Block>, Matrix, Vector, double = 1)
     -> convolutional_encoder<Matrix, Vector, Positions, Block, Embedding>;
@@ -183,8 +144,7 @@ convolutional_encoder(Embedding, Positions, Matrix, Vector, std::vector<Block>, 
 ///
 ///     h = GLU(conv(x)),  c = attention(h, g),  x ← √½ x + ½ h + W_c c
 ///
-/// The factor ½ of W_c c stands in the initial W_c. A score that reads the previous word, as conv_s2s does, asks with
-/// h and √½ g; other attentions ask with h.
+/// The factor ½ of W_c c is in the initial W_c. The query is h, with √½ g for a score that reads the previous word.
 template <class Convolution, class Attention, class Matrix>
 struct convolutional_layer {
     Convolution convolution;  // of H
@@ -205,7 +165,6 @@ struct convolutional_layer {
                                             visit("W_c", self.W_c)};
     }
 };
-
 template <class Convolution, class Attention, class Matrix>
 convolutional_layer(Convolution, Attention, Matrix) -> convolutional_layer<Convolution, Attention, Matrix>;
 
@@ -219,28 +178,20 @@ struct convolutional_state {
     /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
     {
-        auto p = heed::detail::each_of(past, [&](std::size_t i) { return f(past[i]); });
-        auto a = heed::detail::each_of(attention, [&](std::size_t i) { return attention[i].map(f); });
-        return seq2seq::convolutional_state{std::move(p), std::move(a), step};
+        return seq2seq::convolutional_state{
+            heed::detail::each_of(past, [&](std::size_t i) { return f(past[i]); }),
+            heed::detail::each_of(attention, [&](std::size_t i) { return attention[i].map(f); }), step};
     }
 };
 template <class Past, class Attention>
 convolutional_state(std::vector<Past>, std::vector<Attention>, std::size_t) -> convolutional_state<Past, Attention>;
-
-/// The attention weights of a convolutional decoder.
-template <class Weights>
-struct seen_by_layers {
-    Weights weights;  // [R,T], the mean over layers, and over heads or dimensions
-};
-template <class Weights>
-seen_by_layers(Weights) -> seen_by_layers<Weights>;
 
 /// The decoder of ConvS2S.
 ///
 ///     g_i = E y_{i-1} + P_i,  x = W_in g + b_in,  N layers,  t = W_out x + b_out
 ///     p(y_i) = softmax(W_o t_i + b)           Gehring et al. 2017, sections 3.1 to 3.3
 ///
-/// Convolutions look back only. A word costs the same whatever came before it: each layer remembers k-1 inputs.
+/// Convolutions look back only: each layer remembers k-1 inputs.
 template <class Matrix, class Vector, class Positions, class Layer>
 struct convolutional_decoder {
     Matrix embedding;  // [V,E]
@@ -267,8 +218,7 @@ struct convolutional_decoder {
         return opening{std::move(memory), convolutional_state{std::move(past), std::move(attention), 0}};
     }
 
-    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing). `only`: the softmax
-    /// is over these words alone, an ascending list that contains those of the references (candidate_lists).
+    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: over these words alone, see decoder::loss.
     template <class T>
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -280,8 +230,7 @@ struct convolutional_decoder {
         return detail::cross_entropy(readout, output(), batch.targets, smoothing, only);
     }
 
-    /// The same as a `followed`, for losses that ask for weights: the mean over the layers. The attention answers word
-    /// by word, because only then does it return weights. There is no last state: each layer has one of its own.
+    /// The same as a `followed`, word by word, with the mean weights of the layers and no last state.
     template <class T>
     auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const
@@ -319,48 +268,37 @@ struct convolutional_decoder {
             auto seen = layers[l].attention.step(memory.of[l], query(layers[l], h, words), state.attention[l]);
             auto past = ops::slide(state.past[l], x);
             x = layers[l].joined(x, h, seen.context);
-            auto weights = detail::weights_per_position<attention_type>(seen.weights);  // [R,T]
-            return step_of_layer<decltype(past), decltype(seen.state), decltype(weights)>{
-                std::move(past), std::move(seen.state), std::move(weights)};
+            return std::tuple(std::move(past), std::move(seen.state),
+                              detail::weights_per_position<attention_type>(seen.weights));  // [R,T]
         });
-        const auto part = [&](auto member) { return heed::detail::collect(steps, std::mem_fn(member)); };
-        using step = typename decltype(steps)::value_type;
-        auto weights = steps.front().weights;
-        for (std::size_t l = 1; l < steps.size(); ++l) weights = ops::add(weights, steps[l].weights);
-        return advanced{ops::stack(std::vector{ops::linear(x, W_out, b_out)}),
-                        convolutional_state{part(&step::past), part(&step::attention), state.step + 1},
-                        seen_by_layers{ops::scale(weights, 1 / static_cast<double>(steps.size()))}};
+        auto weights = std::get<2>(steps.front());
+        for (std::size_t l = 1; l < steps.size(); ++l) weights = ops::add(weights, std::get<2>(steps[l]));
+        return advanced{
+            ops::stack(std::vector{ops::linear(x, W_out, b_out)}),
+            convolutional_state{heed::detail::collect(steps, [](const auto& step) { return std::get<0>(step); }),
+                                heed::detail::collect(steps, [](const auto& step) { return std::get<1>(step); }),
+                                state.step + 1},
+            seen_weights{ops::scale(weights, 1 / static_cast<double>(steps.size()))}};
     }
 
     output_layer<const Matrix&, const Vector&> output() const { return {W_o, b}; }  // of the words
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto embedding = visit("embedding", self.embedding);
-        auto positions = visit("positions", self.positions);
-        auto W_in = visit("W_in", self.W_in);
-        auto b_in = visit("b_in", self.b_in);
-        auto layers = visit("layers", self.layers);
-        auto W_out = visit("W_out", self.W_out);
-        auto b_out = visit("b_out", self.b_out);
-        auto W_o = visit("W_o", self.W_o);
-        auto b = visit("b", self.b);
-        return seq2seq::convolutional_decoder{std::move(embedding), std::move(positions), std::move(W_in),
-                                              std::move(b_in),      std::move(layers),    std::move(W_out),
-                                              std::move(b_out),     std::move(W_o),       std::move(b)};
+        return seq2seq::convolutional_decoder{visit("embedding", self.embedding),
+                                              visit("positions", self.positions),
+                                              visit("W_in", self.W_in),
+                                              visit("b_in", self.b_in),
+                                              visit("layers", self.layers),
+                                              visit("W_out", self.W_out),
+                                              visit("b_out", self.b_out),
+                                              visit("W_o", self.W_o),
+                                              visit("b", self.b)};
     }
 
 private:
     using attention_type = typename Layer::attention_type;
 
-    template <class Past, class Attention, class Weights>
-    struct step_of_layer {
-        Past past;
-        Attention attention;
-        Weights weights;
-    };
-
-    /// The memory of each layer.
     auto memories(const auto& source, const lengths& real) const
     {
         heed::detail::require_some("convolutional_decoder: layers", layers.size());
@@ -371,18 +309,19 @@ private:
                 return layers[l].attention.on(source.annotations, real);
             }
         };
-        if constexpr (detail::prepares<attention_type, decltype(source.annotations)>()) {
+        if constexpr (detail::prepares<attention_type, std::remove_cvref_t<decltype(source.annotations)>>) {
             return several_memories{heed::detail::each_of(layers, memory_of)};
         } else {
             return several_memories{std::vector(layers.size(), memory_of(0))};
         }
     }
 
-    /// All words through all layers, to what the output layer reads: [S,B,L]. look(l, queries [B,S,.]) returns the
-    /// contexts [B,S,C] of layer l.
+    /// All words through all layers, up to the readout [S,B,L]. look(l, queries [B,S,.]): the contexts [B,S,C] of layer
+    /// l.
     auto lead(const auto& batch, const nn::dropout& drop, const auto& look) const
     {
-        const auto g = detail::embedded(embedding, positions, batch.previous, batch.target_lengths(), drop);  // [B,S,E]
+        const auto rows = drop(positions(ops::swap_axes(ops::lookup(embedding, batch.previous))));
+        const auto g = ops::clear_padding(rows, batch.target_lengths());  // [B,S,E]
         const auto words = as_queried(g);
         auto x = ops::linear(ops::swap_axes(g), W_in, b_in);  // [S,B,H]
         for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -393,11 +332,10 @@ private:
         return drop.time_major(ops::linear(x, W_out, b_out));
     }
 
-    /// √½ g, as a query takes it.
     static auto as_queried(const tensor auto& g)
     {
-        if constexpr (detail::reads_embedding<attention_type>() ||
-                      detail::projects_words<attention_type, std::remove_cvref_t<decltype(g)>>()) {
+        if constexpr (detail::reads_embedding<attention_type> ||
+                      detail::projects_words<attention_type, std::remove_cvref_t<decltype(g)>>) {
             return ops::scale(g, detail::root_half);
         } else {
             return no_words{};
@@ -411,14 +349,13 @@ private:
     {
         if constexpr (std::is_same_v<Words, no_words>) {
             return h;
-        } else if constexpr (detail::reads_embedding<attention_type>()) {
+        } else if constexpr (detail::reads_embedding<attention_type>) {
             return state_and_word{h, words};
         } else {
             return state_and_projected_word{h, layer.attention.score.project_words(words)};
         }
     }
 };
-
 template <class Matrix, class Vector, class Positions, class Layer>
 convolutional_decoder(Matrix, Positions, Matrix, Vector, std::vector<Layer>, Matrix, Vector, Matrix, Vector)
     -> convolutional_decoder<Matrix, Vector, Positions, Layer>;
@@ -426,85 +363,58 @@ convolutional_decoder(Matrix, Positions, Matrix, Vector, std::vector<Layer>, Mat
 /// The sizes of a convolutional translator.
 struct convolutional_sizes {
     std::size_t source_vocabulary = 0, target_vocabulary = 0;
-    std::size_t embedding =
-        256;                   // of words and positions, of the encoder's results, and of what the output layer reads
-    std::size_t hidden = 256;  // of the convolutions
+    std::size_t embedding = 256;  // E of words, positions, the encoder's results and the output layer's input
+    std::size_t hidden = 256;     // H of the convolutions
     std::size_t encoder_layers = 4, decoder_layers = 3;
     std::size_t width = 3;       // of the convolutions, in words
     std::size_t longest = 1024;  // sentence that learned positions have vectors for, its end word included
     double dropout = 0;          // with which it will be trained: the initial weights depend on it
 };
 
-namespace detail {
-
-/// [n,columns], normal with variance gain / n.
-template <class T>
-auto initial(random_source& random, std::size_t n, std::size_t columns, double gain = 1)
-{
-    return nn::gaussian<T>(random, n, columns, std::sqrt(gain / static_cast<double>(n)));
-}
-
-template <class T>
-auto initial_convolution(random_source& random, const convolutional_sizes& n)
-{
-    auto W = detail::initial<T>(random, n.width * n.hidden, 2 * n.hidden, 4 * (1 - n.dropout));
-    return nn::gated_convolution{std::move(W), nn::zeros<T>(2 * n.hidden)};
-}
-
-}  // namespace detail
-
-/// A new encoder. Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated
-/// linear units of n inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.
-/// `attentions`: how many attentions will read it. `embeddings`: embeds::new_projected for features.
-template <class T, class Positions = nn::new_learned_positions, class Embeddings = embeds::new_plain>
-auto make_convolutional_encoder(random_source& random, const convolutional_sizes& n, std::size_t attentions,
-                                const Positions& positions = {0.1}, const Embeddings& embeddings = {})
-{
-    auto words = embeddings.template source<T>(random, n.source_vocabulary, n.embedding);
-    auto places = positions.template make<T>(random, n.longest, n.embedding);
-    auto W_in = detail::initial<T>(random, n.embedding, n.hidden, 1 - n.dropout);
-    std::vector<decltype(detail::initial_convolution<T>(random, n))> blocks;
-    for (std::size_t i = 0; i < n.encoder_layers; ++i) blocks.push_back(detail::initial_convolution<T>(random, n));
-    auto W_out = detail::initial<T>(random, n.hidden, n.embedding);
-    return convolutional_encoder{
-        std::move(words),  std::move(places), std::move(W_in),           nn::zeros<T>(n.hidden),
-        std::move(blocks), std::move(W_out),  nn::zeros<T>(n.embedding), 0.5 / static_cast<double>(attentions)};
-}
-
-/// A new decoder; make_attention(random, n) makes the attention of each layer, which is asked with h [.,H] and attends
-/// to annotations [T,E]. Initial weights as of the encoder.
-template <class T, class MakeAttention, class Positions = nn::new_learned_positions>
-auto make_convolutional_decoder(random_source& random, const convolutional_sizes& n, MakeAttention&& make_attention,
-                                const Positions& positions = {0.1})
-{
-    auto words = nn::gaussian<T>(random, n.target_vocabulary, n.embedding, 0.1);
-    auto places = positions.template make<T>(random, n.longest, n.embedding);
-    auto W_in = detail::initial<T>(random, n.embedding, n.hidden, 1 - n.dropout);
-    const auto make_layer = [&] {
-        auto convolution = detail::initial_convolution<T>(random, n);
-        auto attention = make_attention(random, n);
-        return convolutional_layer{std::move(convolution), std::move(attention),
-                                   detail::initial<T>(random, n.embedding, n.hidden, 0.25)};
-    };
-    std::vector<decltype(make_layer())> layers;
-    for (std::size_t i = 0; i < n.decoder_layers; ++i) layers.push_back(make_layer());
-    auto W_out = detail::initial<T>(random, n.hidden, n.embedding);
-    auto W_o = detail::initial<T>(random, n.embedding, n.target_vocabulary, 1 - n.dropout);
-    return convolutional_decoder{std::move(words),          std::move(places), std::move(W_in),
-                                 nn::zeros<T>(n.hidden),    std::move(layers), std::move(W_out),
-                                 nn::zeros<T>(n.embedding), std::move(W_o),    nn::zeros<T>(n.target_vocabulary)};
-}
-
-/// A new convolutional translator around the attentions that make_attention(random, n) returns, one for each layer of
-/// the decoder. papers::gehring2017::translator makes the paper's.
+/// A new encoder and decoder; make_attention(random, n) makes the attention of each of the decoder's layers, from
+/// queries h [.,H] to annotations [T,E]. papers::gehring2017::translator makes the paper's.
+///
+/// Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated linear units of n
+/// inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.
 template <class T, class MakeAttention, class Positions = nn::new_learned_positions,
           class Embeddings = embeds::new_plain>
 auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, MakeAttention&& make_attention,
                         const Positions& positions = {0.1}, const Embeddings& embeddings = {})
 {
     random_source random{seed, 0};
-    auto encoder = make_convolutional_encoder<T>(random, n, n.decoder_layers, positions, embeddings);
-    auto decoder = make_convolutional_decoder<T>(random, n, make_attention, positions);
+    const auto weights = [&](std::size_t inputs, std::size_t columns, double gain) {
+        return nn::gaussian<T>(random, inputs, columns, std::sqrt(gain / static_cast<double>(inputs)));
+    };
+    const auto convolution = [&] {
+        auto W = weights(n.width * n.hidden, 2 * n.hidden, 4 * (1 - n.dropout));
+        return nn::gated_convolution{std::move(W), nn::zeros<T>(2 * n.hidden)};
+    };
+    auto words = embeddings.template source<T>(random, n.source_vocabulary, n.embedding);
+    auto places = positions.template make<T>(random, n.longest, n.embedding);
+    auto W_in = weights(n.embedding, n.hidden, 1 - n.dropout);
+    std::vector<decltype(convolution())> blocks;
+    for (std::size_t i = 0; i < n.encoder_layers; ++i) blocks.push_back(convolution());
+    auto W_out = weights(n.hidden, n.embedding, 1);
+    convolutional_encoder encoder{
+        std::move(words),  std::move(places), std::move(W_in),           nn::zeros<T>(n.hidden),
+        std::move(blocks), std::move(W_out),  nn::zeros<T>(n.embedding), 0.5 / static_cast<double>(n.decoder_layers)};
+
+    auto target_words = nn::gaussian<T>(random, n.target_vocabulary, n.embedding, 0.1);
+    auto target_places = positions.template make<T>(random, n.longest, n.embedding);
+    auto target_W_in = weights(n.embedding, n.hidden, 1 - n.dropout);
+    const auto make_layer = [&] {
+        auto of_words = convolution();
+        auto attention = make_attention(random, n);
+        return convolutional_layer{std::move(of_words), std::move(attention), weights(n.embedding, n.hidden, 0.25)};
+    };
+    std::vector<decltype(make_layer())> layers;
+    for (std::size_t i = 0; i < n.decoder_layers; ++i) layers.push_back(make_layer());
+    auto target_W_out = weights(n.hidden, n.embedding, 1);
+    auto W_o = weights(n.embedding, n.target_vocabulary, 1 - n.dropout);
+    convolutional_decoder decoder{
+        std::move(target_words),   std::move(target_places), std::move(target_W_in),
+        nn::zeros<T>(n.hidden),    std::move(layers),        std::move(target_W_out),
+        nn::zeros<T>(n.embedding), std::move(W_o),           nn::zeros<T>(n.target_vocabulary)};
     return translator{std::move(encoder), std::move(decoder)};
 }
 

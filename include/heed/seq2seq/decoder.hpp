@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
+#include <heed/ops/embedding.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/parts.hpp>
-#include <heed/seq2seq/fixed_context.hpp>
 #include <heed/seq2seq/model.hpp>
-#include <heed/seq2seq/objective.hpp>
 #include <heed/seq2seq/parts.hpp>
 
 namespace heed::seq2seq {
@@ -22,30 +21,76 @@ namespace detail {
 
 /// Whether this attention's query must include the embedding of the previous word.
 template <class Attention>
-consteval bool reads_embedding()
-{
-    if constexpr (requires(const Attention& attention) { attention.score; }) {
-        return score::over::reads_word<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>>();
-    } else {
-        return false;
-    }
-}
+inline constexpr bool reads_embedding = false;
+template <class Attention>
+    requires requires(const Attention& attention) { attention.score; }
+inline constexpr bool reads_embedding<Attention> =
+    score::over::reads_word<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>>();
 
 /// Does this attention's score project the words of all steps at once?
 template <class Attention, class Words>
-consteval bool projects_words()
-{
-    if constexpr (requires(const Attention& attention) { attention.score; }) {
-        using score_type = std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>;
-        return score::over::projects_words<score_type, Words>();
-    } else {
-        return false;
-    }
-}
+inline constexpr bool projects_words = false;
+template <class Attention, class Words>
+    requires requires(const Attention& attention) { attention.score; }
+inline constexpr bool projects_words<Attention, Words> =
+    score::over::projects_words<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>, Words>();
 
 }  // namespace detail
 
-/// What a recurrent decoder remembers between words, for each row.
+/// No attention: the whole source sentence in one vector, the same at every step.
+///
+///     c = h_T                                 RNNencdec, Cho et al. 2014
+///
+/// With `forward_encoder` the vector is h_T, as in the paper (whose layer tanh(V h_T) the decoder's own matrices
+/// replace); with `bidirectional_encoder` it is [→h_T; ←h_1], which is in none of the papers and does much better.
+struct fixed_context {
+    template <class Summary>
+    struct source_vector {
+        Summary summary;  // [B,D]
+
+        source_vector rows(std::span<const std::size_t> which) const { return {ops::rows_of(summary, which)}; }
+    };
+
+    /// The sentence's vector, [B,D].
+    auto on(const auto& source, const lengths&) const
+    {
+        return source_vector<std::remove_cvref_t<decltype(source.whole)>>{source.whole};
+    }
+
+    attention_state<no_state> start(const auto&) const { return {}; }
+
+    /// The same once more.
+    auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const
+    {
+        return read_out<decltype(memory.summary), attention_state<no_state>>{memory.summary, {{}, state.step + 1}};
+    }
+
+    static auto parameters(auto&, auto&&) { return fixed_context{}; }
+};
+
+/// An attention over score::with_coverage whose first coverage embeddings are looked up for each source word.
+///
+///     c_{0,j} = table[x_j]                    Mi et al. 2016; Sankaran et al. 2016, §4.1
+template <class Attention, class Matrix>
+struct coverage_of_words : Attention {
+    Matrix table;  // [V,N] of the source vocabulary
+
+    /// The state before the first step, for the source words [T,B].
+    auto start_for(const auto& memory, const word_ids& words) const
+    {
+        return this->start(memory, this->score.start_from(memory, ops::swap_axes(ops::lookup(table, words))));
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto attention = Attention::parameters(self, visit);
+        return seq2seq::coverage_of_words{std::move(attention), visit("table", self.table)};
+    }
+};
+template <class Attention, class Matrix>
+coverage_of_words(Attention, Matrix) -> coverage_of_words<Attention, Matrix>;
+
+/// The state of a recurrent decoder between words, for each row.
 template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
 struct decoder_state {
     Cell cell;                           // of the recurrent cell; its output [B,H] is s_i
@@ -56,27 +101,21 @@ struct decoder_state {
     /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
     {
-        auto c = nn::map_state(cell, f);
-        auto a = attention.map(f);
-        auto t = nn::map_state(fed, f);
-        auto m = nn::map_state(mask, f);
-        return seq2seq::decoder_state<decltype(c), decltype(a), decltype(t), decltype(m)>{std::move(c), std::move(a),
-                                                                                          std::move(t), std::move(m)};
+        return seq2seq::decoder_state{nn::map_state(cell, f), attention.map(f), nn::map_state(fed, f),
+                                      nn::map_state(mask, f)};
     }
 };
-template <class Cell, class Attention>
-decoder_state(Cell, Attention) -> decoder_state<Cell, Attention>;
-template <class Cell, class Attention, class Fed, class Mask>
-decoder_state(Cell, Attention, Fed, Mask) -> decoder_state<Cell, Attention, Fed, Mask>;
+template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
+decoder_state(Cell, Attention, Fed = {}, Mask = {}) -> decoder_state<Cell, Attention, Fed, Mask>;
 
 /// A recurrent decoder that attends to the source at every word. Its parts are policies:
 ///
 ///     attention    any, including `fixed_context` (none at all)
 ///     embedding    a matrix, or embeds.hpp: words that depend on the source sentence
 ///     cell         f: nn::gru, nn::lstm, nn::stacked
-///     asks         asks_with.hpp: which state asks, and where the context goes
-///     start        starts_with.hpp: s_0
-///     readout      outputs.hpp: from s_i, y_{i-1} and c_i to the last layer
+///     asks         asks_with (parts.hpp): which state asks, and where the context goes
+///     start        starts_with: s_0
+///     readout      output: from s_i, y_{i-1} and c_i to the last layer
 ///
 /// The decoder of RNNsearch, which make_decoder makes:
 ///
@@ -119,8 +158,8 @@ struct decoder {
         return opening{std::move(memory), std::move(state)};
     }
 
-    /// Σ −log p(y_i) over the batch, with the true previous word at every step (teacher forcing). `only`: the softmax
-    /// is over these words alone, an ascending list that contains those of the references (candidate_lists).
+    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: the softmax is over these words alone, an ascending list
+    /// that contains those of the references (candidate_lists).
     template <class T>
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -130,7 +169,7 @@ struct decoder {
             return attention.read(begun.memory, asked, remembered);
         };
         const auto led = lead(begun.state, batch, drop, context_alone, [](const auto&) {});
-        return detail::cross_entropy(led.readout, output(), batch.targets, smoothing, only);
+        return detail::cross_entropy(led.first, output(), batch.targets, smoothing, only);
     }
 
     /// The same as a `followed`: the cost of each word, the weights of all steps, and the attention's last state.
@@ -149,8 +188,8 @@ struct decoder {
                 "heed: this attention has no weights, so no loss can ask for them; use decoder::loss");
             weights.push_back(detail::weights_per_position<Attention>(each.weights));
         });
-        return followed{detail::cross_entropy_each(led.readout, output(), batch.targets, smoothing, only),
-                        std::move(weights), std::move(led.attention)};
+        return followed{detail::cross_entropy_each(led.first, output(), batch.targets, smoothing, only),
+                        std::move(weights), std::move(led.second)};
     }
 
     /// One decoding step of all rows from their previous words, up to the output layer.
@@ -170,8 +209,14 @@ struct decoder {
     /// The last layer, of the readout's policy.
     auto output() const
     {
-        const auto& last = innermost();
-        return output_layer<decltype((last.W_o)), decltype((last.b))>{last.W_o, last.b};
+        const auto of = [](const auto& last) {
+            return output_layer<decltype((last.W_o)), decltype((last.b))>{last.W_o, last.b};
+        };
+        if constexpr (feeds_input) {
+            return of(readout.of);
+        } else {
+            return of(readout);
+        }
     }
 
     /// The attention's answer where the previous state asks. y [1,B,E]: the embeddings of the previous words.
@@ -182,14 +227,14 @@ struct decoder {
 
     /// Whether the attention reads the previous word.
     static constexpr bool attention_reads_word =
-        detail::reads_embedding<Attention>() || detail::projects_words<Attention, Embedding>();
+        detail::reads_embedding<Attention> || detail::projects_words<Attention, Embedding>;
 
     /// Whether the cell reads the readout of the step before.
     static constexpr bool feeds_input = requires(const Readout& r) { r.F; };
 
     static auto parameters(auto& self, auto&& visit)
     {
-        // The policies' parameters stand among the decoder's own: decoder.C, decoder.W_s, decoder.U_o.
+        // The policies' parameters are named among the decoder's own: decoder.C, decoder.W_s, decoder.U_o.
         return seq2seq::decoder{visit("attention", self.attention),
                                 visit("embedding", self.embedding),
                                 visit("cell", self.cell),
@@ -201,17 +246,10 @@ struct decoder {
 private:
     struct no_words {};
 
-    template <class Read, class Remembered>
-    struct was_led {
-        Read readout;          // [S,B,L]
-        Remembered attention;  // after the last step
-    };
-
-    /// All steps, each with the true previous word. answer_to(query, remembered): the attention's answer; keep(answer)
-    /// sees each.
+    /// All steps, each with the true previous word: the readout [S,B,L] and the attention's last state.
+    /// answer_to(query, remembered) is the attention's answer; keep(answer) sees each.
     auto lead(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to, const auto& keep) const
     {
-        // zeros in the padding, whatever its embedding: products never read it
         const auto y =
             ops::clear_ended(drop.time_major(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
         const auto inputs = nn::project_of(cell, y);                                                          // [S,B,G]
@@ -233,19 +271,13 @@ private:
             }
         }
         if constexpr (feeds_input) {
-            return led_by(ops::stack(readouts), std::move(state.attention));
+            return std::pair(ops::stack(readouts), std::move(state.attention));
         } else {
-            return led_by(drop.time_major(readout.read(ops::stack(states), y, ops::stack(contexts))),
-                          std::move(state.attention));
+            return std::pair(drop.time_major(readout.read(ops::stack(states), y, ops::stack(contexts))),
+                             std::move(state.attention));
         }
     }
-    template <class Read, class Remembered>
-    static was_led<Read, Remembered> led_by(Read read, Remembered remembered)
-    {
-        return {std::move(read), std::move(remembered)};
-    }
 
-    /// The embeddings [S,B,E] of target words.
     auto words_of(const word_ids& ids, const auto& mask) const
     {
         if constexpr (tensor<Embedding>) {
@@ -267,12 +299,12 @@ private:
         }
     }
 
-    /// The score's input from y [S,B,E], the words of all steps: nothing, Y y [S,B,A], or y itself.
+    /// The score's input from the words y [S,B,E] of all steps: nothing, Y y [S,B,A], or y itself.
     auto project_words(const tensor auto& y) const
     {
-        if constexpr (detail::reads_embedding<Attention>()) {
+        if constexpr (detail::reads_embedding<Attention>) {
             return y;
-        } else if constexpr (detail::projects_words<Attention, std::remove_cvref_t<decltype(y)>>()) {
+        } else if constexpr (detail::projects_words<Attention, std::remove_cvref_t<decltype(y)>>) {
             return attention.score.project_words(y);
         } else {
             return no_words{};
@@ -283,29 +315,19 @@ private:
     {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(words)>, no_words>) {
             return s;
-        } else if constexpr (detail::reads_embedding<Attention>()) {
+        } else if constexpr (detail::reads_embedding<Attention>) {
             return state_and_word{s, ops::block(words, i)};
         } else {
             return state_and_projected_word{s, ops::block(words, i)};
         }
     }
 
-    /// With weights where the attention has any.
     auto answer(const auto& memory, const auto& asked, const auto& remembered) const
     {
         if constexpr (requires { attention.step(memory, asked, remembered); }) {
             return attention.step(memory, asked, remembered);
         } else {
             return attention.read(memory, asked, remembered);
-        }
-    }
-
-    const auto& innermost() const
-    {
-        if constexpr (feeds_input) {
-            return readout.of;
-        } else {
-            return readout;
         }
     }
 
@@ -319,7 +341,6 @@ private:
         }
     }
 
-    /// t [1,B,L], as the next step reads it.
     auto fed_by(const tensor auto& t) const
     {
         if constexpr (feeds_input) {
@@ -340,46 +361,23 @@ private:
         }
     }
 };
-
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, Embedding, Cell, Asks, Start, Readout>;
 
-/// The sizes of a decoder.
-struct decoder_sizes {
-    std::size_t vocabulary = 0;  // V
-    std::size_t embedding = 0;   // E
-    std::size_t hidden = 0;      // H
-    std::size_t context = 0;     // D
-    std::size_t readout = 0;     // L
-};
-
-/// A new decoder around an attention whose contexts have `context` dimensions, with the decoder's parts of `made`.
-/// `recurrent`: as for nn::make_gru.
+/// A new decoder around an attention whose contexts have `context` dimensions. `recurrent`: as for nn::make_gru.
 template <class T, class Attention, class... Part>
-auto make_decoder(random_source& random, Attention attention, const decoder_sizes& n, const parts<Part...>& made,
+auto make_decoder(random_source& random, Attention attention, decoder_sizes n, const parts<Part...>& made,
                   nn::initializer<T> recurrent = nullptr)
 {
     auto table = made.embeddings.template target<T>(random, n.vocabulary, n.embedding);
     auto cell = made.cells.template make<T>(random, n.embedding, n.hidden, recurrent);
-    const std::size_t gates = shape_of(nn::biases_of(cell))[0];
-    return decoder{
-        std::move(attention),
-        std::move(table),
-        std::move(cell),
-        made.asks.template make<T>(random, asks_with::sizes{n.hidden, n.context, gates}, recurrent, made.cells),
-        made.start.template make<T>(random, n.hidden),
-        made.readout.template make<T>(random,
-                                      output::sizes{n.vocabulary, n.embedding, n.hidden, n.context, gates, n.readout})};
-}
-
-/// RNNsearch's. `cells`: nn::new_gru, nn::new_lstm or nn::new_stacked. The readout has the size of an embedding.
-template <class T, class Attention, class Cells = nn::new_gru>
-auto make_decoder(random_source& random, Attention attention, std::size_t vocabulary, std::size_t embedding,
-                  std::size_t hidden, std::size_t context, nn::initializer<T> recurrent = nullptr,
-                  const Cells& cells = {})
-{
-    return make_decoder<T>(random, std::move(attention), {vocabulary, embedding, hidden, context, embedding},
-                           parts{}.with_cells(cells), recurrent);
+    n.gates = shape_of(nn::biases_of(cell))[0];
+    return decoder{std::move(attention),
+                   std::move(table),
+                   std::move(cell),
+                   made.asks.template make<T>(random, n, recurrent, made.cells),
+                   made.start.template make<T>(random, n.hidden),
+                   made.readout.template make<T>(random, n)};
 }
 
 }  // namespace heed::seq2seq

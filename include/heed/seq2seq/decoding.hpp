@@ -2,28 +2,46 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <heed/gemm/blas.hpp>
+#include <heed/core/several.hpp>
 #include <heed/kernels/output_words.hpp>
 #include <heed/kernels/top_words.hpp>
-#include <heed/ops/parts.hpp>
-#include <heed/seq2seq/batch.hpp>
-#include <heed/seq2seq/model.hpp>
 #include <heed/seq2seq/packed.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/rows_of_memory.hpp>
-#include <heed/seq2seq/word_list.hpp>
 
-/// One model (or an ensemble, see ensemble.hpp) decoding one batch: the interface that every search uses.
 namespace heed::seq2seq {
+
+/// The maximum number of words of a translation, after which only the end word is allowed: factor · source words +
+/// extra. The source's end word counts, the translation's does not.
+struct length_limit {
+    double factor = 2;
+    std::size_t extra = 10;
+
+    std::size_t words(std::size_t source_words) const
+    {
+        return static_cast<std::size_t>(factor * static_cast<double>(source_words)) + extra;
+    }
+};
+
+/// A translation and the attention weights of each of its words.
+template <class T>
+struct translation {
+    id_sentence words;                    // without the end word
+    std::vector<std::vector<T>> weights;  // [words + 1][source words + 1], end words included; empty without attention
+    double log_probability = 0;           // log p(words, end word | source), in nats
+    double score = 0;                     // by which the search ranks
+};
 
 /// The words that a step proposes for each row.
 template <class T>
@@ -44,10 +62,8 @@ struct proposals {
     }
 };
 
-/// A batch that is being decoded. A row is a hypothesis; at first there is one per sentence.
-///
-/// Virtual, so that an ensemble can mix attention types and a program can choose them at run time; these calls happen
-/// once per step. Usage: `step`, then `propose`, then `select`, and so on.
+/// A batch that is being decoded, by a model or an ensemble: `step`, then `propose`, then `select`, and so on. A row is
+/// a hypothesis; at first there is one per sentence.
 template <class T>
 class decoding {
 public:
@@ -65,8 +81,7 @@ public:
     /// Every row reads its previous word.
     virtual void step(const word_ids& previous) = 0;
 
-    /// The words that come next according to the last step: the `most` most probable ones of each row, and the
-    /// log-probability of the word also[row].
+    /// The `most` most probable next words of each row, and the log-probability of the word also[row].
     virtual void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) = 0;
 
     /// The scores of all words after the last step, [R,V]; valid until the next step.
@@ -79,23 +94,102 @@ public:
     /// al. 2018, §5.2) and those of several heads are averaged.
     virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
 
-    /// Continue with these rows: row i takes over the state of row rows[i]. Sentences without a row are no longer
-    /// computed.
+    /// Continue with these rows: row i takes over the state of row rows[i].
     virtual void select(std::span<const std::size_t> rows) = 0;
 
     /// Restricts the output layer to these words, ascending, each once. They keep their ids.
     virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
 
-    /// Called before the first step with the number of hypotheses that each sentence may have: the width of a beam. A
-    /// model may choose the order of its products by it. It must not choose by the current number of rows: then the
-    /// digits of a sentence would depend on the other sentences of its batch.
+    /// Called before the first step with the width of the beam. A model may choose the order of its products by it, but
+    /// not by the current number of rows: then a sentence's digits would depend on the rest of its batch.
     virtual void expect(std::size_t) {}
 };
 
 namespace detail {
 
-/// The weights of one row over its real positions, from [B,T]. [B,T,D] is averaged over the dimensions, [B,n,T] over
-/// the heads or hops.
+/// Throws unless there is one row per sentence, as at the start of a search. `where` begins the message.
+inline void require_rows(std::string_view where, std::size_t sentences, std::size_t rows)
+{
+    if (sentences == rows) return;
+    throw error(std::string(where) + ": " + counted(sentences, "sentence") + ", but the model is at work on " +
+                counted(rows, "row") +
+                "; give the lengths of the batch that it was made for, and make it anew for each search");
+}
+
+/// The words that an output layer is restricted to, and their positions in it.
+struct word_list {
+    std::vector<std::uint32_t> words;  // ascending; empty: no restriction
+
+    /// The positions of these words, one for each row; words.size() if a word is not listed, nullptr for no words.
+    const std::uint32_t* places(std::span<const std::uint32_t> of, std::size_t rows)
+    {
+        if (of.empty()) return nullptr;
+        if (of.size() != rows) {
+            throw error("decoding::propose: " + counted(of.size(), "word") + " for " + counted(rows, "row") +
+                        "; ask about one word of each row, or about none");
+        }
+        if (words.empty()) return of.data();
+        places_.clear();
+        for (const std::uint32_t word : of) {
+            const auto found = std::lower_bound(words.begin(), words.end(), word);
+            const bool there = found != words.end() && *found == word;
+            places_.push_back(static_cast<std::uint32_t>(there ? found - words.begin() : words.end() - words.begin()));
+        }
+        return places_.data();
+    }
+
+    /// Throws for lists that restrict_to does not accept.
+    static void require(const std::vector<std::uint32_t>& words, std::size_t vocabulary)
+    {
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            if (words[i] >= vocabulary || (i > 0 && words[i] <= words[i - 1])) {
+                throw error("decoding::restrict_to: word " + std::to_string(words[i]) + " in a list of words below " +
+                            std::to_string(vocabulary) + "; give them in ascending order, each once");
+            }
+        }
+    }
+
+    void name(std::vector<std::uint32_t>& of) const
+    {
+        if (words.empty()) return;
+        for (std::uint32_t& place : of) {
+            if (place < words.size()) place = words[place];
+        }
+    }
+
+private:
+    std::vector<std::uint32_t> places_;
+};
+
+/// The memory for the rows of a search: copies of their sentences' memories, or shared originals.
+template <class Attention, class Memory>
+struct memory_for_rows {
+    using type = Memory;
+    static type make(const Memory& from, const std::vector<std::size_t>& rows) { return from.rows(rows); }
+};
+template <class Score, class Normalize, class Combine, class Values, class Keys>
+struct memory_for_rows<attention<Score, Normalize, Combine>, memory<Values, Keys, no_mask>> {
+    using type = shared_memory<Values, Keys>;
+    static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
+    {
+        return type(from, rows);
+    }
+};
+/// An attention in each layer of a decoder.
+template <class Score, class Normalize, class Combine, class Values, class Keys>
+struct memory_for_rows<std::vector<attention<Score, Normalize, Combine>>,
+                       several_memories<std::vector<memory<Values, Keys, no_mask>>>> {
+    using type = several_memories<std::vector<shared_memory<Values, Keys>>>;
+    static type make(const several_memories<std::vector<memory<Values, Keys, no_mask>>>& from,
+                     const std::vector<std::size_t>& rows)
+    {
+        type shared;
+        for (const auto& each : from.of) shared.of.emplace_back(each, rows);
+        return shared;
+    }
+};
+
+/// The weights of one row over its real positions, from [B,T], or the mean of [B,T,D] or, of heads and hops, [B,n,T].
 template <class Attention, class T, class Weights>
 void put_weights(const Weights& weights, std::size_t row, std::size_t real, std::vector<T>& to)
 {
@@ -103,72 +197,37 @@ void put_weights(const Weights& weights, std::size_t row, std::size_t real, std:
     to.assign(real, T(0));
     if constexpr (rank_of<Weights> == 2) {
         std::copy_n(all.data + row * all.shape[1], real, to.begin());
-    } else if constexpr (several_at_once<Attention>) {
-        const auto [B, n, T_] = all.shape;
-        for (std::size_t k = 0; k < n; ++k) {
-            for (std::size_t t = 0; t < real; ++t) to[t] += all.data[(row * n + k) * T_ + t] / static_cast<T>(n);
-        }
     } else {
-        const auto [B, T_, D] = all.shape;
+        const auto [B, rows, columns] = all.shape;
+        const T* const from = all.data + row * rows * columns;
+        const auto [n, of_one, of_position] = several_at_once<Attention> ? std::array{rows, columns, std::size_t{1}}
+                                                                         : std::array{columns, std::size_t{1}, columns};
         for (std::size_t t = 0; t < real; ++t) {
-            const T* at = all.data + (row * T_ + t) * D;
-            T sum = 0;
-            for (std::size_t d = 0; d < D; ++d) sum += at[d];
-            to[t] = sum / static_cast<T>(D);
+            for (std::size_t k = 0; k < n; ++k) to[t] += from[k * of_one + t * of_position];
+            to[t] /= static_cast<T>(n);
         }
     }
 }
 
-inline std::vector<std::size_t> first_rows(std::size_t count)
-{
-    std::vector<std::size_t> rows(count);
-    std::iota(rows.begin(), rows.end(), std::size_t{0});
-    return rows;
-}
-
-/// A new tensor of the same shape.
-struct room_like {
-    template <class X>
-    X operator()(const X& x) const
-    {
-        return X(shape_of(x));
-    }
-};
-
-/// The decoder of a model and the attention of a decoder, where there is one of that name.
-struct no_decoder {};
+/// The attention of a model's decoder, if there is one of that name: a type, or a std::vector of those of its layers.
+struct no_attention {};
 template <class Model>
-struct decoder_type {
-    using type = no_decoder;
-};
+struct attention_type : std::type_identity<no_attention> {};
 template <class Model>
-    requires requires(const Model& model) { model.decoder; }
-struct decoder_type<Model> {
-    using type = std::remove_cvref_t<decltype(std::declval<const Model&>().decoder)>;
-};
-template <class Decoder>
-struct attention_type {
-    using type = no_decoder;
-};
-template <class Decoder>
-    requires requires(const Decoder& decoder) { decoder.attention; }
-struct attention_type<Decoder> {
-    using type = std::remove_cvref_t<decltype(std::declval<const Decoder&>().attention)>;
-};
-/// One in each layer.
-template <class Decoder>
-    requires requires(const Decoder& decoder) { decoder.layers.front().attention; }
-struct attention_type<Decoder> {
-    using type = std::vector<std::remove_cvref_t<decltype(std::declval<const Decoder&>().layers.front().attention)>>;
-};
+    requires requires(const Model& model) { model.decoder.attention; }
+struct attention_type<Model>
+    : std::type_identity<std::remove_cvref_t<decltype(std::declval<const Model&>().decoder.attention)>> {};
+template <class Model>
+    requires requires(const Model& model) { model.decoder.layers.front().attention; }
+struct attention_type<Model>
+    : std::type_identity<
+          std::vector<std::remove_cvref_t<decltype(std::declval<const Model&>().decoder.layers.front().attention)>>> {};
 
 }  // namespace detail
 
 /// One model decoding one batch. The model must outlive this object.
 ///
-/// All hypotheses of a sentence have the same memory. An `attention` reads it in place; for other mechanisms it is
-/// copied to the rows once, and again only when sentences branch or leave. `select` gathers the rest of each row's
-/// state.
+/// An `attention` reads memories in place; for other mechanisms they are copied when sentences branch or leave.
 template <class T, class Model>
 class decoding_of final : public decoding<T> {
 public:
@@ -184,8 +243,10 @@ public:
           start_(opened(source)),
           state_(std::move(start_.state)),
           real_(source.real),
-          sentence_(detail::first_rows(source.words.batch))
-    {}
+          sentence_(source.words.batch)
+    {
+        std::iota(sentence_.begin(), sentence_.end(), std::size_t{0});
+    }
 
     std::size_t rows() const override { return sentence_.size(); }
 
@@ -241,12 +302,8 @@ public:
         to.clear();
         if constexpr (has_weights) {
             detail::require_row("decoding::weights", row, sentence_.size());
-            const std::size_t real = real_[sentence_[row]];
-            if (seen_) {
-                detail::put_weights<model_attention>(seen_->weights, row, real, to);
-            } else {
-                detail::put_weights<model_attention>(next_->seen.weights, row, real, to);
-            }
+            const auto& all = seen_ ? seen_->weights : next_->seen.weights;
+            detail::put_weights<model_attention>(all, row, real_[sentence_[row]], to);
         }
     }
 
@@ -269,33 +326,24 @@ public:
     void expect(std::size_t rows_of_sentence) override
     {
         if constexpr (packs && multiplies) {
-            // It pays where several hypotheses read each source word. Rows that were selected keep the values they
-            // have.
+            // It pays where several hypotheses read each source word.
             if (fast_ != nullptr && !multiplied_ && !of_rows_ && rows_of_sentence >= 4) multiply();
         }
     }
 
     void restrict_to(std::vector<std::uint32_t> words) override
     {
-        const auto W = view_of(output_.W);
-        const auto b = view_of(output_.b);
-        detail::word_list::require(words, b.shape[0]);
-        const std::size_t L = W.shape[0], V = W.shape[1], n = words.size();
-        some_W_.resize(L * n);
-        some_b_.resize(n);
-        for (std::size_t l = 0; l < L; ++l) {
-            for (std::size_t i = 0; i < n; ++i) some_W_[l * n + i] = W.data[l * V + words[i]];
-        }
-        for (std::size_t i = 0; i < n; ++i) some_b_[i] = b.data[words[i]];
+        detail::word_list::require(words, shape_of(output_.b)[0]);
+        some_W_ = ops::columns_of(output_.W, words);
+        some_b_ = ops::columns_of(output_.b, words);
         only_.words = std::move(words);
         if (fast_ != nullptr)
-            some_output_.pack(L, n, some_W_.data(), some_b_.data(),
+            some_output_.pack(shape_of(some_W_)[0], some_b_.size(), some_W_.data(), some_b_.data(),
                               fast_->output().weights.is_int8() ? weight_numbers::int8 : weight_numbers::full);
     }
 
 private:
-    using model_decoder = typename detail::decoder_type<Model>::type;
-    using model_attention = typename detail::attention_type<model_decoder>::type;
+    using model_attention = typename detail::attention_type<Model>::type;
     using opening_type = decltype(std::declval<const Model&>().open(std::declval<const source_batch&>()));
     using memory_type = std::remove_cvref_t<decltype(opening_type::memory)>;
     using memory_for_rows = detail::memory_for_rows<model_attention, memory_type>;
@@ -304,10 +352,9 @@ private:
         std::declval<const memory_type&>(), std::declval<const state_type&>(), std::declval<const word_ids&>()));
     using seen = std::remove_cvref_t<decltype(next::seen)>;
     static constexpr bool has_weights = requires(const next& n) { n.seen.weights; };
-    static constexpr bool packs = detail::packable<model_decoder>;
+    static constexpr bool packs = detail::packable<Model>;
     static constexpr bool multiplies = detail::matrix_may_come_first<model_attention>;
 
-    /// The model's matrices in 8 bits, where these are in use.
     const kernels::int8_weights* int8() const { return fast_ == nullptr ? nullptr : fast_->int8(); }
 
     opening_type opened(const source_batch& source) const
@@ -324,18 +371,16 @@ private:
             if (fast_ != nullptr) {
                 const auto& decoder = model_->decoder;
                 const decoder_panels<T>& panels = fast_->decoder();
-                if constexpr (model_decoder::attention_reads_word) {
+                if constexpr (std::remove_cvref_t<decltype(decoder)>::attention_reads_word) {
                     seen_.emplace(decoder.attend(memory, state_, ops::lookup(decoder.embedding, previous)));
                 } else {
-                    // No word is looked up: only the shape of y is used.
                     seen_.emplace(decoder.attend(memory, state_, no_embeddings_));
                 }
                 state_.attention = std::move(seen_->state);
                 readout_.resize(rows() * panels.readout_size());
-                const context_form form = multiplied_ ? context_form::multiplied : context_form::plain;
-                auto after = nn::map_state(state_.cell, detail::room_like{});
-                panels.advance(previous, view_of(seen_->context).data, form, rows_of_cell<const T>(state_.cell),
-                               rows_of_cell<T>(after), readout_.data());
+                auto after = nn::map_state(state_.cell, []<class X>(const X& x) { return X(shape_of(x)); });
+                panels.advance(previous, view_of(seen_->context).data, multiplied_ != nullptr,
+                               rows_of_cell<const T>(state_.cell), rows_of_cell<T>(after), readout_.data());
                 state_.cell = std::move(after);
                 return;
             }
@@ -377,8 +422,7 @@ private:
         }
     }
 
-    /// What the output layer reads, [R,L].
-    const T* readout() const { return seen_ ? readout_.data() : view_of(next_->readout).data; }
+    const T* readout() const { return seen_ ? readout_.data() : view_of(next_->readout).data; }  // [R,L]
 
     /// readout W, without b.
     void compute()
@@ -406,30 +450,16 @@ private:
     std::optional<seen> seen_;                               // the same of a packed decoder, along with
     std::vector<T> readout_;                                 // [R,L]
     std::unique_ptr<memory_type> multiplied_;
-    array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});
-    lengths real_;                       // of each sentence
-    std::vector<std::size_t> sentence_;  // [R] which sentence a row belongs to
-    std::vector<T> logits_;              // [R,V], kept from step to step
+    array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});  // where no word is read
+    lengths real_;                                                        // of each sentence
+    std::vector<std::size_t> sentence_;                                   // [R] which sentence a row belongs to
+    std::vector<T> logits_;                                               // [R,V], kept from step to step
     bool computed_ = false, with_bias_ = false;
     detail::word_list only_;
-    std::vector<T> some_W_, some_b_;  // the output layer of those words
+    array<T, 2> some_W_;  // the output layer of those words
+    array<T, 1> some_b_;
     output_panels<T> some_output_;
 };
-
-namespace detail {
-
-template <class T, class Model>
-decoding_of<T, Model> start_decoding(const Model& model, const source_batch& source)
-{
-    return decoding_of<T, Model>(model, source);
-}
-template <class T, class Model>
-decoding_of<T, Model> start_decoding(const packed<T, Model>& model, const source_batch& source)
-{
-    return decoding_of<T, Model>(model.model(), source, &model);
-}
-
-}  // namespace detail
 
 /// Decodes a batch with a packed model, which must outlive the decoding.
 template <class T, class Model>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include <heed/nn/contextualization.hpp>
@@ -10,20 +11,77 @@
 #include <heed/ops/embedding.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
 #include <heed/seq2seq/batch.hpp>
 
 namespace heed::seq2seq {
 
-/// Stands where an encoding or a decoder's state has no tensor.
+/// The place of a tensor that an encoding or a decoder's state does not have.
 struct nothing {
     nothing map(auto&&, const auto&...) const { return {}; }
 };
 
-}  // namespace heed::seq2seq
+/// Sequences of features instead of words: frames of speech, points of a pen, measurements. Every encoder of words
+/// takes them with embeds::projected or embeds::as_given in the table's place:
+///
+///     auto model = make_translator<float>(seed, {.source_vocabulary = F, .target_vocabulary = V}, attention,
+///                                         parts{}.with_embeddings(embeds::new_projected{}));     // F features
+///     feature_batch speech{frames, lengths{90, 71}};                                              // frames [B,T,F]
+///     auto loss = model.loss(speech, make_training_batch<float>(speech, targets));
+///     const reading at_work{model, speech};
+///     auto found = greedy<float>(at_work, source_of(speech));
+template <class Features>
+struct feature_batch {
+    Features features;  // [B,T,F]
+    lengths real;
+    word_ids words{};  // none
+};
+template <class Features>
+feature_batch(Features, lengths) -> feature_batch<Features>;
 
-/// Word embeddings of encoders and decoders: a policy. A matrix [V,E] is looked up; these do more. A policy's
-/// parameters are named "embedding.…".
-namespace heed::seq2seq::embeds {
+/// A source batch without words for searches: the rows and their lengths.
+template <class Features>
+source_batch source_of(const feature_batch<Features>& from)
+{
+    const auto shape = shape_of(from.features);
+    return {word_ids(shape[1], shape[0]), from.real};
+}
+
+/// A training batch with targets[b] for row b of the features. Its source has no words.
+template <class T, class Features>
+training_batch<T> make_training_batch(const feature_batch<Features>& from, std::span<const id_sentence* const> targets,
+                                      const special_ids& special = {})
+{
+    auto batch = make_training_batch<T>(targets, targets, special);
+    batch.source = source_of(from);
+    require_shape<1>("make_training_batch", "the list of targets", {targets.size()}, {from.real.batch()},
+                     "one for each row of features");
+    return batch;
+}
+
+/// A model with its source, for searches: `open` begins with these features. It refers to both, and takes no temporary.
+template <class Model, class Features>
+struct reading {
+    const Model& model;
+    const feature_batch<Features>& from;
+
+    reading(const Model& reads, const feature_batch<Features>& source) : model(reads), from(source) {}
+    reading(const Model&&, const feature_batch<Features>&) = delete;
+    reading(const Model&, const feature_batch<Features>&&) = delete;
+    reading(const Model&&, const feature_batch<Features>&&) = delete;
+
+    auto open(const source_batch&) const { return model.open(from); }
+    auto advance(const auto& memory, const auto& state, const word_ids& previous) const
+    {
+        return model.advance(memory, state, previous);
+    }
+    auto output() const { return model.output(); }  // of the model
+};
+template <class Model, class Features>
+reading(const Model&, const feature_batch<Features>&) -> reading<Model, Features>;
+
+/// Word embeddings of encoders and decoders: a policy with parameters "embedding.…". A matrix [V,E] is looked up.
+namespace embeds {
 
 /// The words of sentences, and what they were masked by.
 template <class Words, class Context>
@@ -50,7 +108,6 @@ struct contextual_source {
     /// x' [T,B,E] with zeros in the padding, and c [B,K].
     auto look_up(const source_batch& source, const nn::dropout& drop) const
     {
-        // [B,T,E]
         const auto x = ops::clear_padding(ops::swap_axes(ops::lookup(words, source.words)), source.real);
         auto c = nn::sentence_context(x, source.real, W, b);  // [B,K]
         return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(gate(x, c))), source.real), std::move(c)};
@@ -85,15 +142,36 @@ struct contextual_target {
 template <class Matrix, class Vector>
 contextual_target(Matrix, nn::context_gate<Matrix, Vector>) -> contextual_target<Matrix, Vector>;
 
-/// The words of a source; none of features (features.hpp).
-word_ids ids_of(const auto& source)
-{
-    if constexpr (requires { source.features; }) {
-        return {};
-    } else {
-        return source.words;
+/// Features through a linear layer: x_t = f_t W + b.
+template <class Matrix, class Vector>
+struct projected {
+    Matrix W;  // [F,E]
+    Vector b;  // [E]
+
+    /// Row by row: [B,T,E]. In the padding it is b.
+    template <class Features>
+    auto of(const feature_batch<Features>& from) const
+    {
+        return ops::linear(ops::clear_padding(from.features, from.real), W, b);
     }
-}
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return embeds::projected{visit("W", self.W), visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+projected(Matrix, Vector) -> projected<Matrix, Vector>;
+
+/// Features as they are: E = F. No parameters.
+struct as_given {
+    /// Row by row: [B,T,F], zeros in the padding.
+    template <class Features>
+    auto of(const feature_batch<Features>& from) const
+    {
+        return ops::clear_padding(from.features, from.real);
+    }
+    static auto parameters(auto&, auto&&) { return as_given{}; }
+};
 
 /// Throws shape_error unless there is a length for each row of a source, of words or of features.
 void require_source(const char* where, const auto& source)
@@ -107,25 +185,37 @@ void require_source(const char* where, const auto& source)
     }
 }
 
-/// The source words or features for an encoder, with zeros in the padding: the layers' products never read its
-/// embedding.
+/// The rows [B,T,E] of words in a table, or of features.
+auto rows_of(const auto& embedding, const auto& source)
+{
+    if constexpr (requires { source.features; }) {
+        return embedding.of(source);
+    } else {
+        return ops::swap_axes(ops::lookup(embedding, source.words));
+    }
+}
+
+/// The source words or features for an encoder, with zeros in the padding.
 auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop)
 {
     if constexpr (tensor<decltype(embedding)> && requires { source.features; }) {
         static_assert(
             !requires { source.features; },
             "heed: this encoder looks words up in a table, and features are no words: make it with "
-            "embeds::projected or embeds::as_given in the table's place (heed/seq2seq/features.hpp)");
+            "embeds::projected or embeds::as_given in the table's place (heed/seq2seq/embeds.hpp)");
         return embedded{ops::swap_axes(source.features), nothing{}};  // so that the compiler says nothing else
     } else if constexpr (tensor<decltype(embedding)>) {
         return embedded{ops::clear_ended(drop.time_major(ops::lookup(embedding, source.words)), source.real),
+                        nothing{}};
+    } else if constexpr (requires { embedding.of(source); }) {  // features
+        return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(embedding.of(source))), source.real),
                         nothing{}};
     } else {
         return embedding.look_up(source, drop);
     }
 }
 
-/// Makers, for models that are made new.
+/// Makes tables.
 struct new_plain {
     /// A table of source words.
     template <class T>
@@ -168,5 +258,25 @@ private:
         return nn::context_gate{nn::glorot<T>(random, size(embedding), embedding), nn::zeros<T>(embedding)};
     }
 };
+/// Makes `projected` for the source, whose "vocabulary" is the number of features, and a table of target words.
+struct new_projected : new_plain {
+    template <class T>
+    auto source(random_source& random, std::size_t features, std::size_t embedding) const
+    {
+        return projected{nn::glorot<T>(random, features, embedding), nn::zeros<T>(embedding)};
+    }
+};
+/// Makes `as_given` for the source, whose embedding has the size of the features, and a table of target words.
+struct new_as_given : new_plain {
+    template <class T>
+    auto source(random_source&, std::size_t features, std::size_t embedding) const
+    {
+        require_shape<1>("embeds::new_as_given", "the embedding", {embedding}, {features},
+                         "features that are not projected are their own embedding");
+        return as_given{};
+    }
+};
 
-}  // namespace heed::seq2seq::embeds
+}  // namespace embeds
+
+}  // namespace heed::seq2seq

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
-#include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/run.hpp>
 #include <heed/ops/parts.hpp>
@@ -29,28 +27,15 @@ encoded(Annotations, Start, Whole, Last, Context, word_ids) -> encoded<Annotatio
 /// The order in which an encoder reads a sentence.
 using nn::direction;
 
-namespace detail {
-
-/// A cell over all words from a first state.
-auto read_sentences(const auto& cell, const auto& start, const tensor auto& x, const lengths& real, direction reads,
-                    const nn::dropout& drop)
-{
-    return nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, real, reads, drop);
-}
-
-}  // namespace detail
-
 /// The bidirectional encoder of RNNsearch: an annotation describes a word and its surroundings.
 ///
 ///     →h_t = →GRU(→h_{t-1}, E x_t),  ←h_t = ←GRU(←h_{t+1}, E x_t),  h_t = [→h_t; ←h_t]
 ///                                             Bahdanau et al. 2015, §3.2
 ///
-/// Any cell fits in the GRU's place (nn/cells.hpp); of an LSTM h_t are the outputs, of stacked cells those of the
-/// highest layer: each direction is a stack of its own. The backward pass starts at each sentence's own last word,
-/// regardless of padding.
+/// With any cell (nn/cells.hpp): of an LSTM h_t are the outputs, of stacked cells those of the highest layer.
 template <class Embedding, class Cell, class Start>
 struct bidirectional_encoder {
-    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given (features.hpp)
+    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given
     Cell forward;
     Cell backward;
     Start forward_start;
@@ -61,15 +46,17 @@ struct bidirectional_encoder {
     {
         embeds::require_source("bidirectional_encoder::encode", source);
         auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
-        const auto forwards =
-            detail::read_sentences(forward, forward_start, x, source.real, direction::forward, drop).outputs;
-        const auto backwards =
-            detail::read_sentences(backward, backward_start, x, source.real, direction::backward, drop).outputs;
+        const auto read = [&, &x = x](const Cell& cell, const Start& start, direction reads) {
+            return nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, source.real, reads, drop)
+                .outputs;
+        };
+        const auto forwards = read(forward, forward_start, direction::forward);
+        const auto backwards = read(backward, backward_start, direction::backward);
         const auto both = drop.time_major(ops::concat(ops::stack(forwards), ops::stack(backwards)));  // [T,B,2H]
         auto annotations = ops::swap_axes(both);                                                      // [B,T,2H]
         auto whole = ops::concat(forwards.back(), backwards.front());                                 // [B,2H]
-        return encoded{std::move(annotations), backwards.front(),     std::move(whole), nothing{},
-                       std::move(context),     embeds::ids_of(source)};
+        return encoded{std::move(annotations), backwards.front(), std::move(whole), nothing{},
+                       std::move(context),     source.words};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -79,7 +66,6 @@ struct bidirectional_encoder {
             visit("forward_start", self.forward_start), visit("backward_start", self.backward_start)};
     }
 };
-
 template <class Embedding, class Cell, class Start>
 bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_encoder<Embedding, Cell, Start>;
 
@@ -87,12 +73,11 @@ bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_enco
 ///
 ///     h_t = GRU(h_{t-1}, E x_t),  the sentence is h_T           Cho et al. 2014, §2.2
 ///
-/// With stacked LSTM cells it is the encoder of Luong et al. 2015. `reads`: direction::backward reads from the last
-/// word to the first (Sutskever et al. 2014; "reverse" in Luong et al. 2015, table 1); annotations stay in word order,
-/// and the sentence is h_1.
+/// direction::backward reads from the last word to the first (Sutskever et al. 2014; "reverse" in Luong et al. 2015,
+/// table 1); annotations stay in word order, and the sentence is h_1.
 template <class Embedding, class Cell, class Start>
 struct forward_encoder {
-    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given (features.hpp)
+    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given
     Cell cell;
     Start start;
     direction reads = direction::forward;
@@ -102,29 +87,24 @@ struct forward_encoder {
     {
         embeds::require_source("forward_encoder::encode", source);
         auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
-        auto read = detail::read_sentences(cell, start, x, source.real, reads, drop);
+        auto read = nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, source.real, reads, drop);
         auto annotations = ops::swap_axes(drop.time_major(ops::stack(read.outputs)));  // [B,T,H]
         const auto sentence = nn::output_of(read.last);                                // [B,H]
         return encoded{std::move(annotations), sentence,           sentence,
-                       std::move(read.last),   std::move(context), embeds::ids_of(source)};
+                       std::move(read.last),   std::move(context), source.words};
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto embedding = visit("embedding", self.embedding);
-        auto cell = visit("cell", self.cell);
-        auto start = visit("start", self.start);
-        return seq2seq::forward_encoder{std::move(embedding), std::move(cell), std::move(start), self.reads};
+        return seq2seq::forward_encoder{visit("embedding", self.embedding), visit("cell", self.cell),
+                                        visit("start", self.start), self.reads};
     }
 };
-
 template <class Embedding, class Cell, class Start>
-forward_encoder(Embedding, Cell, Start) -> forward_encoder<Embedding, Cell, Start>;
-template <class Embedding, class Cell, class Start>
-forward_encoder(Embedding, Cell, Start, direction) -> forward_encoder<Embedding, Cell, Start>;
+forward_encoder(Embedding, Cell, Start, direction = direction::forward) -> forward_encoder<Embedding, Cell, Start>;
 
-/// Makers, for encoders that are made new: of what `cells` makes, on words that `embeddings` makes. Initial states are
-/// trained. `width` is the size D of an annotation.
+/// Makers of new encoders, of cells that `cells` makes (nn::new_gru, new_lstm or new_stacked, with `recurrent` as for
+/// nn::make_gru), on words that `embeddings` makes. Initial states are trained. `width` is the size D of an annotation.
 struct new_bidirectional {
     template <class T, class Cells, class Embeddings>
     auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
@@ -152,20 +132,5 @@ struct new_forward {
     }
     static std::size_t width(std::size_t hidden) { return hidden; }  // D of H
 };
-
-/// A new encoder. `recurrent`: as for nn::make_gru. `cells`: nn::new_gru, nn::new_lstm or nn::new_stacked.
-template <class T, class Cells = nn::new_gru>
-auto make_forward_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
-                          nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
-{
-    return new_forward{}.make<T>(random, vocabulary, embedding, hidden, recurrent, cells, embeds::new_plain{});
-}
-/// A new encoder that reads in both directions; the arguments are those of make_forward_encoder.
-template <class T, class Cells = nn::new_gru>
-auto make_bidirectional_encoder(random_source& random, std::size_t vocabulary, std::size_t embedding,
-                                std::size_t hidden, nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
-{
-    return new_bidirectional{}.make<T>(random, vocabulary, embedding, hidden, recurrent, cells, embeds::new_plain{});
-}
 
 }  // namespace heed::seq2seq

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/kernels/top_words.hpp>
 #include <heed/seq2seq/decoding.hpp>
 
 namespace heed::seq2seq {
@@ -23,8 +22,7 @@ namespace heed::seq2seq {
 /// They may differ in everything but the target vocabulary. Weights are averaged over the models that have attention.
 enum class averaging { arithmetic, geometric };
 
-/// Models that decode as one, see `averaging`. Throws heed::error if there are none, or if they differ in the number of
-/// sentences or of words.
+/// Models that decode as one. Throws heed::error if there are none, or if their sentences or words differ in number.
 template <class T>
 class ensemble final : public decoding<T> {
 public:
@@ -59,7 +57,7 @@ public:
         only_.name(into.words);
     }
 
-    /// The joint log-probabilities, which serve as scores. Only used by an ensemble within an ensemble.
+    /// The joint log-probabilities, for an ensemble within an ensemble.
     tensor_view<const T, 2> logits() override
     {
         const std::size_t R = rows(), V = vocabulary();
@@ -123,18 +121,17 @@ private:
         }
     }
 
-    const std::vector<const T*>& all_logits()
+    std::vector<const T*> all_logits() const
     {
         require_one_vocabulary();  // some models only know it now
-        of_.clear();
-        for (const auto& member : members_) of_.push_back(member->logits().data);
-        return of_;
+        std::vector<const T*> all;
+        for (const auto& member : members_) all.push_back(member->logits().data);
+        return all;
     }
 
     std::vector<std::unique_ptr<decoding<T>>> members_;
     averaging how_;
     detail::word_list only_;
-    std::vector<const T*> of_;
     std::vector<T> mean_;
 };
 

@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
-#include <heed/seq2seq/require_rows.hpp>
 
 namespace heed::seq2seq {
 
@@ -29,7 +27,7 @@ struct forced_decoding {
     }
 };
 
-/// What forced decoding returns, and which words begin and end a sentence.
+/// Options of forced decoding.
 struct force_options {
     bool with_weights = true;
     special_ids special{};
@@ -37,9 +35,8 @@ struct force_options {
 
 /// Forced decoding: the model is led through a given translation of each sentence (Sankaran et al. 2016, §6.4).
 ///
-/// The probabilities are those seen in training (teacher forcing), and the weights align the given translation with its
-/// source: `links_of` turns them into links. Throws heed::error unless there is one translation and one row of `model`
-/// per sentence; a model has one until it is searched.
+/// The probabilities are those of training (teacher forcing); `links_of` makes links of the weights. Throws heed::error
+/// unless there is one translation and one row of `model` per sentence; a model has one until it is searched.
 template <class T>
 std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
                                       std::span<const id_sentence* const> targets, const force_options& how = {})
@@ -88,21 +85,18 @@ template <class T, class Model>
 std::vector<forced_decoding<T>> force(const Model& model, const source_batch& source,
                                       std::span<const id_sentence* const> targets, const force_options& how = {})
 {
-    auto running = detail::start_decoding<T>(model, source);
-    return force<T>(running, source.real, targets, how);
+    const auto running = decode<T>(model, source);
+    return force<T>(*running, source.real, targets, how);
 }
 
 /// Which weights count as links.
 struct link_options {
-    /// Leave out links to the source's end word: the target word then stays unaligned. Otherwise it is linked to the
-    /// other source word with the greatest weight.
+    /// Whether the target word stays unaligned if the source's end word has the largest weight, or takes the next best.
     bool end_word_means_unaligned = true;
 };
 
-/// Links (source position, target position), both from 0: each target word to the source word with the greatest weight,
-/// the first of equals. The end words of both sides are in `weights` [words + 1][source words + 1] but in no link.
-///
-/// The pairs are heed::metrics::links.
+/// Links (source position, target position) from 0, as heed::metrics::links: each target word to the source word with
+/// the largest weight, the first of equals. `weights` [words + 1][source words + 1] include the end words.
 template <class T>
 std::vector<std::pair<int, int>> links_of(const std::vector<std::vector<T>>& weights, const link_options& how = {})
 {
@@ -115,21 +109,6 @@ std::vector<std::pair<int, int>> links_of(const std::vector<std::vector<T>>& wei
         if (at + 1 != row.end()) links.emplace_back(static_cast<int>(at - row.begin()), static_cast<int>(j));
     }
     return links;
-}
-
-/// "0-0 2-1 1-2": links in Pharaoh's notation, which aligners use, in the given order. Throws heed::error for a
-/// negative position.
-inline std::string pharaoh(const std::vector<std::pair<int, int>>& links)
-{
-    std::string text;
-    for (const auto& [source, target] : links) {
-        if (source < 0 || target < 0)
-            throw error("pharaoh: the link " + std::to_string(source) + "-" + std::to_string(target) +
-                        "; positions count from 0");
-        if (!text.empty()) text += ' ';
-        text += std::to_string(source) + '-' + std::to_string(target);
-    }
-    return text;
 }
 
 }  // namespace heed::seq2seq

@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include <heed/seq2seq/decoding.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/translation.hpp>
 
 namespace heed::seq2seq {
 
@@ -21,18 +20,14 @@ struct greedy_options {
     special_ids special{};
     bool marks = false;  // the padding and the begin word may be written, as if they were words of the text
 
-    /// Called for each sentence before each step. Where it returns false, decoding that sentence ends, and its
-    /// translation has no words and the log-probability −∞: a client has gone, or a deadline has passed. Empty: all are
-    /// wanted.
+    /// Called for each sentence before each step. If it returns false, decoding that sentence ends, and its translation
+    /// has no words and the log-probability −∞. Empty: all are wanted.
     std::function<bool(std::size_t sentence)> wanted = {};
 };
 
-/// Greedy decoding: the most probable word at every step, until the end word. The padding and the begin word are never
-/// written, unless `marks` allows it.
+/// Greedy decoding: the most probable word at every step, until the end word or the maximum length.
 ///
-/// A translation ends at the maximum length at the latest. Weights per dimension are averaged. `source`: the number of
-/// real positions of each sentence. Throws heed::error unless `model` has one row per sentence, as it has until it is
-/// searched.
+/// `source`: the number of real positions of each sentence. Throws heed::error unless `model` has one row per sentence.
 template <class T>
 std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, const greedy_options& how = {})
 {
@@ -40,7 +35,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
     const bool looks = how.with_weights && model.looks();
     std::vector<translation<T>> results(source.batch());
     std::vector<std::size_t> sentence(source.batch());  // of each row; results.size() if it has ended
-    for (std::size_t b = 0; b < sentence.size(); ++b) sentence[b] = b;
+    std::iota(sentence.begin(), sentence.end(), std::size_t{0});
     word_ids previous(1, sentence.size(), how.special.begin);
     proposals<T> next, more;  // more: if a row's most probable word is a mark
     std::vector<T> weights;
@@ -102,11 +97,10 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
         if (open == 0 || 8 * open > 7 * sentence.size()) continue;
         rows.clear();
         for (std::size_t r = 0; r < sentence.size(); ++r) {
-            if (sentence[r] < results.size()) rows.push_back(r);
-        }
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-            sentence[r] = sentence[rows[r]];
-            previous.ids[r] = previous.ids[rows[r]];
+            if (sentence[r] == results.size()) continue;
+            sentence[rows.size()] = sentence[r];
+            previous.ids[rows.size()] = previous.ids[r];
+            rows.push_back(r);
         }
         sentence.resize(rows.size());
         ends.resize(rows.size());
@@ -122,22 +116,8 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
 template <class T, class Model>
 std::vector<translation<T>> greedy(const Model& model, const source_batch& source, const greedy_options& how = {})
 {
-    auto running = detail::start_decoding<T>(model, source);
-    return greedy<T>(running, source.real, how);
-}
-
-/// Deprecated: name the options, `greedy(model, source, {.with_weights = true})`.
-template <class T>
-std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, bool with_weights,
-                                   const special_ids& special = {}, const length_limit& at_most = {})
-{
-    return greedy<T>(model, source, {at_most, with_weights, special});
-}
-template <class T, class Model>
-std::vector<translation<T>> greedy(const Model& model, const source_batch& source, bool with_weights,
-                                   const special_ids& special = {}, const length_limit& at_most = {})
-{
-    return greedy<T>(model, source, greedy_options{at_most, with_weights, special});
+    const auto running = decode<T>(model, source);
+    return greedy<T>(*running, source.real, how);
 }
 
 }  // namespace heed::seq2seq

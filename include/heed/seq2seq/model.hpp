@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/losses.hpp>
 #include <heed/ops/parts.hpp>
+#include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>
-#include <heed/seq2seq/batch.hpp>
+#include <heed/score/over.hpp>
 #include <heed/seq2seq/candidates.hpp>
 
-/// What training and searches ask of a sequence-to-sequence model.
 namespace heed::seq2seq {
 
 /// The start of a batch: what stays constant while it is decoded, and the state before the first word.
@@ -34,6 +35,14 @@ struct advanced {
 template <class Readout, class State, class Seen>
 advanced(Readout, State, Seen) -> advanced<Readout, State, Seen>;
 
+/// The attention weights of a step, where the model has only these to show.
+template <class Weights>
+struct seen_weights {
+    Weights weights;  // [R,T]
+};
+template <class Weights>
+seen_weights(Weights) -> seen_weights<Weights>;
+
 /// The last layer of a model: scores of all words are readout W + b. The types are references, or arrays of its own.
 template <class Matrix, class Vector>
 struct output_layer {
@@ -41,7 +50,20 @@ struct output_layer {
     Vector b;  // [V]
 };
 
-/// What a search asks of a model, as `translator` has it.
+/// A batch that a model was led through with the true previous words: its costs, and what its attention did.
+template <class Costs, class Weights, class State>
+struct followed {
+    Costs costs;                   // [S,B] of each word: its weight in the batch times −log p; 0 in the padding
+    std::vector<Weights> weights;  // [B,T] of each step; averaged over dimensions or heads
+    State state;                   // of the attention, after the last step
+
+    /// The cross-entropy: Σ −log p, as the model's `loss` has it.
+    auto loss() const { return ops::sum_last(ops::sum_last(costs)); }
+};
+template <class Costs, class Weights, class State>
+followed(Costs, std::vector<Weights>, State) -> followed<Costs, Weights, State>;
+
+/// The model that a search needs, as `translator` is.
 ///
 ///     open(source)                        an `opening`: what stays constant for a batch, and a state with map(f)
 ///     advance(memory, state, previous)    an `advanced`: every row reads its previous word
@@ -60,11 +82,21 @@ namespace detail {
 
 /// Does an attention answer with the weights of several heads or hops?
 template <class Attention>
-concept several_at_once = requires(const Attention& attention)
+inline constexpr bool several_at_once = requires(const Attention& a)
 {
-    attention.heads;
+    a.heads;
 }
-|| requires(const Attention& attention) { attention.hops; };
+|| requires(const Attention& a) { a.hops; };
+
+/// use(W, b, expected): of all words or, with `only`, of these alone.
+template <class T>
+auto of_words(const auto& output, const ops::expected_words<T>& expected, const std::vector<std::uint32_t>* only,
+              const auto& use)
+{
+    if (only == nullptr) return use(output.W, output.b, expected);
+    const ops::expected_words<T> among{places_in<T>(*only, expected.words, expected.weights), expected.weights};
+    return use(ops::columns_of(output.W, *only), ops::columns_of(output.b, *only), among);
+}
 
 /// Σ −log softmax(readout W + b) of the expected words, readout [S,B,L]. `only`: the softmax is over these words alone,
 /// an ascending list that contains the expected ones.
@@ -72,22 +104,37 @@ template <class T>
 auto cross_entropy(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected, T smoothing,
                    const std::vector<std::uint32_t>* only)
 {
-    if (only == nullptr) return ops::cross_entropy(readout, output.W, output.b, expected, smoothing);
-    const ops::expected_words<T> among{places_in<T>(*only, expected.words, expected.weights), expected.weights};
-    return ops::cross_entropy(readout, ops::columns_of(output.W, *only), ops::columns_of(output.b, *only), among,
-                              smoothing);
+    return detail::of_words(output, expected, only, [&](const auto& W, const auto& b, const auto& words) {
+        return ops::cross_entropy(readout, W, b, words, smoothing);
+    });
+}
+
+/// The same for each word: [S,B].
+template <class T>
+auto cross_entropy_each(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected,
+                        T smoothing, const std::vector<std::uint32_t>* only)
+{
+    return detail::of_words(output, expected, only, [&](const auto& W, const auto& b, const auto& words) {
+        return ops::cross_entropy_each(ops::linear(readout, W, b), words, static_cast<double>(smoothing));
+    });
+}
+
+/// Throws unless there is this row. `where` begins the message.
+inline void require_row(std::string_view where, std::size_t row, std::size_t rows)
+{
+    if (row < rows) return;
+    throw error(std::string(where) + ": row " + std::to_string(row) + " of " + std::to_string(rows) +
+                "; rows count from 0");
 }
 
 /// Weights [B,T] of an attention: those per dimension [B,T,D], and of several heads or hops [B,n,T], are averaged.
 template <class Attention>
 auto weights_per_position(const tensor auto& weights)
 {
-    if constexpr (rank_of<decltype(weights)> == 2) {
-        return weights;
-    } else if constexpr (several_at_once<Attention>) {
-        return ops::scale(ops::sum_last(ops::transpose(weights)), 1.0 / static_cast<double>(shape_of(weights)[1]));
+    if constexpr (rank_of<decltype(weights)> == 3 && several_at_once<Attention>) {
+        return score::over::per_position(ops::transpose(weights));
     } else {
-        return ops::scale(ops::sum_last(weights), 1.0 / static_cast<double>(shape_of(weights)[2]));
+        return score::over::per_position(weights);
     }
 }
 

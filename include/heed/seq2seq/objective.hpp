@@ -9,40 +9,21 @@
 
 #include <heed/nn/dropout.hpp>
 #include <heed/normalize/hard.hpp>
-#include <heed/ops/elementwise.hpp>
-#include <heed/ops/losses.hpp>
-#include <heed/ops/parts.hpp>
-#include <heed/ops/sums.hpp>
 #include <heed/penalty/coverage.hpp>
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/penalty/guided_alignment.hpp>
 #include <heed/penalty/monotone.hpp>
 #include <heed/penalty/symmetry.hpp>
-#include <heed/seq2seq/candidates.hpp>
 #include <heed/seq2seq/model.hpp>
 
-/// Losses that ask for attention weights.
+/// Losses that read attention weights.
 ///
 ///     const auto loss = loss_with(model, batch, objective::coverage{0.1}, smoothing, drop);
 ///
 /// A model takes part by `follow(batch, smoothing, drop, only)`, which returns a `followed`.
 namespace heed::seq2seq {
 
-/// A batch that a model was led through with the true previous words: what it cost, and what its attention did.
-template <class Costs, class Weights, class State>
-struct followed {
-    Costs costs;                   // [S,B] of each word: its weight in the batch times −log p; 0 in the padding
-    std::vector<Weights> weights;  // [B,T] of each step; averaged over dimensions or heads
-    State state;                   // of the attention, after the last step
-
-    /// The cross-entropy: Σ −log p, as the model's `loss` has it.
-    auto loss() const { return ops::sum_last(ops::sum_last(costs)); }
-};
-template <class Costs, class Weights, class State>
-followed(Costs, std::vector<Weights>, State) -> followed<Costs, Weights, State>;
-
-/// The cross-entropy of a batch and what an objective adds to it. The arguments are those of the model's `loss`;
-/// objective(seen, batch) gets the `followed` and returns one number.
+/// The cross-entropy of a batch plus objective(seen, batch) of the `followed`; arguments as of the model's `loss`.
 template <class T, class Objective>
 auto loss_with(const auto& model, const training_batch<T>& batch, const Objective& objective, T smoothing = 0,
                const nn::dropout& drop = {}, const std::vector<std::uint32_t>* only = nullptr)
@@ -51,35 +32,8 @@ auto loss_with(const auto& model, const training_batch<T>& batch, const Objectiv
     return ops::add(seen.loss(), objective(seen, batch));
 }
 
-namespace detail {
-
-/// The cross-entropy of each word [S,B]; see cross_entropy in model.hpp.
-template <class T>
-auto cross_entropy_each(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected,
-                        T smoothing, const std::vector<std::uint32_t>* only)
-{
-    const auto smooth = static_cast<double>(smoothing);
-    if (only == nullptr) { return ops::cross_entropy_each(ops::linear(readout, output.W, output.b), expected, smooth); }
-    const ops::expected_words<T> among{places_in<T>(*only, expected.words, expected.weights), expected.weights};
-    const auto scores = ops::linear(readout, ops::columns_of(output.W, *only), ops::columns_of(output.b, *only));
-    return ops::cross_entropy_each(scores, among, smooth);
-}
-
-}  // namespace detail
-
-/// Objectives for loss_with. λ multiplies a sum over the batch, as the model's loss is one: where the loss is a mean
-/// over words, divide λ by their number, too.
+/// Objectives for loss_with. λ multiplies a sum over the batch; for a mean over words, divide λ by their number, too.
 namespace objective {
-
-namespace detail {
-
-/// λ times a penalty on the weights.
-auto penalised(double lambda, const auto& penalty, const auto& seen, const auto& batch)
-{
-    return ops::scale(penalty(seen.weights, batch.source.real, batch.target_lengths()), lambda);
-}
-
-}  // namespace detail
 
 /// λ Σ_i (1 − Σ_t α_ti)²: every source word as much as any other. Xu et al. 2015; see penalty::doubly_stochastic.
 struct doubly_stochastic {
@@ -87,8 +41,7 @@ struct doubly_stochastic {
 
     auto operator()(const auto& seen, const auto& batch) const
     {
-        return detail::penalised(
-            lambda, [](const auto&... x) { return penalty::doubly_stochastic(x...); }, seen, batch);
+        return ops::scale(penalty::doubly_stochastic(seen.weights, batch.source.real, batch.target_lengths()), lambda);
     }
 };
 
@@ -98,8 +51,7 @@ struct coverage {
 
     auto operator()(const auto& seen, const auto& batch) const
     {
-        return detail::penalised(
-            lambda, [](const auto&... x) { return penalty::coverage(x...); }, seen, batch);
+        return ops::scale(penalty::coverage(seen.weights, batch.source.real, batch.target_lengths()), lambda);
     }
 };
 
@@ -109,13 +61,11 @@ struct monotone {
 
     auto operator()(const auto& seen, const auto& batch) const
     {
-        return detail::penalised(
-            lambda, [](const auto&... x) { return penalty::monotone(x...); }, seen, batch);
+        return ops::scale(penalty::monotone(seen.weights, batch.source.real, batch.target_lengths()), lambda);
     }
 };
 
-/// −λ Σ_t Σ_i A_ti log α_ti: where these links of the batch's sentences are. Chen et al. 2016; see
-/// penalty::guided_alignment.
+/// −λ Σ_t Σ_i A_ti log α_ti: at the links of the sentences. Chen et al. 2016; see penalty::guided_alignment.
 struct guided_alignment {
     const std::vector<penalty::links>& links;  // one list for each sentence of the batch
     double lambda = 1;
@@ -138,36 +88,30 @@ struct guided_alignment {
 ///     b_k = keep b_{k−1} + (1 − keep) mean cost of batch k          Xu et al. 2015, §4.1, keep = 0.9
 ///
 /// Ours: the first batch has its own mean for a baseline.
-class moving_baseline {
-public:
-    explicit moving_baseline(double keep = 0.9) : keep_(keep) {}
+struct moving_baseline {
+    double keep = 0.9;
+    double value = 0;
+    bool begun = false;  // has there been a batch?
 
-    double value() const { return value_; }
-    bool begun() const { return begun_; }  // has there been a batch?
-
-    /// Counts one batch more.
+    /// Counts another batch.
     void add(double mean_cost)
     {
-        value_ = begun_ ? keep_ * value_ + (1 - keep_) * mean_cost : mean_cost;
-        begun_ = true;
+        value = begun ? keep * value + (1 - keep) * mean_cost : mean_cost;
+        begun = true;
     }
-
-private:
-    double keep_, value_ = 0;
-    bool begun_ = false;
 };
 
 /// Hard attention's scores learn from the cost of what was drawn, less a baseline.
 ///
 ///     λ Σ_b (cost_b − baseline) Σ_t log p(s_t)              Xu et al. 2015, eq. 11 and 12; see normalize::hard
 ///
-/// For an attention with normalize::hard. The first factor is a constant to the gradient; the baseline takes the batch
-/// in afterwards, and must outlive the objective. Use a new seed of the normalizer for each batch.
+/// For an attention with normalize::hard, with a new seed for each batch. The first factor is a constant to the
+/// gradient; the baseline then includes the batch, and must outlive the objective.
 struct score_function {
     moving_baseline& baseline;
     double lambda = 1;
 
-    auto operator()(const auto& seen, const auto& batch) const
+    auto operator()(const auto& seen, const auto&) const
     {
         using T = element_of<decltype(seen.costs)>;
         const auto costs = view_of(seen.costs);  // [S,B]
@@ -176,10 +120,9 @@ struct score_function {
         double mean = 0;
         for (std::size_t i = 0; i < S * B; ++i) excess.data()[i % B] += costs.data[i];
         for (std::size_t b = 0; b < B; ++b) mean += static_cast<double>(excess(b)) / static_cast<double>(B);
-        const double below = baseline.begun() ? baseline.value() : mean;
+        const double below = baseline.begun ? baseline.value : mean;
         for (std::size_t b = 0; b < B; ++b) excess(b) -= static_cast<T>(below);
         baseline.add(mean);
-        (void)batch;
         return ops::scale(normalize::score_function_term(seen.state.normalize, excess), lambda);
     }
 };

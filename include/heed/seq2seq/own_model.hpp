@@ -6,22 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <heed/core/errors.hpp>
-#include <heed/core/tensor.hpp>
-#include <heed/kernels/top_words.hpp>
 #include <heed/seq2seq/decoding.hpp>
-#include <heed/seq2seq/require_rows.hpp>
-#include <heed/seq2seq/word_list.hpp>
 
-/// heed's searches over a model from elsewhere: another library's, a table, a remote service.
 namespace heed::seq2seq {
 
-/// All that a search needs from a model that is decoding one batch. A row is a hypothesis; at first there is one per
-/// sentence.
+/// A model from elsewhere, such as another library's, that is decoding one batch, as a search needs it. A row is a
+/// hypothesis; at first there is one per sentence.
 ///
 ///     vocabulary()              V, the number of words
 ///     step(previous, scores)    every row reads its previous word, [R], and writes a score for each next word into
@@ -33,9 +26,7 @@ template <class Steps, class T>
 concept own_model = std::floating_point<T> && requires(Steps& model, std::span<const std::uint32_t> previous,
                                                        std::span<T> scores, std::span<const std::size_t> rows)
 {
-    {
-        model.vocabulary()
-        } -> std::convertible_to<std::size_t>;
+    requires std::convertible_to<decltype(model.vocabulary()), std::size_t>;
     model.step(previous, scores);
     model.select(rows);
 };

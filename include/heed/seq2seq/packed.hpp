@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
@@ -11,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/parameters.hpp>
-#include <heed/core/tensor.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/blas.hpp>
 #include <heed/gemm/weight_panels.hpp>
@@ -20,14 +17,13 @@
 #include <heed/kernels/lstm.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
-/// A decoder's weights laid out for searching: the results of `decoder::advance` and its output layer in fewer
-/// products.
+/// Weights laid out for searching: the results of `decoder::advance` and its output layer in fewer products.
 namespace heed::seq2seq {
 
 namespace detail {
 
-/// Can a matrix that multiplies the context multiply the values instead, once per source word? Where the combiner
-/// declares `static constexpr bool commutes_with_matrices = true;` and only the decoder reads the context.
+/// Can a matrix multiply the values, once per source word, instead of the context? If the combiner declares
+/// `static constexpr bool commutes_with_matrices = true;` and only the decoder reads the context.
 template <class Attention>
 inline constexpr bool matrix_may_come_first = false;
 template <class Score, class Normalize, class Combine>
@@ -35,22 +31,7 @@ template <class Score, class Normalize, class Combine>
 inline constexpr bool matrix_may_come_first<attention<Score, Normalize, Combine>> =
     !score::over::reads_context<Score>();
 
-/// Whether the products of a decoder can be laid out: the previous state asks, and cell and readout are among these.
-template <class Cell>
-inline constexpr bool packable_cell = false;
-template <class Matrix, class Vector>
-inline constexpr bool packable_cell<nn::gru<Matrix, Vector>> = true;
-template <class Matrix, class Vector>
-inline constexpr bool packable_cell<nn::lstm<Matrix, Vector>> = true;
-
-template <class Readout>
-inline constexpr bool packable_readout = false;
-template <class Matrix, class Vector>
-inline constexpr bool packable_readout<output::maxout<Matrix, Vector>> = true;
-template <class Matrix, class Vector>
-inline constexpr bool packable_readout<output::linear<Matrix, Vector>> = true;
-
-/// Tells where the matrices of a model are.
+/// Lists the matrices of a model.
 struct matrices_look {
     kernels::int8_weights& to;
 
@@ -60,19 +41,31 @@ struct matrices_look {
     }
 };
 
-template <class Decoder>
+/// Whether this is one of the cells and readouts whose products can be laid out.
+template <class Part>
+inline constexpr bool packable_part = false;
+template <class Matrix, class Vector>
+inline constexpr bool packable_part<nn::gru<Matrix, Vector>> = true;
+template <class Matrix, class Vector>
+inline constexpr bool packable_part<nn::lstm<Matrix, Vector>> = true;
+template <class Matrix, class Vector>
+inline constexpr bool packable_part<output::maxout<Matrix, Vector>> = true;
+template <class Matrix, class Vector>
+inline constexpr bool packable_part<output::linear<Matrix, Vector>> = true;
+
+/// Whether the products of a model's decoder can be laid out: the previous state asks, and its parts are among those.
+template <class Model>
 inline constexpr bool packable = false;
 template <class Attention, class Matrix, class Cell, class Start, class Readout>
 inline constexpr bool packable<decoder<Attention, Matrix, Cell, asks_with::previous_state<Matrix>, Start, Readout>> =
-    packable_cell<Cell>&& packable_readout<Readout>;
+    packable_part<Cell>&& packable_part<Readout>;
+template <class Model>
+    requires requires(const Model& model) { model.decoder; }
+inline constexpr bool packable<Model> = packable<std::remove_cvref_t<decltype(std::declval<const Model&>().decoder)>>;
 
 }  // namespace detail
 
 using kernels::weight_numbers;
-
-/// What the decoder reads of the attention: the context [R,D], or its product with [C ; C_o], [R,G+2L], where the
-/// values were multiplied before they were summed.
-enum class context_form { plain, multiplied };
 
 /// The output layer's part of a `packed` model.
 template <class T>
@@ -81,8 +74,7 @@ struct output_panels {
     std::vector<T> bias;  // [panels · width], -inf after the last word
 
     /// From W [L,V] and b [V].
-    void pack(std::size_t L, std::size_t V, const T* W, const T* b,
-              kernels::weight_numbers as = kernels::weight_numbers::full)
+    void pack(std::size_t L, std::size_t V, const T* W, const T* b, weight_numbers as = weight_numbers::full)
     {
         weights.pack(L, V, W, V, as);
         bias.assign(weights.count() * kernels::weight_panels<T>::width, -std::numeric_limits<T>::infinity());
@@ -102,8 +94,8 @@ struct cell_rows {
 ///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first summand from a table for the whole vocabulary
 ///     s_i = GRU(x_i, s_{i-1}) or LSTM(x_i, s_{i-1}),  t_i = maxout(x_i + U_o s_i), or s_i itself
 ///
-/// These are the values that seq2seq::decoder computes, except that sums are rounded in another order. G: 3H of a GRU,
-/// 4H of an LSTM. 2L: 0 where the readout is s_i.
+/// The values of seq2seq::decoder, with sums in another order. G: 3H of a GRU, 4H of an LSTM. 2L: 0 if the readout is
+/// s_i.
 template <class T>
 struct decoder_panels {
     std::size_t hidden = 0, width = 0, pairs = 0;                  // H, G + 2L, 2L
@@ -113,7 +105,7 @@ struct decoder_panels {
 
     /// Lays out the matrices of a decoder.
     template <class Decoder>
-    void pack(const Decoder& d, kernels::weight_numbers as = kernels::weight_numbers::full)
+    void pack(const Decoder& d, weight_numbers as = weight_numbers::full)
     {
         constexpr bool is_maxout = requires { d.readout.U_o; };
         constexpr bool is_gru = requires { d.cell.U_h; };
@@ -135,7 +127,7 @@ struct decoder_panels {
             put(rows, pairs, view_of(d.readout.b_o).data, 0, words.data() + G);
             readout.pack(hidden, pairs, view_of(d.readout.U_o).data, pairs, as);
         }
-        if (as == kernels::weight_numbers::int8) {
+        if (as == weight_numbers::int8) {
             kernels::weight_panels<T> by_word;
             by_word.pack(E, width, from_word.data(), width, as);
             by_word.multiply(rows, view_of(d.embedding).data, E, words.data(), width, true);
@@ -149,11 +141,11 @@ struct decoder_panels {
         if constexpr (is_gru) candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden, as);
     }
 
-    /// Computes the next state [R,H] and the readout [R,L] from the attention's context.
-    void advance(const word_ids& previous, const T* seen, context_form form, cell_rows<const T> state,
-                 cell_rows<T> next, T* t) const
+    /// Computes the next state [R,H] and the readout [R,L] from the attention's context [R,D], or, if the values were
+    /// multiplied before they were summed, from its product with [C ; C_o], [R,G+2L].
+    void advance(const word_ids& previous, const T* seen, bool multiplied, cell_rows<const T> state, cell_rows<T> next,
+                 T* t) const
     {
-        const bool multiplied = form == context_form::multiplied;
         const std::size_t R = previous.batch, H = hidden, G = width - pairs;
         scratch here;
         T* const x = here.take<T>(R * width);
@@ -171,11 +163,7 @@ struct decoder_panels {
             }
         }
         if (!multiplied) context.multiply(R, seen, context.rows(), x, width, true);
-        if (state.cell == nullptr) {
-            step_of_gru(R, x, state, next);
-        } else {
-            step_of_lstm(R, x, state, next);
-        }
+        step(R, x, state, next);
         if (pairs == 0) {
             std::copy_n(next.hidden, R * H, t);
             return;
@@ -193,29 +181,21 @@ struct decoder_panels {
     std::size_t readout_size() const { return pairs == 0 ? hidden : pairs / 2; }  // L
 
 private:
-    void step_of_gru(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const
+    void step(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const
     {
-        const std::size_t H = hidden;
+        const std::size_t H = hidden, columns = state.cell == nullptr ? 2 * H : 4 * H;
         scratch here;
-        T* const recurrent = here.take<T>(R * 2 * H);
-        T* const saved = here.take<T>(R * 3 * H);
+        T* const recurrent = here.take<T>(R * columns);
+        T* const saved = here.take<T>(R * (columns + H));
+        gates.multiply(R, state.hidden, H, recurrent, columns, false);
+        if (state.cell != nullptr)
+            return kernels::lstm_forward({R, H, x, state.hidden, state.cell, nullptr, 0, width},
+                                         static_cast<const T*>(recurrent), saved, next.hidden, next.cell);
         T* const reset = here.take<T>(R * H);
-        const kernels::gru_step<T> step{R, H, x, width, state.hidden};
-        gates.multiply(R, state.hidden, H, recurrent, 2 * H, false);
-        kernels::gru_gates(step, recurrent, saved, reset);
+        const kernels::gru_step<T> of_gru{R, H, x, width, state.hidden};
+        kernels::gru_gates(of_gru, recurrent, saved, reset);
         candidate.multiply(R, reset, H, recurrent, H, false);
-        kernels::gru_blend(step, recurrent, saved, next.hidden);
-    }
-
-    void step_of_lstm(std::size_t R, const T* x, cell_rows<const T> state, cell_rows<T> next) const
-    {
-        const std::size_t H = hidden;
-        scratch here;
-        T* const recurrent = here.take<T>(R * 4 * H);
-        T* const saved = here.take<T>(R * 5 * H);
-        gates.multiply(R, state.hidden, H, recurrent, 4 * H, false);
-        kernels::lstm_forward({R, H, x, state.hidden, state.cell, nullptr, 0, width}, static_cast<const T*>(recurrent),
-                              saved, next.hidden, next.cell);
+        kernels::gru_blend(of_gru, recurrent, saved, next.hidden);
     }
 
     /// Rows of n numbers, `stride` apart, into rows of `width`.
@@ -226,16 +206,14 @@ private:
 };
 
 /// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it in the model's place
-/// and run faster. The model must stay alive and unchanged meanwhile. Of every model the output layer is laid out; of a
-/// seq2seq::decoder whose previous state asks, around nn::gru or nn::lstm with output::maxout or output::linear, its
-/// other products, too, those with the embeddings of the whole vocabulary included: V · (G + 2L) numbers.
+/// and run faster. The model must stay alive and unchanged. Of every model the output layer is laid out; of a decoder
+/// with asks_with::previous_state around nn::gru or nn::lstm with output::maxout or output::linear all products, those
+/// with the embeddings of the whole vocabulary included: V · (G + 2L) numbers.
 ///
 ///     const seq2seq::packed<float, decltype(model)> fast(model);
 ///     for (batch …) seq2seq::beam<float>(fast, batch);
 ///
-/// With weight_numbers::int8 all products with the model's matrices, those of the encoder and of the attention, too,
-/// are computed in 8 bits (gemm/int8_panels.hpp); it pays where kernels::int8_is_fast. Sums over words, softmax,
-/// recurrent units and normalisations stay in floats.
+/// With weight_numbers::int8 all products with the model's matrices are in 8 bits; it pays if kernels::int8_is_fast.
 template <class T, class Model>
 class packed {
 public:
@@ -243,8 +221,7 @@ public:
     {
         const auto last = model.output();
         output_.pack(shape_of(last.W)[0], shape_of(last.W)[1], view_of(last.W).data, view_of(last.b).data, as);
-        if constexpr (requires { requires detail::packable<std::remove_cvref_t<decltype(model.decoder)>>; })
-            decoder_.pack(model.decoder, as);
+        if constexpr (detail::packable<Model>) decoder_.pack(model.decoder, as);
         if constexpr (std::is_same_v<T, float> && parameterised<const Model>) {
             if (as == weight_numbers::int8) {
                 int8_ = std::make_unique<kernels::int8_weights>();
@@ -257,7 +234,7 @@ public:
     const Model& model() const { return *model_; }
     const output_panels<T>& output() const { return output_; }
     const decoder_panels<T>& decoder() const { return decoder_; }
-    /// The model's matrices in 8 bits, for its products that are not laid out above; null without 8 bits.
+    /// The model's matrices in 8 bits, for products that are not laid out above; null without 8 bits.
     const kernels::int8_weights* int8() const { return int8_.get(); }
 
 private:

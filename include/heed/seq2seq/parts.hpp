@@ -1,17 +1,404 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/nn/cells.hpp>
-#include <heed/seq2seq/asks_with.hpp>
-#include <heed/seq2seq/embeds.hpp>
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/family.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/products.hpp>
+#include <heed/ops/rows.hpp>
 #include <heed/seq2seq/encoder.hpp>
-#include <heed/seq2seq/outputs.hpp>
-#include <heed/seq2seq/starts_with.hpp>
+
+namespace heed::ops {
+
+/// y_i = max(x_2i, x_2i+1), the greater of each pair of neighbours: x [...,2N] -> [...,N]. Goodfellow et al. 2013;
+/// Bahdanau et al. 2015, A.2.2.
+///
+///     ∂x of the greater one += ∂y_i; of the first one if they are equal
+struct maxout_op : operation<maxout_op> {
+    static constexpr ranks takes{1};
+
+    static auto shape(const auto& x) { return detail::half_of("maxout", x.shape, "pairs of neighbours"); }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, out<T, R> y)
+    {
+        for (std::size_t i = 0; i < y.size(); ++i) y.data[i] = std::max(x.data[2 * i], x.data[2 * i + 1]);
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
+    {
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const bool second = x.data[2 * i + 1] > x.data[2 * i];
+            d_x.data[2 * i] += second ? T(0) : d_y.data[i];
+            d_x.data[2 * i + 1] += second ? d_y.data[i] : T(0);
+        }
+    }
+};
+inline constexpr maxout_op maxout{};
+
+}  // namespace heed::ops
 
 namespace heed::seq2seq {
 
-/// How the parts of a recurrent system around its attention are made; the defaults are RNNsearch's. The functions
-/// return the same with one part replaced:
+/// The sizes of a recurrent decoder, for the makers of its parts.
+struct decoder_sizes {
+    std::size_t vocabulary = 0;  // V
+    std::size_t embedding = 0;   // E
+    std::size_t hidden = 0;      // H
+    std::size_t context = 0;     // D
+    std::size_t readout = 0;     // L; output::linear has H
+    std::size_t gates = 0;       // G of the cell's projected input; make_decoder sets it
+};
+
+/// Which state of a recurrent decoder is the query, and where the context goes: a policy of seq2seq::decoder.
+///
+///     policy(cell, input, before, drop, attend)    an `asked_step`
+///
+/// input [B,G] is the cell's share of the previous word, `before` is s_{i-1}, attend(s) the answer to a query from s.
+namespace asks_with {
+
+/// A step of a decoder: its next state, and the attention's answer.
+template <class State, class Seen>
+struct asked_step {
+    State state;
+    Seen seen;
+};
+template <class State, class Seen>
+asked_step(State, Seen) -> asked_step<State, Seen>;
+
+/// The state before the word is the query, and the cell reads the context.
+///
+///     c_i = attention(s_{i-1}, h),  s_i = f(s_{i-1}, [E y_{i-1}; c_i])      Bahdanau et al. 2015; Choi et al. 2018
+template <class Matrix>
+struct previous_state {
+    Matrix C;  // [D,G] from the context to the cell; G = 3H of a GRU, 4H of an LSTM
+
+    auto operator()(const auto& cell, const tensor auto& input, const auto& before, const nn::dropout& drop,
+                    const auto& attend) const
+    {
+        auto seen = attend(nn::output_of(before));
+        auto next = nn::step_of(cell, ops::linear_onto(input, seen.context, C), before, drop);
+        return asked_step{std::move(next), std::move(seen)};
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return asks_with::previous_state{visit("C", self.C)}; }
+};
+template <class Matrix>
+previous_state(Matrix) -> previous_state<Matrix>;
+
+/// An intermediate state, which has read the word, is the query; a second cell turns it into the next state.
+///
+///     s'_i = u(s_{i-1}, E y_{i-1}),  c_i = attention(s'_i, h),  s_i = q(s'_i, c_i)
+///                                             Sankaran et al. 2016, eq. 2 and 3: the conditional GRU of dl4mt
+///
+/// u is the decoder's cell; both cells have one state between them.
+template <class Cell>
+struct intermediate_state {
+    Cell second;  // q, from the context
+
+    auto operator()(const auto& cell, const tensor auto& input, const auto& before, const nn::dropout& drop,
+                    const auto& attend) const
+    {
+        const auto between = nn::step_of(cell, input, before, drop);
+        auto seen = attend(nn::output_of(between));
+        auto next = nn::step_of(second, nn::project_of(second, seen.context), between, drop);
+        return asked_step{std::move(next), std::move(seen)};
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return asks_with::intermediate_state{visit("second", self.second)};
+    }
+};
+template <class Cell>
+intermediate_state(Cell) -> intermediate_state<Cell>;
+
+/// The state after the word is the query. The context reaches the next step only through input feeding.
+///
+///     s_i = f(s_{i-1}, E y_{i-1}),  c_i = attention(s_i, h)          Luong et al. 2015, §3
+struct current_state {
+    auto operator()(const auto& cell, const tensor auto& input, const auto& before, const nn::dropout& drop,
+                    const auto& attend) const
+    {
+        auto next = nn::step_of(cell, input, before, drop);
+        auto seen = attend(nn::output_of(next));
+        return asked_step{std::move(next), std::move(seen)};
+    }
+
+    static auto parameters(auto&, auto&&) { return asks_with::current_state{}; }
+
+    template <class T, class Cells>
+    auto make(random_source&, const decoder_sizes&, nn::initializer<T>, const Cells&) const
+    {
+        return *this;
+    }
+};
+using new_current_state = current_state;  // it has no parameters, and makes itself
+
+/// Makes a previous_state.
+struct new_previous_state {
+    template <class T, class Cells>
+    auto make(random_source& random, const decoder_sizes& n, nn::initializer<T>, const Cells&) const
+    {
+        return previous_state{nn::glorot<T>(random, n.context, n.gates)};
+    }
+};
+/// Makes an intermediate_state, whose second cell `cells` makes.
+struct new_intermediate_state {
+    template <class T, class Cells>
+    auto make(random_source& random, const decoder_sizes& n, nn::initializer<T> recurrent, const Cells& cells) const
+    {
+        return intermediate_state{cells.template make<T>(random, n.context, n.hidden, recurrent)};
+    }
+};
+}  // namespace asks_with
+
+/// The first state of a recurrent decoder: a policy. policy(cell, source) makes a state of the cell.
+namespace starts_with {
+
+/// A layer on what the encoder offers as a start.
+///
+///     s_0 = tanh(W_s ←h_1 + b_s)              Bahdanau et al. 2015, appendix A.2.2
+///
+/// Deviation: the bias. Of an LSTM s_0 is the output, and the cell is 0; of stacked cells every layer starts so.
+template <class Matrix, class Vector>
+struct tanh_layer {
+    Matrix W_s;  // [H,H]
+    Vector b_s;  // [H]
+
+    auto operator()(const auto& cell, const auto& source) const
+    {
+        return nn::begin_of(cell, ops::tanh(ops::linear(source.start, W_s, b_s)));
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return starts_with::tanh_layer{visit("W_s", self.W_s), visit("b_s", self.b_s)};
+    }
+};
+template <class Matrix, class Vector>
+tanh_layer(Matrix, Vector) -> tanh_layer<Matrix, Vector>;
+
+/// The encoder's last state, of all layers: encoder and decoder have the same kind of cell.
+///
+///     s_0 = h_T                               Sutskever et al. 2014, §2; Luong et al. 2015
+struct last_state {
+    auto operator()(const auto& cell, const auto& source) const
+    {
+        static_assert(!std::is_same_v<std::remove_cvref_t<decltype(source.last)>, nothing>,
+                      "heed: starts_with::last_state needs an encoder that hands over its last state, as "
+                      "forward_encoder does; with another one use starts_with::tanh_layer");
+        // A decoder on a tape may follow an encoder that is not.
+        return nn::map_state(source.last, [&](const auto& x) { return same_family(nn::biases_of(cell), x); });
+    }
+
+    static auto parameters(auto&, auto&&) { return starts_with::last_state{}; }
+
+    template <class T>
+    auto make(random_source&, std::size_t) const
+    {
+        return *this;
+    }
+};
+using new_last_state = last_state;  // it has no parameters, and makes itself
+
+/// Makes a tanh_layer.
+struct new_tanh_layer {
+    template <class T>
+    auto make(random_source& random, std::size_t hidden) const
+    {
+        return tanh_layer{nn::glorot<T>(random, hidden, hidden), nn::zeros<T>(hidden)};
+    }
+};
+
+}  // namespace starts_with
+
+/// The last layer's input from a recurrent decoder's state s, the previous word y and the context c: a policy.
+///
+///     policy.read(s, y, c)    the readout t [...,L] of one step ([B,.]) or of all at once ([S,B,.])
+///     policy.W_o, policy.b    the last layer: the scores of the words are t W_o + b
+namespace output {
+
+/// t = maxout(U_o s_i + V_o y_{i-1} + C_o c_i + b_o)           Bahdanau et al. 2015, appendix A.2.2
+///
+/// Deviations: it reads s_i where the appendix prints s_{i-1}, as the authors' code does; biases.
+template <class Matrix, class Vector>
+struct maxout {
+    Matrix U_o;  // [H,2L]
+    Matrix V_o;  // [E,2L]
+    Matrix C_o;  // [D,2L]
+    Vector b_o;  // [2L]
+    Matrix W_o;  // [L,V]
+    Vector b;    // [V]
+
+    /// t [B,L] of the state s [B,H], the word y [B,E] and the context c [B,D].
+    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const
+    {
+        return ops::maxout(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return output::maxout{visit("U_o", self.U_o), visit("V_o", self.V_o), visit("C_o", self.C_o),
+                              visit("b_o", self.b_o), visit("W_o", self.W_o), visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+maxout(Matrix, Matrix, Matrix, Vector, Matrix, Vector) -> maxout<Matrix, Vector>;
+
+/// The state itself: p(y_i) = softmax(W_o s_i + b)             Choi et al. 2018, §2
+template <class Matrix, class Vector>
+struct linear {
+    Matrix W_o;  // [H,V]
+    Vector b;    // [V]
+
+    /// The state itself.
+    template <tensor State>
+    State read(const State& s, const tensor auto&, const tensor auto&) const
+    {
+        return s;
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return output::linear{visit("W_o", self.W_o), visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+linear(Matrix, Vector) -> linear<Matrix, Vector>;
+
+/// t = tanh(U_o s_i + V_o y_{i-1} + C_o c_i + b_o)             Sankaran et al. 2016, eq. 1, as in dl4mt
+template <class Matrix, class Vector>
+struct two_layers {
+    Matrix U_o;  // [H,L]
+    Matrix V_o;  // [E,L]
+    Matrix C_o;  // [D,L]
+    Vector b_o;  // [L]
+    Matrix W_o;  // [L,V]
+    Vector b;    // [V]
+
+    /// t [B,L] of the state s [B,H], the word y [B,E] and the context c [B,D].
+    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const
+    {
+        return ops::tanh(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return output::two_layers{visit("U_o", self.U_o), visit("V_o", self.V_o), visit("C_o", self.C_o),
+                                  visit("b_o", self.b_o), visit("W_o", self.W_o), visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+two_layers(Matrix, Matrix, Matrix, Vector, Matrix, Vector) -> two_layers<Matrix, Vector>;
+
+/// The attentional vector: h̃_i = tanh(W_c [c_i; s_i]),  p(y_i) = softmax(W_o h̃_i + b)
+///                                             Luong et al. 2015, eq. 5 and 6; the bias b is ours
+template <class Matrix, class Vector>
+struct attentional {
+    Matrix W_c;  // [D+H,L]
+    Matrix W_o;  // [L,V]
+    Vector b;    // [V]
+
+    /// The attentional vector [B,L] of the state s [B,H] and the context c [B,D].
+    auto read(const tensor auto& s, const tensor auto&, const tensor auto& c) const
+    {
+        return ops::tanh(ops::linear(ops::concat(c, s), W_c));
+    }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return output::attentional{visit("W_c", self.W_c), visit("W_o", self.W_o), visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+attentional(Matrix, Matrix, Vector) -> attentional<Matrix, Vector>;
+
+/// Input feeding: the next step's cell reads the readout in addition to its word.
+///
+///     x_i = W [y_{i-1}; t_{i-1}] = W_y y_{i-1} + F t_{i-1},  t_0 = 0       Luong et al. 2015, §3.3, with t = h̃
+///
+/// For any output; the paper's is `attentional`. Readouts are then computed step by step, otherwise in one product for
+/// all steps. Ours: dropout acts on t_i once, before both of its readers.
+template <class Output, class Matrix>
+struct fed {
+    Output of;
+    Matrix F;  // [L,G] from the readout to the cell
+
+    /// The readout of the output inside.
+    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const { return of.read(s, y, c); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto of = Output::parameters(self.of, visit);
+        return output::fed{std::move(of), visit("F", self.F)};
+    }
+};
+template <class Output, class Matrix>
+fed(Output, Matrix) -> fed<Output, Matrix>;
+
+/// Makes maxout output layers.
+struct new_maxout {
+    template <class T>
+    auto make(random_source& random, const decoder_sizes& n) const
+    {
+        return maxout{
+            nn::glorot<T>(random, n.hidden, 2 * n.readout),  nn::glorot<T>(random, n.embedding, 2 * n.readout),
+            nn::glorot<T>(random, n.context, 2 * n.readout), nn::zeros<T>(2 * n.readout),
+            nn::glorot<T>(random, n.readout, n.vocabulary),  nn::zeros<T>(n.vocabulary)};
+    }
+};
+/// Makes linear output layers.
+struct new_linear {
+    template <class T>
+    auto make(random_source& random, const decoder_sizes& n) const
+    {
+        return linear{nn::glorot<T>(random, n.hidden, n.vocabulary), nn::zeros<T>(n.vocabulary)};
+    }
+};
+/// Makes output layers with a hidden one of `readout` numbers.
+struct new_two_layers {
+    template <class T>
+    auto make(random_source& random, const decoder_sizes& n) const
+    {
+        return two_layers{nn::glorot<T>(random, n.hidden, n.readout),     nn::glorot<T>(random, n.embedding, n.readout),
+                          nn::glorot<T>(random, n.context, n.readout),    nn::zeros<T>(n.readout),
+                          nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
+    }
+};
+/// Makes attentional output layers: tanh(W_c [c; h]) of `readout` numbers before the words.
+struct new_attentional {
+    template <class T>
+    auto make(random_source& random, const decoder_sizes& n) const
+    {
+        return attentional{nn::glorot<T>(random, n.context + n.hidden, n.readout),
+                           nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
+    }
+};
+/// Makes what `of` makes, with input feeding around it.
+template <class Outputs = new_attentional>
+struct new_fed {
+    Outputs of{};
+
+    template <class T>
+    auto make(random_source& random, const decoder_sizes& n) const
+    {
+        auto made = of.template make<T>(random, n);
+        const std::size_t L = shape_of(made.W_o)[0];
+        return fed{std::move(made), nn::glorot<T>(random, L, n.gates)};
+    }
+};
+
+}  // namespace output
+
+/// The makers of a recurrent system's parts around its attention, RNNsearch's unless with_encoder, with_cells,
+/// with_embeddings, with_asks, with_start or with_readout replace them:
 ///
 ///     parts{}.with_cells(nn::new_lstm{}).with_readout(output::new_linear{})
 template <class Encoder = new_bidirectional, class Cells = nn::new_gru, class Embeddings = embeds::new_plain,
@@ -25,39 +412,18 @@ struct parts {
     Start start{};            // starts_with::new_tanh_layer, new_last_state
     Readout readout{};        // output::new_maxout, new_linear, new_two_layers, new_attentional, new_fed
 
-    /// The same parts with another encoder.
-    template <class Other>
-    parts<Other, Cells, Embeddings, Asks, Start, Readout> with_encoder(const Other& other) const
+    auto with_encoder(const auto& other) const { return of(other, cells, embeddings, asks, start, readout); }
+    auto with_cells(const auto& other) const { return of(encoder, other, embeddings, asks, start, readout); }
+    auto with_embeddings(const auto& other) const { return of(encoder, cells, other, asks, start, readout); }
+    auto with_asks(const auto& other) const { return of(encoder, cells, embeddings, other, start, readout); }
+    auto with_start(const auto& other) const { return of(encoder, cells, embeddings, asks, other, readout); }
+    auto with_readout(const auto& other) const { return of(encoder, cells, embeddings, asks, start, other); }
+
+private:
+    template <class... Part>
+    static parts<Part...> of(const Part&... part)
     {
-        return {other, cells, embeddings, asks, start, readout};
-    }
-    template <class Other>
-    parts<Encoder, Other, Embeddings, Asks, Start, Readout> with_cells(const Other& other) const
-    {
-        return {encoder, other, embeddings, asks, start, readout};
-    }
-    /// The same parts with other embeddings.
-    template <class Other>
-    parts<Encoder, Cells, Other, Asks, Start, Readout> with_embeddings(const Other& other) const
-    {
-        return {encoder, cells, other, asks, start, readout};
-    }
-    /// The same parts with another state that asks.
-    template <class Other>
-    parts<Encoder, Cells, Embeddings, Other, Start, Readout> with_asks(const Other& other) const
-    {
-        return {encoder, cells, embeddings, other, start, readout};
-    }
-    /// The same parts with another first state.
-    template <class Other>
-    parts<Encoder, Cells, Embeddings, Asks, Other, Readout> with_start(const Other& other) const
-    {
-        return {encoder, cells, embeddings, asks, other, readout};
-    }
-    template <class Other>
-    parts<Encoder, Cells, Embeddings, Asks, Start, Other> with_readout(const Other& other) const
-    {
-        return {encoder, cells, embeddings, asks, start, other};
+        return {part...};
     }
 };
 

@@ -7,10 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/nn/dropout.hpp>
-#include <heed/nn/feed_forward.hpp>
-#include <heed/nn/positions.hpp>
-#include <heed/nn/residual.hpp>
 #include <heed/papers/transformer.hpp>
 #include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/transformer.hpp>
@@ -20,13 +16,12 @@ namespace heed::seq2seq {
 
 /// Words or features, positions and layers of self-attention.
 ///
-///     x = √D E w + PE, or features + PE;  x ← layer(x), …;  annotations = last(x)      Vaswani et al. 2017,
-///     section 3.1
+///     x = √D E w + PE, or features + PE;  x ← layer(x), …;  annotations = last(x)      Vaswani et al. 2017, §3.1
 ///
 /// Ours: what a recurrent decoder starts from, and the sentence in one vector, is the mean of the annotations.
 template <class Embedding, class Positions, class Layer, class Last>
 struct self_attentive_encoder {
-    Embedding embedding;  // [V,D], or embeds::projected or as_given (features.hpp)
+    Embedding embedding;  // [V,D], or embeds::projected or as_given
     Positions positions;
     std::vector<Layer> layers;
     Last last;
@@ -41,8 +36,7 @@ struct self_attentive_encoder {
         auto mean =
             ops::weighted_sum(shares(source.real, annotations), ops::clear_padding(annotations, source.real));  // [B,D]
         auto start = mean;
-        return encoded{std::move(annotations), std::move(start), std::move(mean), nothing{}, nothing{},
-                       embeds::ids_of(source)};
+        return encoded{std::move(annotations), std::move(start), std::move(mean), nothing{}, nothing{}, source.words};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -70,17 +64,16 @@ private:
         using T = element_of<decltype(annotations)>;
         const std::size_t B = shape_of(annotations)[0], P = shape_of(annotations)[1];
         auto all = filled<T, 2>({B, P}, T(0));
-        for (std::size_t b = 0; b < B; ++b)
-            std::fill_n(all.data() + b * P, real[b], T(1) / static_cast<T>(std::max<std::size_t>(real[b], 1)));
-        return same_family(annotations, std::move(all));
+        for (std::size_t b = 0; b < B; ++b) std::fill_n(all.data() + b * P, real[b], T(1) / static_cast<T>(real[b]));
+        return all;
     }
 };
 template <class Embedding, class Positions, class Layer, class Last>
 self_attentive_encoder(Embedding, Positions, std::vector<Layer>, Last)
     -> self_attentive_encoder<Embedding, Positions, Layer, Last>;
 
-/// Makes self-attentive encoders as wide as the decoder's state, for `parts::with_encoder`. Layers normalise after each
-/// sum; positions are waves. The embedding must have that width, too.
+/// Makes self-attentive encoders as wide as the decoder's state and the embedding, with post-norm and sinusoidal
+/// positions.
 struct new_self_attentive {
     std::size_t layers = 2, heads = 4;
     std::size_t feed_forward = 0;  // hidden units; 0: four times the width

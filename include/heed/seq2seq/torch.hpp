@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -12,13 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/errors.hpp>
-#include <heed/core/tensor.hpp>
 #include <heed/heads/multi_head.hpp>
 #include <heed/heads/unchanged.hpp>
 #include <heed/io/archive.hpp>
 #include <heed/io/weights.hpp>
-#include <heed/nn/feed_forward.hpp>
 #include <heed/nn/gru.hpp>
 #include <heed/nn/gru_reset_after.hpp>
 #include <heed/nn/layer_norm.hpp>
@@ -77,7 +73,7 @@ struct torch_block {
 /// Which block of PyTorch's rows is which block of heed's columns.
 struct torch_gate {
     std::size_t row, column;
-    bool negated;
+    bool negated = false;
 };
 
 /// The blocks of a layer, in the order of PyTorch's state_dict.
@@ -92,13 +88,9 @@ public:
     {
         const auto view = view_of(W);
         const std::size_t in = view.shape[0], out = view.shape[1];
-        all.push_back(
-            {name, {of_rows, in}, gate.row, count, in, view.data + gate.column, out, gate.negated, false, false});
+        all.push_back({name, {of_rows, in}, gate.row, count, in, view.data + gate.column, out, gate.negated});
     }
-    void matrix(const std::string& name, auto& W)
-    {
-        matrix(name, view_of(W).shape[1], {0, 0, false}, view_of(W).shape[1], W);
-    }
+    void matrix(const std::string& name, auto& W) { matrix(name, view_of(W).shape[1], {0, 0}, view_of(W).shape[1], W); }
 
     void vector(const std::string& name, std::size_t of_size, const torch_gate& gate, std::size_t count, auto& b,
                 bool added = false)
@@ -108,15 +100,8 @@ public:
     }
     void vector(const std::string& name, auto& b, bool optional = true)
     {
-        vector(name, view_of(b).size(), {0, 0, false}, view_of(b).size(), b);
+        vector(name, view_of(b).size(), {0, 0}, view_of(b).size(), b);
         all.back().optional = optional;
-    }
-
-    /// A matrix that both have in the same layout.
-    void as_it_is(const std::string& name, auto& E)
-    {
-        const auto view = view_of(E);
-        all.push_back({name, {view.shape[0], view.shape[1]}, 0, view.size(), 1, view.data, 0, false, false, false});
     }
 
     void refuse(std::string name, std::string why) { refused.emplace_back(std::move(name), std::move(why)); }
@@ -138,7 +123,7 @@ void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view s
     for (const torch_gate& each : gates) to.vector(name("bias_ih"), G, each, H, cell.b);
     for (const torch_gate& each : gates) {
         if (own_bias != nullptr && each.row == 2 * H) {
-            to.vector(name("bias_hh"), G, {each.row, 0, false}, H, *own_bias);
+            to.vector(name("bias_hh"), G, {each.row, 0}, H, *own_bias);
         } else {
             to.vector(name("bias_hh"), G, each, H, cell.b, true);
         }
@@ -146,10 +131,68 @@ void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view s
     to.refuse(name("weight_hr"), "the outputs of this layer are projected (proj_size); heed's are not");
 }
 
+/// Throws heed::error unless the archive has all these blocks, and none of those that it must not have.
+template <class T>
+void require_torch(const archive& from, const torch_blocks<T>& blocks)
+{
+    for (const auto& [name, why] : blocks.refused) {
+        if (from.find(name) != nullptr) throw error("torch: the file has \"" + name + "\", but " + why);
+    }
+    for (const auto& block : blocks.all) {
+        const tensor_entry* const found = from.find(block.name);
+        if (found == nullptr && block.optional) continue;
+        const tensor_entry& entry = from.at(block.name);
+        if (entry.shape != block.shape || !reads_as(entry.dtype, dtype_name<T>))
+            throw error("torch: tensor \"" + block.name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
+                        " in the file, but the module needs " + std::string(dtype_name<T>) + " " +
+                        shape_text(block.shape));
+    }
+}
+
+template <class T>
+void take_blocks(const archive& from, const torch_blocks<T>& blocks)
+{
+    std::map<std::string_view, std::vector<T>> values;
+    for (const torch_block<T>& block : blocks.all) {
+        const tensor_entry* const entry = from.find(block.name);
+        std::vector<T>& known = values[block.name];
+        if (entry != nullptr && known.empty()) known = entry->template values<T>();
+        for (std::size_t row = 0; row < block.rows; ++row) {
+            for (std::size_t column = 0; column < block.columns; ++column) {
+                T& to = block.data[row + column * block.stride];
+                if (!block.added) to = T(0);
+                if (entry == nullptr) continue;
+                const T value = known[(block.first + row) * block.columns + column];
+                to += block.negated ? -value : value;
+            }
+        }
+    }
+}
+
+template <class T>
+void put_blocks(archive& to, const torch_blocks<const T>& blocks)
+{
+    std::set<std::string_view> done;
+    for (const auto& first : blocks.all) {
+        if (!done.insert(first.name).second) continue;
+        std::vector<T> values(bytes_of(first.shape, 1).value());
+        for (const auto& block : blocks.all) {
+            if (block.name != first.name || block.added) continue;  // what is added is 0: its other part has it all
+            for (std::size_t row = 0; row < block.rows; ++row) {
+                for (std::size_t column = 0; column < block.columns; ++column) {
+                    const T value = block.data[row + column * block.stride];
+                    values[(block.first + row) * block.columns + column] = block.negated ? -value : value;
+                }
+            }
+        }
+        to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));
+    }
+}
+
 }  // namespace detail
 
-/// How a module's weights lie in PyTorch's state_dict. To load a module of your own by one call, specialise it:
-/// `numbers` is a tensor type of it, and list(to, module, prefix, suffix) calls io::list_torch for its parts.
+/// The layout of a module in PyTorch's state_dict. Specialize it for your module: `numbers` is one of its tensor types,
+/// and list(to, module, prefix, suffix) calls io::list_torch for its parts.
 template <class M>
 struct torch_layout {
     static_assert(!std::is_same_v<M, M>,
@@ -157,33 +200,28 @@ struct torch_layout {
                   "(seq2seq/torch.hpp), matrices by io::as_linear, or specialise io::torch_layout");
 };
 
-/// Lists the weights of a part: for torch_layout of a module of your own.
+/// Lists the weights of a part, for your torch_layout.
 void list_torch(auto& to, auto&& part, std::string_view prefix, std::string_view suffix = "_l0")
 {
     torch_layout<std::remove_cvref_t<decltype(part)>>::list(to, part, prefix, suffix);
 }
 
-/// nn.Linear, whose matrix [X,Y] and bias [Y] stand where you keep them.
-template <class Matrix, class Vector = void>
+/// A matrix [X,Y] and a bias [Y], null for nn.Linear(bias=False), that as_linear refers to.
+template <class Matrix, class Vector>
 struct linear_parts {
     Matrix& W;
-    Vector& b;
-};
-/// nn.Linear(bias=False).
-template <class Matrix>
-struct linear_parts<Matrix, void> {
-    Matrix& W;
+    Vector* b;
 };
 /// W and b as PyTorch's nn.Linear.
 template <class Matrix, class Vector>
 linear_parts<Matrix, Vector> as_linear(Matrix& W, Vector& b)
 {
-    return {W, b};
+    return {W, &b};
 }
 template <class Matrix>
-linear_parts<Matrix> as_linear(Matrix& W)
+linear_parts<Matrix, Matrix> as_linear(Matrix& W)
 {
-    return {W};
+    return {W, nullptr};
 }
 template <class Matrix, class Vector>
 struct torch_layout<linear_parts<Matrix, Vector>> {
@@ -191,15 +229,15 @@ struct torch_layout<linear_parts<Matrix, Vector>> {
     static void list(auto& to, auto& part, std::string_view prefix, std::string_view)
     {
         to.matrix(detail::torch_name(prefix, "weight"), part.W);
-        if constexpr (std::is_void_v<Vector>) {
+        if (part.b == nullptr) {
             to.refuse(detail::torch_name(prefix, "bias"), "io::as_linear got no vector for it: as_linear(W, b)");
         } else {
-            to.vector(detail::torch_name(prefix, "bias"), part.b);
+            to.vector(detail::torch_name(prefix, "bias"), *part.b);
         }
     }
 };
 
-/// nn.Embedding, whose table [V,E] stands where you keep it.
+/// A table that as_embedding refers to.
 template <class Matrix>
 struct embedding_part {
     Matrix& table;
@@ -215,7 +253,9 @@ struct torch_layout<embedding_part<Matrix>> {
     using numbers = std::remove_const_t<Matrix>;
     static void list(auto& to, auto& part, std::string_view prefix, std::string_view)
     {
-        to.as_it_is(detail::torch_name(prefix, "weight"), part.table);
+        const auto view = view_of(part.table);
+        const std::vector<std::size_t> shape{view.shape[0], view.shape[1]};
+        to.all.push_back({detail::torch_name(prefix, "weight"), shape, 0, view.size(), 1, view.data});
     }
 };
 
@@ -235,8 +275,7 @@ struct torch_layout<nn::lstm<Matrix, Vector>> {
     static void list(auto& to, auto& cell, std::string_view prefix, std::string_view suffix)
     {
         const std::size_t H = view_of(cell.U).shape[0];
-        const detail::torch_gate gates[] = {
-            {0, 0, false}, {H, H, false}, {2 * H, 3 * H, false}, {3 * H, 2 * H, false}};  // i, f, g, o
+        const detail::torch_gate gates[] = {{0, 0}, {H, H}, {2 * H, 3 * H}, {3 * H, 2 * H}};  // i, f, g, o
         detail::list_cell(to, cell, prefix, suffix, gates, static_cast<decltype(&cell.b)>(nullptr));
     }
 };
@@ -247,7 +286,7 @@ struct torch_layout<nn::gru_reset_after<Matrix, Vector>> {
     static void list(auto& to, auto& cell, std::string_view prefix, std::string_view suffix)
     {
         const std::size_t H = view_of(cell.U).shape[0];
-        const detail::torch_gate gates[] = {{0, H, false}, {H, 0, true}, {2 * H, 2 * H, false}};  // r, z, n
+        const detail::torch_gate gates[] = {{0, H}, {H, 0, true}, {2 * H, 2 * H}};  // r, z, n
         detail::list_cell(to, cell, prefix, suffix, gates, &cell.c_h);
     }
 };
@@ -264,12 +303,13 @@ struct torch_layout<nn::stacked<Cell>> {
     using numbers = typename torch_layout<Cell>::numbers;
     static void list(auto& to, auto& cells, std::string_view prefix, std::string_view suffix)
     {
-        const std::string_view direction = suffix.ends_with("_reverse") ? "_reverse" : "";
-        for (std::size_t k = 0; k < cells.layers.size(); ++k)
-            list_torch(to, cells.layers[k], prefix, "_l" + std::to_string(k) + std::string(direction));
-        to.refuse(
-            detail::torch_name(prefix, "weight_ih_l" + std::to_string(cells.layers.size()) + std::string(direction)),
-            "there are " + std::to_string(cells.layers.size()) + " layers here, and more in the file");
+        const auto of_layer = [reverse = suffix.ends_with("_reverse")](std::size_t k) {
+            return "_l" + std::to_string(k) + (reverse ? "_reverse" : "");
+        };
+        const std::size_t count = cells.layers.size();
+        for (std::size_t k = 0; k < count; ++k) list_torch(to, cells.layers[k], prefix, of_layer(k));
+        to.refuse(detail::torch_name(prefix, "weight_ih" + of_layer(count)),
+                  "there are " + std::to_string(count) + " layers here, and more in the file");
     }
 };
 
@@ -284,29 +324,26 @@ struct torch_layout<multi_head<Heads, Matrix, per_head::unchanged, Biases>> {
         const std::size_t E = Q[0];
         if (Q[1] != E || K[1] != E || V[1] != E || O[0] != E || O[1] != E)
             throw shape_error(
-                "torch: nn.MultiheadAttention has queries, contexts and all heads together of one width, but "
-                "\"" +
+                "torch: nn.MultiheadAttention has queries, contexts and all heads together of one width, but \"" +
                 std::string(prefix) + "\" is to go into W_Q " + shape_text(Q) + ", W_K " + shape_text(K) + ", W_V " +
                 shape_text(V) + " and W_O " + shape_text(O));
         if (K[0] == E && V[0] == E) {
-            to.matrix(name("in_proj_weight"), 3 * E, {0, 0, false}, E, heads.W_Q);
-            to.matrix(name("in_proj_weight"), 3 * E, {E, 0, false}, E, heads.W_K);
-            to.matrix(name("in_proj_weight"), 3 * E, {2 * E, 0, false}, E, heads.W_V);
+            to.matrix(name("in_proj_weight"), 3 * E, {0, 0}, E, heads.W_Q);
+            to.matrix(name("in_proj_weight"), 3 * E, {E, 0}, E, heads.W_K);
+            to.matrix(name("in_proj_weight"), 3 * E, {2 * E, 0}, E, heads.W_V);
         } else {
             to.matrix(name("q_proj_weight"), heads.W_Q);
             to.matrix(name("k_proj_weight"), heads.W_K);
             to.matrix(name("v_proj_weight"), heads.W_V);
         }
+        to.matrix(name("out_proj.weight"), heads.W_O);
         if constexpr (std::is_same_v<Biases, no_biases>) {
-            const char* const why = "this multi_head has no biases; give it heed::biases as its last part";
-            to.refuse(name("in_proj_bias"), why);
-            to.matrix(name("out_proj.weight"), heads.W_O);
-            to.refuse(name("out_proj.bias"), why);
+            for (const char* bias : {"in_proj_bias", "out_proj.bias"})
+                to.refuse(name(bias), "this multi_head has no biases; give it heed::biases as its last part");
         } else {
-            to.vector(name("in_proj_bias"), 3 * E, {0, 0, false}, E, heads.bias.b_Q);
-            to.vector(name("in_proj_bias"), 3 * E, {E, 0, false}, E, heads.bias.b_K);
-            to.vector(name("in_proj_bias"), 3 * E, {2 * E, 0, false}, E, heads.bias.b_V);
-            to.matrix(name("out_proj.weight"), heads.W_O);
+            to.vector(name("in_proj_bias"), 3 * E, {0, 0}, E, heads.bias.b_Q);
+            to.vector(name("in_proj_bias"), 3 * E, {E, 0}, E, heads.bias.b_K);
+            to.vector(name("in_proj_bias"), 3 * E, {2 * E, 0}, E, heads.bias.b_V);
             to.vector(name("out_proj.bias"), heads.bias.b_O);
         }
         to.refuse(name("bias_k"), "keys of no word (add_bias_kv) are not in heed");
@@ -353,74 +390,11 @@ struct torch_layout<std::vector<Layer>> {
     }
 };
 
-namespace detail {
-
-/// Throws heed::error unless the archive has all these blocks, and none of those that it must not have.
-template <class T>
-void require_torch(const archive& from, const torch_blocks<T>& blocks)
-{
-    for (const auto& [name, why] : blocks.refused) {
-        if (from.find(name) != nullptr) throw error("torch: the file has \"" + name + "\", but " + why);
-    }
-    for (const auto& block : blocks.all) {
-        const tensor_entry* const found = from.find(block.name);
-        if (found == nullptr && block.optional) continue;
-        const tensor_entry& entry = from.at(block.name);
-        if (entry.shape != block.shape || !reads_as(entry.dtype, dtype_name<T>))
-            throw error("torch: tensor \"" + block.name + "\" is " + entry.dtype + " " + shape_text(entry.shape) +
-                        " in the file, but the module needs " + std::string(dtype_name<T>) + " " +
-                        shape_text(block.shape));
-    }
-}
-
-template <class T>
-void take_blocks(const archive& from, const torch_blocks<T>& blocks)
-{
-    std::map<std::string_view, std::vector<T>> values;
-    for (const torch_block<T>& block : blocks.all) {
-        const tensor_entry* const entry = from.find(block.name);
-        if (entry != nullptr && values.find(block.name) == values.end())
-            values.emplace(block.name, entry->template values<T>());
-        for (std::size_t row = 0; row < block.rows; ++row) {
-            for (std::size_t column = 0; column < block.columns; ++column) {
-                T& to = block.data[row + column * block.stride];
-                if (!block.added) to = T(0);
-                if (entry == nullptr) continue;
-                const T value = values[block.name][(block.first + row) * block.columns + column];
-                to += block.negated ? -value : value;
-            }
-        }
-    }
-}
-
-template <class T>
-void put_blocks(archive& to, const torch_blocks<const T>& blocks)
-{
-    std::set<std::string_view> done;
-    for (const auto& first : blocks.all) {
-        if (!done.insert(first.name).second) continue;
-        std::vector<T> values(bytes_of(first.shape, 1).value());
-        for (const auto& block : blocks.all) {
-            if (block.name != first.name || block.added) continue;  // what is added is 0: its other part has it all
-            for (std::size_t row = 0; row < block.rows; ++row) {
-                for (std::size_t column = 0; column < block.columns; ++column) {
-                    const T value = block.data[row + column * block.stride];
-                    values[(block.first + row) * block.columns + column] = block.negated ? -value : value;
-                }
-            }
-        }
-        to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));
-    }
-}
-
-}  // namespace detail
-
-/// Fills a module from PyTorch's weights, which are called "prefix.…". Where heed has one bias for PyTorch's two, it
-/// becomes their sum; biases that are missing (bias=False) become zeros. `suffix` is for recurrent cells: "_l0" is the
-/// first layer of nn.LSTM or nn.GRU, "_l0_reverse" its other direction, and "" nn.LSTMCell or nn.GRUCell.
+/// Fills a module from PyTorch's weights "prefix.…". Where PyTorch has two biases for heed's one, it gets their sum;
+/// missing biases (bias=False) become zeros. `suffix`, of recurrent cells: "_l0" is the first layer of nn.LSTM or
+/// nn.GRU, "_l0_reverse" its other direction, "" nn.LSTMCell or nn.GRUCell.
 ///
-/// Throws heed::error, and changes nothing, if a tensor is missing, has another shape or a type that the module's does
-/// not hold (see reads_as), or if the file has one that the module has no place for.
+/// Throws heed::error, and changes nothing, if a tensor is missing, superfluous or has another shape or type.
 template <class M>
 void take_torch(const archive& from, M&& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {
@@ -431,8 +405,7 @@ void take_torch(const archive& from, M&& module, std::string_view prefix = {}, s
     detail::take_blocks(from, blocks);
 }
 
-/// Adds a module's weights to an archive as PyTorch has them: load_state_dict takes what io::save then writes. Of two
-/// biases the first is heed's, the second 0.
+/// Adds a module's weights to an archive for load_state_dict. Of two biases the first is heed's, the second 0.
 template <class M>
 void put_torch(archive& to, const M& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {

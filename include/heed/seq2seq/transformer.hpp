@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
-#include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,17 +12,12 @@
 #include <heed/core/several.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/feed_forward.hpp>
+#include <heed/nn/init.hpp>
 #include <heed/nn/positions.hpp>
 #include <heed/nn/residual.hpp>
-#include <heed/ops/elementwise.hpp>
 #include <heed/ops/embedding.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/parts.hpp>
-#include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/model.hpp>
-#include <heed/seq2seq/objective.hpp>
-#include <heed/seq2seq/rows_of_memory.hpp>
-#include <heed/seq2seq/word_tables.hpp>
 
 /// The Transformer: an encoder and a decoder of attention and feed-forward layers.
 ///
@@ -30,16 +25,14 @@
 ///     decoder layer    y ← y + SelfAttention(y, no later words),  y ← y + Attention(y, x),  y ← y + FFN(y)
 ///     p(y_i) = softmax(y_i W + b)                 Vaswani et al. 2017, section 3.1 and figure 1
 ///
-/// with layer normalisation around each sum (nn/residual.hpp). Words enter as √D E w + position. All words of all
-/// sentences are computed at once in training; in a search, step by step, each layer keeps the keys and values of the
-/// words before, in a memory that grows (attention/growing.hpp).
+/// with layer normalization around each sum (nn/residual.hpp). Words enter as √D E w + position. In training all words
+/// are computed at once; in a search each layer keeps the words before in a memory that grows (attention/growing.hpp).
 ///
-/// Any attention fits that answers many queries of [B,S,D] with contexts of [B,S,D] and, for a search, can be extended:
-/// multi_head, or attention itself. Deviations: a bias in the output layer.
+/// Any attention fits that has contexts [B,S,D] for queries [B,S,D] and, for a search, can be extended: multi_head, or
+/// attention itself. Deviation: a bias in the output layer.
 namespace heed::seq2seq {
 
-/// One layer of the encoder: self-attention and a feed-forward network, each within a residual connection. x [B,T,D]
-/// and the lengths of the B rows -> [B,T,D].
+/// One layer of the encoder: self-attention and a feed-forward network, each within a residual connection.
 template <class Attention, class Residual, class FeedForward>
 struct transformer_encoder_layer {
     Attention attention;
@@ -66,8 +59,7 @@ template <class Attention, class Residual, class FeedForward>
 transformer_encoder_layer(Attention, Residual, FeedForward, Residual)
     -> transformer_encoder_layer<Attention, Residual, FeedForward>;
 
-/// One layer of the decoder: self-attention to the words before, attention to the source, a feed-forward network, each
-/// within a residual connection.
+/// One layer of the decoder: self-attention, attention to the source, a feed-forward network, each with a residual.
 template <class Self, class Cross, class Residual, class FeedForward>
 struct transformer_decoder_layer {
     Self self;    // to the words before
@@ -77,7 +69,7 @@ struct transformer_decoder_layer {
     FeedForward feed_forward;
     Residual around_feed_forward;
 
-    /// All words at once: y [B,S,D]. No word sees a later one, so padding behind the last word needs no mask.
+    /// All words y [B,S,D] at once. No word sees a later one, so padding needs no mask.
     auto operator()(const tensor auto& y, const auto& memory, const nn::dropout& drop = {}) const
     {
         return through(
@@ -94,8 +86,7 @@ struct transformer_decoder_layer {
             [&](const auto& in) { return look(memory, in, weights); }, drop);
     }
 
-    /// The next word y [B,1,D] alone, and its `weights` if they are wanted. `kept` becomes the memory of the words so
-    /// far; `first`: there is none yet.
+    /// The next word y [B,1,D], and its `weights` unless null. `kept` becomes the memory of the words, if not `first`.
     template <class Memory, class Weights>
     auto step(const tensor auto& y, Memory& kept, bool first, const auto& memory, std::vector<Weights>* weights) const
     {
@@ -106,12 +97,6 @@ struct transformer_decoder_layer {
                 return self.read_all(kept, in, from_query(self.start(kept), kept.positions() - 1)).contexts;
             },
             [&](const auto& in) { return weights == nullptr ? read(memory, in) : look(memory, in, *weights); }, {});
-    }
-
-    /// Weights [B,T] of a word y [B,D], the mean of all heads.
-    auto weights_of(const auto& memory, const tensor auto& y) const
-    {
-        return detail::weights_per_position<Cross>(cross.step(memory, y, cross.start(memory)).weights);
     }
 
     static auto parameters(auto& layer, auto&& visit)
@@ -133,14 +118,14 @@ private:
             seen, [&](const auto& in) { return feed_forward(in); }, drop);
     }
 
-    /// Asks with a single word.
+    /// A single word.
     auto read(const auto& memory, const tensor auto& y) const
     {
         auto answer = cross.read(memory, ops::step_of(y, std::size_t{0}), cross.start(memory));
         return ops::swap_axes(ops::stack(std::vector{std::move(answer.context)}));
     }
 
-    /// Asks with one word after the other, since only then there are weights.
+    /// Word by word, since only then there are weights.
     template <class Weights>
     auto look(const auto& memory, const tensor auto& y, std::vector<Weights>& weights) const
     {
@@ -180,17 +165,6 @@ auto map_memory(const several_memories<Memories>& from, const auto& f)
 
 }  // namespace detail
 
-/// The source as every decoder layer sees it.
-template <class Memory>
-struct transformer_memory {
-    std::vector<Memory> of;  // one per layer
-
-    transformer_memory rows(std::span<const std::size_t> rows) const
-    {
-        return {heed::detail::each_of(of, [&](std::size_t i) { return detail::rows_of_memory(of[i], rows); })};
-    }
-};
-
 /// The words so far as every decoder layer sees them; no numbers before the first word.
 template <class Memory>
 struct transformer_state {
@@ -204,11 +178,97 @@ struct transformer_state {
     }
 };
 
-/// A whole Transformer: words, positions, the layers of both sides, the output layer. `papers::vaswani2017::translator`
-/// makes the paper's.
+/// Three matrices: the embeddings of both languages and the output layer's. The tables of a `transformer` are a policy
+/// with `source()` [V_x,D], `target()` [V_y,D] and `output()` [D,V_y].
+template <class Matrix>
+struct separate_tables {
+    Matrix source_table;  // [V_x,D]
+    Matrix target_table;  // [V_y,D]
+    Matrix W;             // [D,V_y]
+
+    const Matrix& source() const { return source_table; }  // [V_x,D]
+    const Matrix& target() const { return target_table; }  // [V_y,D]
+    const Matrix& output() const { return W; }             // [D,V_y]
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::separate_tables{visit("source", self.source_table), visit("target", self.target_table),
+                                        visit("W", self.W)};
+    }
+};
+template <class Matrix>
+separate_tables(Matrix, Matrix, Matrix) -> separate_tables<Matrix>;
+
+/// The output layer scores a word by its own embedding: W = target()ᵀ.      Press and Wolf 2017
+template <class Matrix>
+struct tied_tables {
+    Matrix source_table;  // [V_x,D]
+    Matrix target_table;  // [V_y,D]
+
+    const Matrix& source() const { return source_table; }  // [V_x,D]
+    const Matrix& target() const { return target_table; }
+    auto output() const { return ops::transpose(target_table); }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return seq2seq::tied_tables{visit("source", self.source_table), visit("target", self.target_table)};
+    }
+};
+template <class Matrix>
+tied_tables(Matrix, Matrix) -> tied_tables<Matrix>;
+
+/// One matrix for everything: both languages have one vocabulary.          Vaswani et al. 2017, section 3.4
+template <class Matrix>
+struct shared_table {
+    Matrix table;  // [V,D]
+
+    const Matrix& source() const { return table; }         // [V,D]
+    const Matrix& target() const { return table; }         // [V,D]
+    auto output() const { return ops::transpose(table); }  // [D,V]
+
+    static auto parameters(auto& self, auto&& visit) { return seq2seq::shared_table{visit("table", self.table)}; }
+};
+template <class Matrix>
+shared_table(Matrix) -> shared_table<Matrix>;
+
+/// Makes separate_tables. Embeddings are normal with deviation 1/√D, so that they and a tied layer are of order one.
+struct new_separate_tables {
+    template <class T>
+    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+    {
+        const double deviation = 1 / std::sqrt(static_cast<double>(width));
+        auto x = nn::gaussian<T>(random, source, width, deviation);
+        auto y = nn::gaussian<T>(random, target, width, deviation);
+        return separate_tables{std::move(x), std::move(y), nn::glorot<T>(random, width, target)};
+    }
+};
+/// Makes tied_tables: the output layer is the table of target words.
+struct new_tied_tables {
+    template <class T>
+    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+    {
+        const double deviation = 1 / std::sqrt(static_cast<double>(width));
+        auto x = nn::gaussian<T>(random, source, width, deviation);
+        return tied_tables{std::move(x), nn::gaussian<T>(random, target, width, deviation)};
+    }
+};
+/// Makes shared_table. Throws heed::error if the vocabularies differ in size.
+struct new_shared_table {
+    template <class T>
+    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+    {
+        if (source != target) {
+            throw error("shared_table: " + std::to_string(source) + " source words and " + std::to_string(target) +
+                        " target words; to share their embeddings both sides need one vocabulary");
+        }
+        return shared_table{nn::gaussian<T>(random, source, width, 1 / std::sqrt(static_cast<double>(width)))};
+    }
+};
+
+/// A whole Transformer; `papers::vaswani2017::translator` makes the paper's.
 template <class Tables, class Positions, class EncoderLayer, class DecoderLayer, class Last, class Vector>
 struct transformer {
-    Tables words;         // word_tables.hpp
+    Tables words;         // separate_tables, tied_tables or shared_table
     Positions positions;  // nn/positions.hpp
     std::vector<EncoderLayer> encoder;
     Last after_encoder;  // the normalisation behind the last layer
@@ -235,8 +295,7 @@ struct transformer {
         return detail::cross_entropy(ops::swap_axes(after_decoder(y)), output(), batch.targets, smoothing, only);
     }
 
-    /// The same word by word, with the weights of the layer that aligns: see objective.hpp. Its attention to the source
-    /// has no state.
+    /// The same as a `followed`, with the weights of the layer that aligns and no last state.
     template <class T>
     auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const
@@ -244,7 +303,7 @@ struct transformer {
         const auto source = encode(batch.source, drop);
         auto y = embed(words.target(), batch.previous, batch.target_lengths(), 0, drop);  // [B,S,D]
         const auto on = [&](std::size_t i) { return decoder[i].cross.on(source, batch.source.real); };
-        std::vector<decltype(decoder[0].weights_of(on(0), ops::step_of(y, std::size_t{0})))> weights;
+        std::vector<std::remove_cvref_t<decltype(ops::step_of(y, std::size_t{0}))>> weights;  // [B,T]
         for (std::size_t i = 0; i < decoder.size(); ++i) {
             y = i == aligning() ? decoder[i].follow(y, on(i), drop, weights) : decoder[i](y, on(i), drop);
         }
@@ -259,15 +318,10 @@ struct transformer {
         const auto source = encode(batch);
         using memory = std::remove_cvref_t<decltype(decoder.front().cross.on(source, batch.real))>;
         using kept = std::remove_cvref_t<decltype(heed::growing(decoder.front().self.on(source)))>;
-        transformer_memory<memory> all;
+        several_memories<std::vector<memory>> all;  // of each layer
         for (const auto& layer : decoder) all.of.push_back(layer.cross.on(source, batch.real));
         return opening{std::move(all), transformer_state<kept>{}};
     }
-
-    template <class Weights>
-    struct seen {
-        Weights weights;  // [B,T] of the layer that aligns
-    };
 
     /// The state comes by value: a search gives its own away, and nothing kept is copied.
     auto advance(const auto& memory, auto state, const word_ids& previous) const
@@ -275,35 +329,28 @@ struct transformer {
         const bool first = state.words == 0;
         if (first) state.kept.resize(decoder.size());
         auto y = embed(words.target(), previous, lengths::full(previous.batch, 1), state.words, {});  // [B,1,D]
-        std::vector<decltype(decoder[0].weights_of(memory.of[0], ops::step_of(y, std::size_t{0})))> weights;
+        std::vector<std::remove_cvref_t<decltype(ops::step_of(y, std::size_t{0}))>> weights;          // [B,T]
         for (std::size_t i = 0; i < decoder.size(); ++i) {
             y = decoder[i].step(y, state.kept[i], first, memory.of[i], i == aligning() ? &weights : nullptr);
         }
         ++state.words;
-        return advanced{ops::swap_axes(after_decoder(y)), std::move(state),
-                        seen<std::remove_cvref_t<decltype(weights[0])>>{std::move(weights[0])}};
+        return advanced{ops::swap_axes(after_decoder(y)), std::move(state), seen_weights{std::move(weights[0])}};
     }
 
-    /// The layer whose attention to the source, the mean of its heads, is drawn and learns from objectives: the last
-    /// but one aligns best (Garg et al. 2019).
+    /// The layer whose weights, the mean of its heads, are drawn: the last but one aligns best (Garg et al. 2019).
     std::size_t aligning() const { return decoder.size() < 2 ? 0 : decoder.size() - 2; }
 
-    auto output() const
-    {
-        using matrix = decltype(words.output());
-        return output_layer<matrix, const Vector&>{words.output(), b};
-    }
+    /// The last layer.
+    auto output() const { return output_layer<decltype(words.output()), const Vector&>{words.output(), b}; }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto words = visit("words", self.words);
-        auto positions = visit("positions", self.positions);
-        auto encoder = visit("encoder", self.encoder);
-        auto after_encoder = visit("after_encoder", self.after_encoder);
-        auto decoder = visit("decoder", self.decoder);
-        auto after_decoder = visit("after_decoder", self.after_decoder);
-        return seq2seq::transformer{std::move(words),         std::move(positions), std::move(encoder),
-                                    std::move(after_encoder), std::move(decoder),   std::move(after_decoder),
+        return seq2seq::transformer{visit("words", self.words),
+                                    visit("positions", self.positions),
+                                    visit("encoder", self.encoder),
+                                    visit("after_encoder", self.after_encoder),
+                                    visit("decoder", self.decoder),
+                                    visit("after_decoder", self.after_decoder),
                                     visit("b", self.b)};
     }
 

@@ -3,7 +3,6 @@
 
 #include <heed/papers/translation.hpp>
 #include <heed/seq2seq/decoder.hpp>
-#include <heed/seq2seq/encoder.hpp>
 
 namespace heed::seq2seq {
 
@@ -29,14 +28,10 @@ struct translator {
         return decoder.follow(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
-    /// The loss of a batch whose source is features (features.hpp); the batch's own source is not read but for its
-    /// lengths.
-    template <class T>
-    auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0,
-              const nn::dropout& drop = {}) const requires requires
-    {
-        source.features;
-    }
+    /// The loss of a batch whose source is features.
+    template <class T, class Source>
+        requires requires(const Source& source) { source.features; }
+    auto loss(const Source& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {}) const
     {
         return decoder.loss(encoder.encode(source, drop), batch, smoothing, drop);
     }
@@ -57,7 +52,6 @@ struct translator {
         return seq2seq::translator{visit("encoder", self.encoder), visit("decoder", self.decoder)};
     }
 };
-
 template <class Encoder, class Decoder>
 translator(Encoder, Decoder) -> translator<Encoder, Decoder>;
 
@@ -73,8 +67,7 @@ struct sizes {
     std::size_t width() const { return annotation == 0 ? 2 * hidden : annotation; }  // D of an annotation
 };
 
-/// A new translator around the attention that make_attention(random, sizes) returns, with these parts. `recurrent`
-/// draws the recurrent weights, as for nn::make_gru.
+/// A new translator around the attention that make_attention(random, sizes) returns. `recurrent`: as for nn::make_gru.
 template <class T, class MakeAttention, class... Part>
 auto make_translator(std::uint64_t seed, sizes n, const MakeAttention& make_attention, const parts<Part...>& made,
                      nn::initializer<T> recurrent = nullptr)
@@ -91,19 +84,17 @@ auto make_translator(std::uint64_t seed, sizes n, const MakeAttention& make_atte
     return translator{std::move(encoder), std::move(decoder)};
 }
 
-/// RNNsearch around this attention, or RNNencdec around fixed_context. nn::orthogonal<T> as `recurrent` initialises the
-/// recurrent weights as Bahdanau et al. 2015 did. `cells`: nn::new_gru, or nn::new_lstm for long short-term memory on
-/// both sides.
+/// RNNsearch around this attention, or RNNencdec around fixed_context, with `cells` on both sides. nn::orthogonal<T> as
+/// `recurrent` draws the recurrent weights as Bahdanau et al. 2015 did.
 template <class T, class MakeAttention, class Cells = nn::new_gru>
 auto make_translator(std::uint64_t seed, const sizes& n, const MakeAttention& make_attention,
                      nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    using made = std::invoke_result_t<const MakeAttention&, random_source&, const sizes&>;
-    if constexpr (std::is_same_v<made, fixed_context>) {
-        return make_translator<T>(seed, n, make_attention, parts{}.with_cells(cells).with_encoder(new_forward{}),
-                                  recurrent);
+    const auto made = parts{}.with_cells(cells);
+    if constexpr (std::is_invocable_r_v<fixed_context, const MakeAttention&, random_source&, const sizes&>) {
+        return make_translator<T>(seed, n, make_attention, made.with_encoder(new_forward{}), recurrent);
     } else {
-        return make_translator<T>(seed, n, make_attention, parts{}.with_cells(cells), recurrent);
+        return make_translator<T>(seed, n, make_attention, made, recurrent);
     }
 }
 

@@ -8,9 +8,6 @@
 
 namespace heed::papers::bahdanau2015 {
 
-/// How RNNsearch is put together: GRUs, a bidirectional encoder, the previous state asks, maxout.
-inline auto parts() { return seq2seq::parts{}; }
-
 /// RNNsearch: Bahdanau et al. 2015, §3 and appendix A. Sizes of the paper: embedding 620, hidden 1000, alignment 1000,
 /// readout 500. With nn::orthogonal<T> as `recurrent` the recurrent weights are drawn as in appendix B.1.
 ///

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/nn/init.hpp>
-#include <heed/nn/positions.hpp>
 #include <heed/papers/translation.hpp>
 #include <heed/seq2seq/convolutional.hpp>
 
@@ -28,8 +26,7 @@ struct new_layer {
 ///
 ///     auto model = papers::gehring2017::translator<float>(seed, {.source_vocabulary = V, .target_vocabulary = V});
 ///
-/// make_attention(random, sizes) makes another attention, and `positions` other positions, such as
-/// nn::new_sinusoidal_positions. No weight normalisation, see docs/decisions.md.
+/// make_attention(random, sizes) makes another attention, and `positions` others, such as nn::new_sinusoidal_positions.
 template <class T, class MakeAttention = new_layer<T>, class Positions = nn::new_learned_positions>
 auto translator(std::uint64_t seed, const seq2seq::convolutional_sizes& n, MakeAttention&& make_attention = {},
                 const Positions& positions = {0.1})

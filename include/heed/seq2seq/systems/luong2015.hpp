@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/nn/init.hpp>
 #include <heed/nn/stacked.hpp>
 #include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>

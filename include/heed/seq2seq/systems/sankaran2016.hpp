@@ -7,7 +7,6 @@
 
 #include <heed/normalize/recent_temporal.hpp>
 #include <heed/papers/translation.hpp>
-#include <heed/seq2seq/coverage_of_words.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::sankaran2016 {
@@ -20,8 +19,7 @@ inline auto parts()
         .with_readout(seq2seq::output::new_two_layers{});
 }
 
-/// Temporal attention that remembers the last steps only: future work, section 3. Makes an attention for a translator,
-/// as the structs of seq2seq::attentions do.
+/// Makes temporal attention that remembers the last steps only: future work, section 3.
 template <class T>
 struct new_recent_temporal {
     std::size_t steps = 5;

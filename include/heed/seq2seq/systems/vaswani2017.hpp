@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/ops/elementwise.hpp>
 #include <heed/papers/transformer.hpp>
 #include <heed/seq2seq/transformer.hpp>
 

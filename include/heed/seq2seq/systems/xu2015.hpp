@@ -6,9 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
-#include <heed/nn/convolution.hpp>
 #include <heed/nn/init.hpp>
 #include <heed/nn/lstm.hpp>
 #include <heed/score/additive.hpp>
@@ -24,8 +22,7 @@ struct sizes {
     std::size_t embedding = 32, hidden = 128, alignment = 64;
 };
 
-/// A whole system that puts a picture into words: convolutions, and a decoder that attends to regions. `normalize`:
-/// normalize::softmax{} for soft attention, normalize::hard{seed} for hard attention.
+/// A whole system: convolutions, and a decoder with normalize::softmax{}, soft attention, or normalize::hard{seed}.
 ///
 ///     auto model = papers::xu2015::reader<float>(seed, sizes, normalize::softmax{});
 ///     auto told = model.decoder.follow(model.encoder.encode(pictures), words);
@@ -34,9 +31,7 @@ auto reader(std::uint64_t seed, const sizes& n, Normalize normalize)
 {
     if (n.maps.empty()) throw error("xu2015::reader: there is no convolution; give the maps of at least one");
     random_source random{seed, 0};
-    using matrix = array<T, 2>;
-    using vector = array<T, 1>;
-    seq2seq::picture_encoder<matrix, vector> encoder{n.picture, {}, {}, {}};
+    seq2seq::picture_encoder<array<T, 2>, array<T, 1>> encoder{n.picture, {}, {}, {}};
     for (std::size_t k = 0; k < n.maps.size(); ++k) {
         encoder.layers.push_back(
             nn::make_convolution<T>(random, k == 0 ? 1 : n.maps[k - 1], n.maps[k], 3, k < 2 ? 2 : 1));

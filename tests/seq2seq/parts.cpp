@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/seq2seq/parts.hpp>
 
 #include <doctest/doctest.h>
 
@@ -14,6 +15,7 @@
 #include <heed/nn/stacked.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <support/approx.hpp>
+#include <support/gradients.hpp>
 #include <support/scalar_translation.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
@@ -304,72 +306,6 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
     }
 }
 
-TEST_CASE("contextual embeddings: each sentence is translated as with embeddings masked by its own words")
-{
-    const auto model = [&] {
-        auto made = make_translator<double>(7, sizes{V, V, E, H, A}, attentions::additive<double>{},
-                                            parts{}.with_embeddings(embeds::new_contextual{2}));
-        for_each_parameter(made, [](const std::string&, auto& x) {
-            for (std::size_t i = 0; i < x.size(); ++i)
-                x.data()[i] = 3 * x.data()[i] + 0.1 * std::sin(static_cast<double>(i));
-        });
-        return made;
-    }();
-    const auto& source = model.encoder.embedding;
-    const auto& target = model.decoder.embedding;
-    for (std::size_t b = 0; b < 4; ++b) {
-        CAPTURE(b);
-        const auto one = make_training_batch<double>(pointers({sources[b]}), pointers({targets[b]}));
-        scalar::numbers c(2, 0.0);  // (1/T) Σ_t tanh(W x_t + b), the end word included
-        const std::size_t T = one.source.real[0];
-        for (std::size_t t = 0; t < T; ++t) {
-            const scalar::numbers x = row_of(source.words, one.source.words(t, 0));
-            const scalar::numbers each =
-                scalar::tanh_layer(x, scalar::matrix_of(source.W), scalar::vector_of(source.b));
-            for (std::size_t k = 0; k < 2; ++k) c[k] += each[k] / static_cast<double>(T);
-        }
-        const auto masked = [&](const auto& embedding) {  // E ⊙ σ(M c + m), for every word of the vocabulary
-            const scalar::numbers a = scalar::times(c, scalar::matrix_of(embedding.gate.M));
-            array<double, 2> table = embedding.words;
-            for (std::size_t v = 0; v < V; ++v) {
-                for (std::size_t k = 0; k < E; ++k) table(v, k) /= 1 + std::exp(-a[k] - embedding.gate.m(k));
-            }
-            return table;
-        };
-        const auto& e = model.encoder;
-        const auto& d = model.decoder;
-        const translator plain{
-            bidirectional_encoder{masked(source), e.forward, e.backward, e.forward_start, e.backward_start},
-            decoder{d.attention, masked(target), d.cell, d.asks, d.start, d.readout}};
-        CHECK(model.loss(one)() == doctest::Approx(plain.loss(one)()).epsilon(1e-12));
-        // The same in a batch, where the padding is full of words.
-        auto all = batch;
-        for (std::size_t t = T; t < all.source.words.steps; ++t) all.source.words(t, b) = 8;
-        for (std::size_t i = 0; i < all.targets.weights.size(); ++i) {
-            if (i % 4 != b) all.targets.weights[i] = 0;
-        }
-        CHECK(model.loss(all)() == doctest::Approx(plain.loss(one)()).epsilon(1e-12));
-    }
-}
-
-TEST_CASE("dropout of stacked cells acts between the layers, not between the steps")
-{
-    const nn::stacked cell{std::vector{lstm_from(E, 80), lstm_from(H, 84)}, nn::shortcut::residual};
-    ad::tape<double> on;
-    const auto lifted = ad::lift(on, cell);
-    const auto x = random({5, E}, 90), h = random({5, H}, 91);
-    random_source mine{5, 0}, theirs{5, 0};
-    const auto before = lifted.begin(on.parameter(h));
-    const auto next = lifted.step(lifted.project(x), before, {}, nn::dropout{0.5, &mine});
-    const auto lower = lifted.layers[0].step(lifted.layers[0].project(x), before.layers[0]);
-    const auto z = ops::dropout(lower.hidden, 0.5, theirs.next_stream());
-    const auto upper = lifted.layers[1].step(lifted.layers[1].project(z), before.layers[1]);
-    CHECK(support::same_bits(next.layers[0].hidden, lower.hidden));
-    CHECK(support::same_bits(next.layers[1].cell, upper.cell));
-    CHECK(support::same_bits(next.hidden, ops::add(upper.hidden, lower.hidden)));
-    CHECK(mine.next_stream() == theirs.next_stream());
-}
-
 TEST_CASE("the next step reads the readout as dropout has left it for the output layer")
 {
     const decoder d{fixed_context{},
@@ -425,13 +361,29 @@ TEST_CASE("the policies' parameters are named among the decoder's own, in the or
         "embedding cell.W cell.b cell.U cell.U_h second.W second.b second.U second.U_h W_s b_s U_o V_o C_o b_o W_o b ");
 }
 
-TEST_CASE("stacked cells without a layer, and a state of another number of layers, are refused in a sentence")
+TEST_CASE("maxout")
 {
-    random_source random{1, 0};
-    CHECK_THROWS_WITH_AS((nn::new_stacked<nn::new_gru>{0}.make<double>(random, E, H, nullptr)),
-                         "stacked: 0 layers; make at least one", error);
-    const nn::stacked two{std::vector{gru_from(E, 1), gru_from(H, 5)}};
-    const nn::stacked one{std::vector{gru_from(E, 1)}};
-    CHECK_THROWS_WITH_AS(one.step(support::random({2, 3 * H}, 2), two.begin(support::random({2, H}, 3))),
-                         "stacked: the state is that of 2 layers, but there are 1", shape_error);
+    CHECK_GRADIENT([](const auto& x) { return ops::maxout(x); }, random({3, 6}, 1));
+    CHECK_GRADIENT([](const auto& x) { return ops::maxout(x); }, random({2, 1, 2}, 1));
+    CHECK(support::contains(support::message_of<shape_error>([] { ops::maxout(random({2, 3}, 1)); }), "must be even"));
+}
+
+TEST_CASE("maxout: the greater of each pair of neighbours")
+{
+    const auto check = [](const auto& x) {
+        ad::tape<double> on;
+        const auto plain = ops::maxout(x), taped = copy_of(ops::maxout(on.parameter(x)).value());
+        const std::size_t n = shape_of(x).back(), rows = x.size() / n;
+        REQUIRE(plain.size() == rows * n / 2);
+        for (std::size_t r = 0; r < rows; ++r) {
+            for (std::size_t i = 0; i < n / 2; ++i) {
+                const double* const pair = x.data() + r * n + 2 * i;
+                CHECK(plain.data()[r * n / 2 + i] == std::max(pair[0], pair[1]));
+                CHECK(taped.data()[r * n / 2 + i] == std::max(pair[0], pair[1]));
+            }
+        }
+    };
+    check(random({3, 6}, 1));
+    check(random({2, 3, 8}, 2));
+    check(random({1, 2}, 3));
 }

@@ -27,10 +27,10 @@ training_batch<double> batch()
     return result;
 }
 
-template <class MakeAttention>
-void check(MakeAttention make, double smoothing)
+template <class MakeAttention, class Cells = nn::new_gru>
+void check(MakeAttention make, double smoothing, const Cells& cells = {})
 {
-    auto model = make_translator<double>(3, sizes{7, 8, 4, 3, 5}, make);
+    auto model = make_translator<double>(3, sizes{7, 8, 4, 3, 5}, make, nullptr, cells);
     const auto examples = batch();
     const auto result =
         ad::grad_check(model, [&](auto&, const auto& lifted) { return lifted.loss(examples, smoothing); });
@@ -45,6 +45,14 @@ TEST_CASE("additive") { check(attentions::additive<double>{}, 0.1); }
 TEST_CASE("additive with the previous word") { check(attentions::additive_with_word<double>{}, 0); }
 TEST_CASE("per dimension") { check(attentions::per_dimension<double>{}, 0); }
 TEST_CASE("temporal") { check(attentions::temporal<double>{}, 0); }
+
+TEST_CASE("long short-term memory")
+{
+    check(attentions::none<double>{}, 0.1, nn::new_lstm{});
+    check(attentions::additive<double>{}, 0.1, nn::new_lstm{});
+    check(attentions::per_dimension<double>{}, 0.1, nn::new_lstm{});
+    check(attentions::temporal<double>{}, 0.1, nn::new_lstm{});
+}
 
 TEST_CASE("dropout: the same stream drops the same elements, so the loss is a function and has a gradient")
 {
