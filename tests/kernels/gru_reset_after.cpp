@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/kernels/gru_reset_after.hpp>
+#include <heed/kernels/recurrent.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,11 +8,10 @@
 #include <cstring>
 #include <vector>
 
-#include <heed/kernels/adadelta.hpp>
 #include <heed/kernels/gated_linear.hpp>
 #include <heed/kernels/layer_norm.hpp>
-#include <heed/kernels/lstm.hpp>
-#include <heed/kernels/sgd.hpp>
+#include <heed/kernels/optimizers.hpp>
+#include <heed/kernels/recurrent.hpp>
 
 // Kernels of layers and of optimisers against plain loops in double, for widths with and without a rest behind the last
 // whole register. Gradients against finite differences: tests/ops/recurrent.cpp, tests/nn/layer_norm.cpp

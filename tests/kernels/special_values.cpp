@@ -8,11 +8,10 @@
 #include <limits>
 #include <vector>
 
-#include <heed/kernels/adam.hpp>
 #include <heed/kernels/additive.hpp>
 #include <heed/kernels/cross_entropy.hpp>
-#include <heed/kernels/distance.hpp>
 #include <heed/kernels/leaders.hpp>
+#include <heed/kernels/optimizers.hpp>
 #include <heed/kernels/output_words.hpp>
 #include <heed/kernels/per_dimension.hpp>
 #include <heed/kernels/rows.hpp>

@@ -10,11 +10,11 @@
 #include <limits>
 #include <vector>
 
-#include <heed/kernels/adam.hpp>
 #include <heed/kernels/additive.hpp>
 #include <heed/kernels/cross_entropy.hpp>
-#include <heed/kernels/gru.hpp>
+#include <heed/kernels/optimizers.hpp>
 #include <heed/kernels/per_dimension.hpp>
+#include <heed/kernels/recurrent.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 

@@ -16,7 +16,7 @@
 ///     c̃  = tanh(y_c + α w_c + r ⊙ u_c)
 ///     c' = z ⊙ c + (1 - z) ⊙ c̃                Mi et al. 2016 as printed by Sankaran et al. 2016, §4.1 ·
 ///
-/// Unlike the unit of kernels/gru.hpp, z keeps the *old* state, and r acts on the product instead of before it.
+/// Unlike the unit of kernels/recurrent.hpp, z keeps the *old* state, and r acts on the product instead of before it.
 /// The backward recomputes z, r and c̃: saving them would cost [B,T,3N] per step.
 namespace heed::kernels {
 

@@ -8,7 +8,6 @@
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/blas.hpp>
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/powers.hpp>
 #include <heed/simd/simd.hpp>
 
 /// Sums over the past in linear time, a chunk of rows at a time.
@@ -26,6 +25,16 @@ inline constexpr std::size_t rows_of_chunk = 64;
 /// A chunk is added to as many rows as these without a thought to what rounding loses; to more, very many chunks would
 /// cost digits.
 inline constexpr std::size_t rows_added_plainly = 4096;
+
+/// The powers 1, γ, … γ^n.
+template <class T>
+const T* powers(double base, std::size_t n, scratch& here)
+{
+    T* const result = here.take<T>(n + 1);
+    double power = 1;
+    for (std::size_t i = 0; i <= n; ++i, power *= base) result[i] = static_cast<T>(power);
+    return result;
+}
 
 /// f(j, p) = γ^{p−j}
 template <class T>

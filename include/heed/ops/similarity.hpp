@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/kernels/distance.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 

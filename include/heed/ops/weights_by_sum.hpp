@@ -5,7 +5,7 @@
 #include <limits>
 
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/powers.hpp>
+#include <heed/kernels/linear_attention.hpp>
 #include <heed/ops/rows.hpp>
 
 namespace heed::ops {
