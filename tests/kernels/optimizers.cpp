@@ -29,7 +29,7 @@ TEST_CASE_TEMPLATE("Adam: plain loops agree over several steps", T, float, doubl
         list<double> want(x.begin(), x.end()), first(n, 0), second(n, 0);
         for (std::size_t t = 1; t <= 4; ++t) {
             const list<T> g = some<T>(n, static_cast<unsigned>(t) + 10);
-            adam(n, settings, t, T(0.5), g.data(), m.data(), v.data(), x.data());
+            update_all(n, settings.update<T>(t, T(0.5)), g.data(), {m.data(), v.data()}, x.data());
             for (std::size_t i = 0; i < n; ++i) {
                 const double d = 0.5 * static_cast<double>(g[i]), power = static_cast<double>(t);
                 first[i] = 0.8 * first[i] + (1 - 0.8) * d;
@@ -50,7 +50,7 @@ TEST_CASE("Adam on some rows: as on the whole table where rows are touched, noth
     const adam_settings settings;
     const list<float> table = some<float>(N * width, 1), g = some<float>(N * width, 2);
     list<float> x = table, m(N * width), v(N * width);
-    adam(N * width, settings, 1, 1.0f, g.data(), m.data(), v.data(), x.data());
+    update_all(N * width, settings.update<float>(1, 1.0f), g.data(), {m.data(), v.data()}, x.data());
     list<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < N; row += 2) rows.push_back(row ^ 6u);  // even rows, in no particular order
     list<float> packed;
@@ -62,9 +62,9 @@ TEST_CASE("Adam on some rows: as on the whole table where rows are touched, noth
         const with_threads scope(threads);
         for (const gradient_rows layout : {gradient_rows::packed, gradient_rows::in_place}) {
             list<float> y = table, my(N * width), vy(N * width);
-            adam_rows(rows.size(), rows.data(), width, settings, 1, 1.0f,
-                      layout == gradient_rows::packed ? packed.data() : g.data(), layout, my.data(), vy.data(),
-                      y.data());
+            update_rows(rows.size(), rows.data(), width, settings.update<float>(1, 1.0f),
+                        layout == gradient_rows::packed ? packed.data() : g.data(), layout,
+                        moments_of<float>{my.data(), vy.data()}, y.data());
             for (std::size_t row = 0; row < N; ++row) {
                 const std::size_t at = row * width;
                 if (row % 2 == 0) {
@@ -77,7 +77,7 @@ TEST_CASE("Adam on some rows: as on the whole table where rows are touched, noth
             }
         }
         list<float> whole = table, mw(N * width), vw(N * width);
-        adam(N * width, settings, 1, 1.0f, g.data(), mw.data(), vw.data(), whole.data());
+        update_all(N * width, settings.update<float>(1, 1.0f), g.data(), {mw.data(), vw.data()}, whole.data());
         CHECK(whole == x);
     }
 }

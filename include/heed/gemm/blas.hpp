@@ -384,9 +384,7 @@ void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_
         });
     };
     const auto strip = [&](auto columns, std::size_t j, std::size_t count) {
-        std::size_t i = 0;
-        for (; i + 2 <= M; i += 2) block(std::integral_constant<std::size_t, 2>{}, columns, i, j, count);
-        if (i < M) block(std::integral_constant<std::size_t, 1>{}, columns, i, j, count);
+        in_groups<2>(0, M, [&](auto rows, std::size_t i) { block(rows, columns, i, j, count); });
     };
     std::size_t j = j0;
     for (; j + most * L <= j1; j += most * L) strip(std::integral_constant<std::size_t, most>{}, j, L);
@@ -424,9 +422,7 @@ void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t
                     c = factor == D(0) ? sum(sums[r]) : factor * c + sum(sums[r]);
                 });
             };
-            std::size_t i = 0;
-            for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
-            for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
+            in_groups<4>(0, M, rows);
         }
     }
 }

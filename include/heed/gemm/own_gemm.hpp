@@ -166,10 +166,7 @@ void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::si
                 y[i + r] = beta == T(0) ? all : beta * y[i + r] + all;
             });
         };
-        std::size_t i = 0;
-        for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
-        for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
-        return;
+        return in_groups<4>(0, M, rows);
     }
     // Rows of Aᵀ, times a number each.
     if (beta == T(0)) {
@@ -185,9 +182,7 @@ void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::si
             store_first(y + i, sum, some);
         });
     };
-    std::size_t j = 0;
-    for (; j + 8 <= N; j += 8) columns(std::integral_constant<std::size_t, 8>{}, j);
-    for (; j < N; ++j) columns(std::integral_constant<std::size_t, 1>{}, j);
+    in_groups<8>(0, N, columns);
 }
 
 }  // namespace heed::kernels::own

@@ -35,8 +35,8 @@ inline void add_and_keep(std::size_t n, T* y, T* lost, const T* x)
 {
     using namespace simd;
     each_register<T>(n, [&](std::size_t i, std::size_t count) {
-        const vec<T> a = load_first(static_cast<const T*>(y + i), count), b = load_first(x + i, count), sum = a + b;
-        store_first(lost + i, load_first(static_cast<const T*>(lost + i), count) + lost_in_sum(a, b, sum), count);
+        const vec<T> a = load_first(y + i, count), b = load_first(x + i, count), sum = a + b;
+        store_first(lost + i, load_first(lost + i, count) + lost_in_sum(a, b, sum), count);
         store_first(y + i, sum, count);
     });
 }
@@ -47,8 +47,7 @@ inline void add_lost(std::size_t n, T* y, const T* lost)
 {
     using namespace simd;
     transform(
-        n, y, [](vec<T> sum, vec<T> rest) { return select(rest == rest, sum + rest, sum); }, static_cast<const T*>(y),
-        lost);
+        n, y, [](vec<T> sum, vec<T> rest) { return select(rest == rest, sum + rest, sum); }, y, lost);
 }
 
 template <class T>
@@ -60,9 +59,9 @@ template <class T>
     for (std::size_t first = 0; first < rows; first += numbers_of_block) {
         std::fill_n(part, n, T(0));
         f(first, std::min(rows, first + numbers_of_block), part);
-        add_and_keep(n, y, lost, static_cast<const T*>(part));
+        add_and_keep(n, y, lost, part);
     }
-    add_lost(n, y, static_cast<const T*>(lost));
+    add_lost(n, y, lost);
 }
 
 }  // namespace detail

@@ -79,7 +79,7 @@ struct fading_by_gates {
             [end = simd::splat(c[to])](auto x, auto from) {
                 return x * simd::exp(simd::min(from - end, decltype(x){}));
             },
-            static_cast<const T*>(row), c + first);
+            row, c + first);
     }
 };
 
@@ -91,9 +91,9 @@ void add_faded(std::size_t n, T left, const T* more, T* lost, T* A)
 {
     using namespace simd;
     each_register<T>(n, [&](std::size_t i, std::size_t count) {
-        const vec<T> f = splat(left), before = f * load_first(static_cast<const T*>(A + i), count),
-                     x = load_first(more + i, count) + f * load_first(static_cast<const T*>(lost + i), count),
-                     sum = before + x, rest = lost_in_sum(before, x, sum);
+        const vec<T> f = splat(left), before = f * load_first(A + i, count),
+                     x = load_first(more + i, count) + f * load_first(lost + i, count), sum = before + x,
+                     rest = lost_in_sum(before, x, sum);
         store_first(lost + i, select(rest == rest, rest, vec<T>{}), count);
         store_first(A + i, sum, count);
     });
@@ -117,7 +117,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
         for (std::size_t r = 0; r < n && !fading.none(); ++r) {
             T* const row = rows + r * width;
             simd::transform(
-                width, row, [f = left(r)](auto number) { return f * number; }, static_cast<const T*>(row));
+                width, row, [f = left(r)](auto number) { return f * number; }, row);
         }
     };
     std::size_t behind = 0;                 // rows of k and v in A
@@ -134,7 +134,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
                 std::fill_n(lost, width * depth, T(0));
             }
             blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, T(0), more, depth);
-            detail::add_faded(width * depth, left, static_cast<const T*>(more), lost, A);
+            detail::add_faded(width * depth, left, more, lost, A);
         }
         behind += n;
     };
@@ -169,7 +169,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
             fade_rows(n, xs, [&](std::size_t r) { return fading(behind - 1, ahead(i + r) - 1); });
             blas::gemm(op::plain, op::plain, n, depth, width, xs, width, A, depth, T(1), ys, depth);
         }
-        y(i, n, static_cast<const T*>(ys));
+        y(i, n, ys);
         fold(own);
     }
 }

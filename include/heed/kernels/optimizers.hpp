@@ -56,12 +56,9 @@ void update_rows(std::size_t count, const Index* rows, std::size_t width, const 
                  gradient_rows layout, moments_of<T> moments, T* parameters)
 {
     const std::size_t grain = width == 0 ? count : ((std::size_t{1} << 14) + width - 1) / width;
-    parallel_for(count, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t i = begin; i < end; ++i) {
-            const std::size_t at = static_cast<std::size_t>(rows[i]) * width;
-            update(width, gradient + (layout == gradient_rows::packed ? i * width : at), moments.from(at),
-                   parameters + at);
-        }
+    detail::each_row(count, grain, [&](std::size_t i) {
+        const std::size_t at = static_cast<std::size_t>(rows[i]) * width;
+        update(width, gradient + (layout == gradient_rows::packed ? i * width : at), moments.from(at), parameters + at);
     });
 }
 
@@ -107,7 +104,7 @@ struct sgd_update {
         simd::transform(
             n, parameters,
             [this](simd::vec<T> theta, simd::vec<T> g) { return simd::fma(simd::splat(-factor), g, theta); },
-            static_cast<const T*>(parameters), gradient);
+            parameters, gradient);
     }
 };
 
@@ -200,25 +197,6 @@ struct adam_update {
 };
 
 }  // namespace detail
-
-/// One step of Adam on n parameters. t counts the steps from 1; m and v start as zeros.
-template <class T>
-void adam(std::size_t n, const adam_settings& settings, std::size_t t, T scale, const T* gradient, T* m, T* v,
-          T* parameters)
-{
-    update_all(n, detail::adam_update<T>(settings, t, scale), gradient, {m, v}, parameters);
-}
-
-/// One step of Adam on some rows of a table [N,width] of embeddings: row rows[i] for i < count, all different.
-///
-/// Lazy: the other rows are not touched. Plain Adam would keep moving them by their old moments and let these decay;
-/// here both wait until the row is seen again, and the bias correction counts all steps.
-template <class T, class Index>
-void adam_rows(std::size_t count, const Index* rows, std::size_t width, const adam_settings& settings, std::size_t t,
-               T scale, const T* gradient, gradient_rows layout, T* m, T* v, T* parameters)
-{
-    update_rows(count, rows, width, detail::adam_update<T>(settings, t, scale), gradient, layout, {m, v}, parameters);
-}
 
 namespace detail {
 

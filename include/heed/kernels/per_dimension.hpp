@@ -157,21 +157,14 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
             put(into_context, c);
         });
     };
-    using four = std::integral_constant<std::size_t, 4>;
-    using single = std::integral_constant<std::size_t, 1>;
-    const auto all = [](std::size_t first, std::size_t last, auto&& pass) {
-        std::size_t t = first;
-        for (; t + 4 <= last; t += 4) pass(four{}, t);
-        for (; t < last; ++t) pass(single{}, t);
-    };
-    all(0, n, highest);
+    in_groups<4>(0, n, highest);
     // A column of nothing but -inf: exp(-inf - 0), not exp(-inf - -inf).
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> m = get(top + d);
         put(top + d, select(m == splat(lowest), vec<T>{}, m));
     });
     add_in_blocks(n, 2 * columns, sums, [&](std::size_t first, std::size_t last, T* to) {
-        all(first, last, [&](auto count, std::size_t t) { summed(count, t, to); });
+        in_groups<4>(first, last, [&](auto count, std::size_t t) { summed(count, t, to); });
     });
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> sum = get(sums + (d - d0));
@@ -245,16 +238,14 @@ void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* con
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
         T *const t = workspace, *const scores = t + rows * A;
         detail::pack_tanh(step, b0, b1, rows, t);
-        times_weights(rows, D, A, static_cast<const T*>(t), step.V, false, scores);
-        detail::each_piece(step, b0, b1, 1,
-                           [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
-                               T* const w = weights == nullptr ? nullptr : weights + b * P * D;
-                               detail::per_dimension_piece(n, D, static_cast<const T*>(scores + row * D),
-                                                           step.values + b * P * D, d0, d1, normalizer + 2 * b * D,
-                                                           normalizer + (2 * b + 1) * D, context + b * D, w);
-                               for (std::size_t j = n; w != nullptr && j < P; ++j)
-                                   detail::zero(w + j * D + d0, d1 - d0);
-                           });
+        times_weights(rows, D, A, t, step.V, false, scores);
+        detail::each_piece(
+            step, b0, b1, 1, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
+                T* const w = detail::behind(weights, b * P * D);
+                detail::per_dimension_piece(n, D, scores + row * D, step.values + b * P * D, d0, d1,
+                                            normalizer + 2 * b * D, normalizer + (2 * b + 1) * D, context + b * D, w);
+                for (std::size_t j = n; w != nullptr && j < P; ++j) detail::zero(w + j * D + d0, d1 - d0);
+            });
     });
 }
 
@@ -285,22 +276,18 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
         T *const t = means + step.batch * D, *const d_t = t + rows * A, *const scores = d_t + rows * A;
         detail::pack_tanh(step, b0, b1, rows, t);
-        blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, static_cast<const T*>(t), step.V, T(0), scores);
+        blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, t, step.V, T(0), scores);
         detail::each_piece(
             step, b0, b1, 2, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
                 const std::size_t at = b * P * D;
                 detail::per_dimension_piece_backward(n, D, scores + row * D, step.values + at, d0, d1,
                                                      normalizer + 2 * b * D, normalizer + (2 * b + 1) * D,
-                                                     d_context == nullptr ? nullptr : d_context + b * D,
-                                                     d_weights == nullptr ? nullptr : d_weights + at,
-                                                     d_values == nullptr ? nullptr : d_values + at, means + b * D);
+                                                     detail::behind(d_context, b * D), detail::behind(d_weights, at),
+                                                     detail::behind(d_values, at), means + b * D);
             });
-        if (d_V != nullptr) {
-            blas::gemm(blas::op::transposed, blas::op::plain, A, D, rows, static_cast<const T*>(t),
-                       static_cast<const T*>(scores), T(1), d_V);
-        }
+        if (d_V != nullptr) { blas::gemm(blas::op::transposed, blas::op::plain, A, D, rows, t, scores, T(1), d_V); }
         if (d_query == nullptr && d_keys == nullptr) return;
-        blas::gemm(blas::op::plain, blas::op::transposed, rows, A, D, static_cast<const T*>(scores), step.V, T(0), d_t);
+        blas::gemm(blas::op::plain, blas::op::transposed, rows, A, D, scores, step.V, T(0), d_t);
         detail::each_row_or_column<T>(b1 - b0, A, P, [&](std::size_t i, std::size_t a0, std::size_t a1) {
             const std::size_t b = b0 + i, n = detail::length_of(step.lengths, b, P);
             const std::size_t first = detail::packed_row(step, b0, b) * A;

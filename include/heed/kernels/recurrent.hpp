@@ -36,12 +36,44 @@ namespace detail {
 template <class Step, class F>
 inline void each_sentence(const Step& at, F&& f)
 {
-    parallel_for(at.batch, rows_a_shard(at.width, std::size_t{1} << 14),
-                 [&](std::size_t begin, std::size_t end, std::size_t) {
-                     for (std::size_t b = begin; b < end; ++b) {
-                         f(b, at.lengths != nullptr && at.step >= at.lengths[b]);
-                     }
-                 });
+    each_row(at.batch, rows_a_shard(at.width, std::size_t{1} << 14),
+             [&](std::size_t b) { f(b, at.lengths != nullptr && at.step >= at.lengths[b]); });
+}
+
+/// y = x; they may be the same.
+template <class T>
+void keep(std::size_t n, const T* x, T* y)
+{
+    if (x != y) std::copy_n(x, n, y);
+}
+
+/// y = h' = (1 - z) ⊙ h + z ⊙ h̃
+template <class T>
+void gru_next(std::size_t H, const T* z, const T* h, const T* candidate, T* y)
+{
+    using namespace simd;
+    transform(
+        H, y, [](vec<T> gate, vec<T> old, vec<T> fresh) { return fma(gate, fresh - old, old); }, z, h, candidate);
+}
+
+/// Backward of h' with z = σ(a_z), h̃ = tanh(a_h), from g = dh'; dh may be null:
+///     da_z = dh' ⊙ (h̃ - h) ⊙ z (1 - z),   da_h = dh' ⊙ z ⊙ (1 - h̃²),   dh += dh' ⊙ (1 - z)
+template <class T>
+void gru_next_backward(std::size_t H, const T* z, const T* candidate, const T* h, const T* g, T* da_z, T* da_h, T* dh)
+{
+    using namespace simd;
+    const vec<T> one = splat(T(1));
+    if (dh != nullptr) {
+        transform(
+            H, dh, [one](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, one - gate, d); }, dh, z, g);
+    }
+    transform(
+        H, da_z,
+        [one](vec<T> gate, vec<T> fresh, vec<T> old, vec<T> dy) { return dy * (fresh - old) * (gate * (one - gate)); },
+        z, candidate, h, g);
+    transform(
+        H, da_h, [one](vec<T> gate, vec<T> fresh, vec<T> dy) { return dy * gate * fma(-fresh, fresh, one); }, z,
+        candidate, g);
 }
 
 }  // namespace detail
@@ -71,7 +103,7 @@ void gru_gates(const gru_step<T>& step, const T* recurrent, T* saved, T* reset_h
         transform(
             2 * H, z, [](vec<T> in, vec<T> back) { return sigmoid(in + back); }, x, u);
         transform(
-            H, rh, [](vec<T> r, vec<T> h) { return r * h; }, static_cast<const T*>(z + H), step.hidden + b * H);
+            H, rh, [](vec<T> r, vec<T> h) { return r * h; }, z + H, step.hidden + b * H);
     });
 }
 
@@ -84,25 +116,18 @@ void gru_blend(const gru_step<T>& step, const T* recurrent, T* saved, T* next)
     detail::each_sentence(step, [&](std::size_t b, bool over) {
         const T* h = step.hidden + b * H;
         T* const y = next + b * H;
-        if (over)
-            return transform(
-                H, y, [](vec<T> v) { return v; }, h);
+        if (over) return detail::keep(H, h, y);
         const T *x = step.inputs + b * step.input_stride + 2 * H, *u = recurrent + b * H;
         T* const z = saved + b * 3 * H;
         T* const candidate = z + 2 * H;
         transform(
             H, candidate, [](vec<T> in, vec<T> back) { return tanh(in + back); }, x, u);
-        transform(
-            H, y, [](vec<T> gate, vec<T> old, vec<T> fresh) { return fma(gate, fresh - old, old); },
-            static_cast<const T*>(z), h, static_cast<const T*>(candidate));
+        detail::gru_next<T>(H, z, h, candidate, y);
     });
 }
 
-/// Backward of h̃ = tanh(a_h), h' = (1 - z) ⊙ h + z ⊙ h̃, z = σ(a_z), where a = x + u:
-///     da_z = dh' ⊙ (h̃ - h) ⊙ z (1 - z),   da_h = dh' ⊙ z ⊙ (1 - h̃²),   dh += dh' ⊙ (1 - z).
-///
-/// d_sums holds da_z|da_r|da_h, rows `sum_stride` apart: the gradient of both x and u. Parts 0 and 2 are written (not
-/// added to); rows that have ended get 0 there, and dh += dh'.
+/// Backward of h', where a = x + u: d_sums holds da_z|da_r|da_h, rows `sum_stride` apart: the gradient of both x and u.
+/// Parts 0 and 2 are written (not added to); rows that have ended get 0 there, and dh += dh'.
 template <class T>
 void gru_blend_backward(const gru_step<T>& step, const T* saved, const T* d_next, T* d_sums, std::size_t sum_stride,
                         T* d_hidden)
@@ -115,27 +140,11 @@ void gru_blend_backward(const gru_step<T>& step, const T* saved, const T* d_next
         if (over || d_next == nullptr) {
             detail::zero(dz, H);
             detail::zero(dc, H);
-            if (dh != nullptr && d_next != nullptr) {
-                transform(
-                    H, dh, [](vec<T> d, vec<T> g) { return d + g; }, dh, d_next + b * H);
-            }
+            if (dh != nullptr && d_next != nullptr) kernels::add(H, dh, d_next + b * H);
             return;
         }
-        const T *z = saved + b * 3 * H, *candidate = z + 2 * H, *h = step.hidden + b * H, *g = d_next + b * H;
-        const vec<T> one = splat(T(1));
-        if (dh != nullptr) {
-            transform(
-                H, dh, [one](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, one - gate, d); }, dh, z, g);
-        }
-        transform(
-            H, dz,
-            [one](vec<T> gate, vec<T> fresh, vec<T> old, vec<T> dy) {
-                return dy * (fresh - old) * (gate * (one - gate));
-            },
-            z, candidate, h, g);
-        transform(
-            H, dc, [one](vec<T> gate, vec<T> fresh, vec<T> dy) { return dy * gate * fma(-fresh, fresh, one); }, z,
-            candidate, g);
+        const T* const z = saved + b * 3 * H;
+        detail::gru_next_backward<T>(H, z, z + 2 * H, step.hidden + b * H, d_next + b * H, dz, dc, dh);
     });
 }
 
@@ -173,9 +182,7 @@ void gru_reset_after(const gru_step<T>& step, const T* recurrent, const T* bias,
     detail::each_sentence(step, [&](std::size_t b, bool over) {
         const T* const h = step.hidden + b * H;
         T* const y = next + b * H;
-        if (over)
-            return transform(
-                H, y, [](vec<T> v) { return v; }, h);
+        if (over) return detail::keep(H, h, y);
         const T *const x = step.inputs + b * step.input_stride, *const u = recurrent + b * 3 * H;
         T *const z = saved + b * 4 * H, *const r = z + H, *const candidate = z + 2 * H, *const p = z + 3 * H;
         transform(
@@ -183,18 +190,13 @@ void gru_reset_after(const gru_step<T>& step, const T* recurrent, const T* bias,
         transform(
             H, p, [](vec<T> back, vec<T> c) { return back + c; }, u + 2 * H, bias);
         transform(
-            H, candidate, [](vec<T> in, vec<T> gate, vec<T> back) { return tanh(fma(gate, back, in)); }, x + 2 * H,
-            static_cast<const T*>(r), static_cast<const T*>(p));
-        transform(
-            H, y, [](vec<T> gate, vec<T> old, vec<T> fresh) { return fma(gate, fresh - old, old); },
-            static_cast<const T*>(z), h, static_cast<const T*>(candidate));
+            H, candidate, [](vec<T> in, vec<T> gate, vec<T> back) { return tanh(fma(gate, back, in)); }, x + 2 * H, r,
+            p);
+        detail::gru_next<T>(H, z, h, candidate, y);
     });
 }
 
-/// Backward, where a = x + u:
-///
-///     da_z = dh' ⊙ (h̃ - h) ⊙ z (1 - z),  da_h = dh' ⊙ z ⊙ (1 - h̃²),  da_r = da_h ⊙ p ⊙ r (1 - r)
-///     dp = da_h ⊙ r,  dh += dh' ⊙ (1 - z)
+/// Backward, where a = x + u: as above, and da_r = da_h ⊙ p ⊙ r (1 - r), dp = da_h ⊙ r.
 ///
 /// Writes d_inputs = da_z|da_r|da_h and d_products = da_z|da_r|dp, [B,3H] each; rows that have ended get 0 there, and
 /// dh += dh'. d_hidden may be null.
@@ -212,35 +214,18 @@ void gru_reset_after_backward(const gru_step<T>& step, const T* saved, const T* 
         if (over) {
             detail::zero(da, 3 * H);
             detail::zero(du, 3 * H);
-            if (dh != nullptr) {
-                transform(
-                    H, dh, [](vec<T> d, vec<T> dy) { return d + dy; }, dh, g);
-            }
+            if (dh != nullptr) kernels::add(H, dh, g);
             return;
         }
         const T *const z = saved + b * 4 * H, *const r = z + H, *const candidate = z + 2 * H, *const p = z + 3 * H;
-        const T* const h = step.hidden + b * H;
-        if (dh != nullptr) {
-            transform(
-                H, dh, [one](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, one - gate, d); }, dh, z, g);
-        }
-        transform(
-            H, da,
-            [one](vec<T> gate, vec<T> fresh, vec<T> old, vec<T> dy) {
-                return dy * (fresh - old) * (gate * (one - gate));
-            },
-            z, candidate, h, g);
         T* const da_h = da + 2 * H;
-        transform(
-            H, da_h, [one](vec<T> gate, vec<T> fresh, vec<T> dy) { return dy * gate * fma(-fresh, fresh, one); }, z,
-            candidate, g);
+        detail::gru_next_backward<T>(H, z, candidate, step.hidden + b * H, g, da, da_h, dh);
         transform(
             H, da + H, [one](vec<T> gate, vec<T> back, vec<T> d) { return d * back * (gate * (one - gate)); }, r, p,
-            static_cast<const T*>(da_h));
+            da_h);
+        std::copy_n(da, 2 * H, du);
         transform(
-            2 * H, du, [](vec<T> d) { return d; }, static_cast<const T*>(da));
-        transform(
-            H, du + 2 * H, [](vec<T> d, vec<T> gate) { return d * gate; }, static_cast<const T*>(da_h), r);
+            H, du + 2 * H, [](vec<T> d, vec<T> gate) { return d * gate; }, da_h, r);
     });
 }
 
@@ -265,8 +250,8 @@ void lstm_forward(const lstm_step<T>& step, const T* recurrent, T* saved, T* nex
         const T *x = step.inputs + b * stride, *u = recurrent + b * 4 * H, *c = step.cell + b * H;
         T *const h_next = next_hidden + b * H, *const c_next = next_cell + b * H, *const i = saved + b * 5 * H;
         if (over) {
-            std::copy_n(step.hidden + b * H, H, h_next);
-            std::copy_n(c, H, c_next);
+            detail::keep(H, step.hidden + b * H, h_next);
+            detail::keep(H, c, c_next);
             return;
         }
         transform(
@@ -276,12 +261,11 @@ void lstm_forward(const lstm_step<T>& step, const T* recurrent, T* saved, T* nex
             H, g, [](vec<T> in, vec<T> back) { return tanh(in + back); }, x + 3 * H, u + 3 * H);
         transform(
             H, c_next, [](vec<T> forget, vec<T> old, vec<T> in, vec<T> fresh) { return fma(forget, old, in * fresh); },
-            static_cast<const T*>(f), c, static_cast<const T*>(i), static_cast<const T*>(g));
+            f, c, i, g);
         transform(
-            H, squashed, [](vec<T> v) { return tanh(v); }, static_cast<const T*>(c_next));
+            H, squashed, [](vec<T> v) { return tanh(v); }, c_next);
         transform(
-            H, h_next, [](vec<T> out, vec<T> v) { return out * v; }, static_cast<const T*>(o),
-            static_cast<const T*>(squashed));
+            H, h_next, [](vec<T> out, vec<T> v) { return out * v; }, o, squashed);
     });
 }
 

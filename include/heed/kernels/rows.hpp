@@ -101,7 +101,7 @@ void add_scaled(std::size_t n, T* y, T factor, const T* x)
 {
     const simd::vec<T> f = simd::splat<T>(factor);
     simd::transform(
-        n, y, [f](auto sum, auto v) { return simd::fma(f, v, sum); }, static_cast<const T*>(y), x);
+        n, y, [f](auto sum, auto v) { return simd::fma(f, v, sum); }, y, x);
 }
 
 /// y += factor · (a - b).
@@ -110,7 +110,7 @@ void add_scaled_difference(std::size_t n, T* y, T factor, const T* a, const T* b
 {
     const simd::vec<T> f = simd::splat<T>(factor);
     simd::transform(
-        n, y, [f](auto sum, auto u, auto v) { return simd::fma(f, u - v, sum); }, static_cast<const T*>(y), a, b);
+        n, y, [f](auto sum, auto u, auto v) { return simd::fma(f, u - v, sum); }, y, a, b);
 }
 
 /// y += c.
@@ -118,7 +118,7 @@ template <class T>
 void add_constant(std::size_t n, T* y, T c)
 {
     simd::transform(
-        n, y, [c](auto sum) { return sum + c; }, static_cast<const T*>(y));
+        n, y, [c](auto sum) { return sum + c; }, y);
 }
 
 /// y += x.
@@ -126,7 +126,7 @@ template <class T>
 void add(std::size_t n, T* y, const T* x)
 {
     simd::transform(
-        n, y, [](auto sum, auto v) { return sum + v; }, static_cast<const T*>(y), x);
+        n, y, [](auto sum, auto v) { return sum + v; }, y, x);
 }
 
 /// y[j] += Σ_i x[i,j]: x [rows,n].

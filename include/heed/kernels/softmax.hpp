@@ -30,9 +30,25 @@ inline std::size_t rows_a_shard(std::size_t elements, std::size_t worth = std::s
     return elements == 0 ? worth : (worth + elements - 1) / elements;
 }
 
+/// f(row) for each row. Threads share them, at least `grain` a thread.
+template <class F>
+inline void each_row(std::size_t rows, std::size_t grain, F&& f)
+{
+    parallel_for(rows, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t row = begin; row < end; ++row) f(row);
+    });
+}
+
 inline std::size_t length_of(const std::size_t* lengths, std::size_t row, std::size_t positions)
 {
     return lengths == nullptr ? positions : lengths[row];
+}
+
+/// The n-th of the numbers at x; null stays null.
+template <class T>
+inline T* behind(T* x, std::size_t n)
+{
+    return x == nullptr ? nullptr : x + n;
 }
 
 template <class T>
@@ -207,12 +223,10 @@ inline void log_softmax_row_backward(std::size_t n, const T* y, const T* dy, T* 
 template <class T>
 void softmax(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights)
 {
-    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions);
-            detail::softmax_row(n, scores + b * positions, weights + b * positions);
-            detail::zero(weights + b * positions + n, positions - n);
-        }
+    detail::each_row(batch, detail::rows_a_shard(positions), [=](std::size_t b) {
+        const std::size_t n = detail::length_of(lengths, b, positions);
+        detail::softmax_row(n, scores + b * positions, weights + b * positions);
+        detail::zero(weights + b * positions + n, positions - n);
     });
 }
 
@@ -222,12 +236,10 @@ void softmax_backward(std::size_t batch, std::size_t positions, const std::size_
                       const T* d_weights, T* d_scores)
 {
     if (d_weights == nullptr || d_scores == nullptr) return;
-    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t at = b * positions;
-            detail::softmax_row_backward(detail::length_of(lengths, b, positions), weights + at, d_weights + at,
-                                         d_scores + at);
-        }
+    detail::each_row(batch, detail::rows_a_shard(positions), [=](std::size_t b) {
+        const std::size_t at = b * positions;
+        detail::softmax_row_backward(detail::length_of(lengths, b, positions), weights + at, d_weights + at,
+                                     d_scores + at);
     });
 }
 
@@ -310,24 +322,22 @@ void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t
 {
     using namespace simd;
     if (positions == 0) return;  // there is no memory to point into either
-    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions);
-            const T* x = scores + b * positions * width;
-            T* y = weights + b * positions * width;
-            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
-                detail::column_sums<T> sums;
-                sums.add(n, x + d, width, load);
-                const vec<T> shift = sums.shift(), scale = sums.scale();
-                const bool unknown = any(scale != scale);
-                for (std::size_t t = 0; t < n; ++t) {
-                    const vec<T> e = load(x + t * width + d), w = exp(e - shift) * scale;
-                    const auto hidden = e == splat(-std::numeric_limits<T>::infinity());
-                    store(y + t * width + d, unknown ? select(hidden, vec<T>{}, w) : w);
-                }
-            });
-            detail::zero(y + n * width, (positions - n) * width);
-        }
+    detail::each_row(batch, detail::rows_a_shard(positions * width), [=](std::size_t b) {
+        const std::size_t n = detail::length_of(lengths, b, positions);
+        const T* x = scores + b * positions * width;
+        T* y = weights + b * positions * width;
+        detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
+            detail::column_sums<T> sums;
+            sums.add(n, x + d, width, load);
+            const vec<T> shift = sums.shift(), scale = sums.scale();
+            const bool unknown = any(scale != scale);
+            for (std::size_t t = 0; t < n; ++t) {
+                const vec<T> e = load(x + t * width + d), w = exp(e - shift) * scale;
+                const auto hidden = e == splat(-std::numeric_limits<T>::infinity());
+                store(y + t * width + d, unknown ? select(hidden, vec<T>{}, w) : w);
+            }
+        });
+        detail::zero(y + n * width, (positions - n) * width);
     });
 }
 
@@ -338,28 +348,26 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
 {
     using namespace simd;
     if (positions == 0 || d_weights == nullptr || d_scores == nullptr) return;
-    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
-            const T *y = weights + at, *dy = d_weights + at;
-            T* dx = d_scores + at;
-            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
-                block_sum<T> products;
-                for (std::size_t i = d; i < n * width; i += width) products.add_product(load(y + i), load(dy + i));
-                vec<T> mean = products.get();
-                if (any(mean - mean != T(0))) {  // where a weight is 0, dy may be NaN
-                    const auto times = [](vec<T> w, vec<T> g) { return select(w == T(0), vec<T>{}, w * g); };
-                    mean = vec<T>{};
-                    for (std::size_t i = d; i < n * width; i += width) mean += times(load(y + i), load(dy + i));
-                    for (std::size_t i = d; i < n * width; i += width)
-                        store(dx + i, load(dx + i) + times(load(y + i), load(dy + i) - mean));
-                    return;
-                }
-                for (std::size_t i = d; i < n * width; i += width) {
-                    store(dx + i, fma(load(y + i), load(dy + i) - mean, load(dx + i)));
-                }
-            });
-        }
+    detail::each_row(batch, detail::rows_a_shard(positions * width), [=](std::size_t b) {
+        const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
+        const T *y = weights + at, *dy = d_weights + at;
+        T* dx = d_scores + at;
+        detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
+            block_sum<T> products;
+            for (std::size_t i = d; i < n * width; i += width) products.add_product(load(y + i), load(dy + i));
+            vec<T> mean = products.get();
+            if (any(mean - mean != T(0))) {  // where a weight is 0, dy may be NaN
+                const auto times = [](vec<T> w, vec<T> g) { return select(w == T(0), vec<T>{}, w * g); };
+                mean = vec<T>{};
+                for (std::size_t i = d; i < n * width; i += width) mean += times(load(y + i), load(dy + i));
+                for (std::size_t i = d; i < n * width; i += width)
+                    store(dx + i, load(dx + i) + times(load(y + i), load(dy + i) - mean));
+                return;
+            }
+            for (std::size_t i = d; i < n * width; i += width) {
+                store(dx + i, fma(load(y + i), load(dy + i) - mean, load(dx + i)));
+            }
+        });
     });
 }
 

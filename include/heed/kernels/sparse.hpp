@@ -95,10 +95,6 @@ HEED_SIMD_INLINE V sparse_slope(V weight)
     }
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// column(n, x, y, room for n) for the real scores of each row, for each of `width` columns separately. y may be x.
 ///
 /// scores, weights [B,T,width]; weights may be scores.
@@ -124,8 +120,7 @@ void each_column_of_scores(std::size_t batch, std::size_t positions, std::size_t
                     for (std::size_t t = 0; t < n; ++t) {
                         for (std::size_t c = 0; c < count; ++c) columns[c * n + t] = x[t * width + d + c];
                     }
-                    for (std::size_t c = 0; c < count; ++c)
-                        column(n, static_cast<const T*>(columns + c * n), columns + c * n, heap);
+                    for (std::size_t c = 0; c < count; ++c) column(n, columns + c * n, columns + c * n, heap);
                     for (std::size_t t = 0; t < n; ++t) {
                         for (std::size_t c = 0; c < count; ++c) y[t * width + d + c] = columns[c * n + t];
                     }
@@ -214,8 +209,7 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
                 }
                 const vec<T> mean = splat(pulled.get() / all.get());
                 transform(
-                    n, dx, [&](vec<T> d, vec<T> w, vec<T> g) { return fma(slope(w), g - mean, d); },
-                    static_cast<const T*>(dx), y, dy);
+                    n, dx, [&](vec<T> d, vec<T> w, vec<T> g) { return fma(slope(w), g - mean, d); }, dx, y, dy);
             } else {
                 detail::each_column<T>(0, width, [&](std::size_t d, auto read, auto write) {
                     block_sum<T> slopes, products;

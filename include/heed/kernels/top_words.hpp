@@ -196,14 +196,14 @@ void mean_softmax_top(std::size_t rows, std::size_t V, const std::vector<const T
                 if (geometric) {
                     transform(
                         V, mean.data(), [share](vec<T> sum, vec<T> x) { return fma(splat(share), x, sum); },
-                        static_cast<const T*>(mean.data()), row);
+                        mean.data(), row);
                 } else {
                     search.look(V, row, nullptr, 0);
                     const vec<T> shift = splat(search.top()), scale = splat(share / search.sum());
                     transform(
                         V, mean.data(),
-                        [shift, scale](vec<T> sum, vec<T> x) { return fma(exp(x - shift), scale, sum); },
-                        static_cast<const T*>(mean.data()), row);
+                        [shift, scale](vec<T> sum, vec<T> x) { return fma(exp(x - shift), scale, sum); }, mean.data(),
+                        row);
                 }
             }
             search.look(V, mean.data(), nullptr, wanted.most);

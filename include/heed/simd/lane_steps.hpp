@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include <heed/core/dual_number.hpp>
 #include <heed/simd/simd.hpp>

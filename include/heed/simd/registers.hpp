@@ -515,18 +515,10 @@ HEED_SIMD_INLINE vec<double> normal_cdf(vec<double> x) { return detail::normal_c
 
 namespace detail {
 struct add {
-    template <class V>
-    HEED_SIMD_INLINE V operator()(V a, V b) const
-    {
-        return a + b;
-    }
+    HEED_SIMD_INLINE auto operator()(auto a, auto b) const { return a + b; }
 };
 struct greater {
-    template <class V>
-    HEED_SIMD_INLINE V operator()(V a, V b) const
-    {
-        return a > b ? a : b;
-    }
+    HEED_SIMD_INLINE auto operator()(auto a, auto b) const { return a > b ? a : b; }
 };
 }  // namespace detail
 

@@ -72,6 +72,15 @@ HEED_SIMD_INLINE void unrolled(F&& f)
     (std::make_index_sequence<count>{});
 }
 
+/// f(few, i) for `few` numbers i, i + 1, … at a time from `first` on, and f(1, i) for each that is left; few and 1 are
+/// constants.
+template <std::size_t few, class F>
+HEED_SIMD_INLINE void in_groups(std::size_t first, std::size_t last, F&& f)
+{
+    for (; first + few <= last; first += few) f(std::integral_constant<std::size_t, few>{}, first);
+    for (; first < last; ++first) f(std::integral_constant<std::size_t, 1>{}, first);
+}
+
 namespace detail {
 /// Swaps the off-diagonal quarters of each block of 2·half rows and columns: a and b are rows `half` apart.
 template <std::size_t half, class V, std::size_t... j>

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include <heed/core/workspace.hpp>
@@ -138,15 +136,8 @@ template <std::size_t registers, class Rule, class T>
     for (std::size_t q = 0; q < n; ++q) std::fill_n(contexts[s + q], of.value_width, T(0));
     std::array<row<T, registers>, Rule::numbers> now;
     for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row<T, registers>::of(z + i * width);
-    [[maybe_unused]] auto rest = [] {
-        if constexpr (Rule::runs) {
-            return running<registers, Rule, T>{};
-        } else {
-            return no_rule{};
-        }
-    }();
-    const auto every = [](std::size_t) { return true; };
-    each_tile<registers, Rule::runs>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+    [[maybe_unused]] running<registers, Rule, T> rest;
+    each_tile<registers, Rule::runs>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
         scores_of<registers>(compare, of, s, first, seen, what, tile);
         if constexpr (Rule::runs) {
             weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
@@ -225,7 +216,6 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         block_now = first / keys_of_sum;
         return true;
     };
-    const auto every = [](std::size_t) { return true; };
     const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
         detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
             detail::products<some, true>(of.value_width, rows.size(), of.values[first + rows.begin], 1,
@@ -239,7 +229,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         const coming<registers, T> next(of, s, n, what);
         auto next_queries = next.queries();
         rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
             if (is_next(first)) {
                 end_block(top, sum);
                 sum = row::all(0);
@@ -285,7 +275,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else if constexpr (Rule::runs) {
         detail::running<registers, Rule, T> rest;
-        detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers, true>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
             if (is_next(first)) end_block(sum, sum);
             detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
@@ -307,7 +297,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
         if constexpr (Rule::divides) now.back() = row::all(1);  // the divisor is the sum of these weights
         T* at = all;
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
             if (is_next(first)) {
                 end_block(sum, sum);
                 sum = row::all(0);
@@ -376,13 +366,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     std::fill_n(means, width, T(0));
     const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
     [[maybe_unused]] row later = row::all(0);
-    [[maybe_unused]] auto rest = [] {
-        if constexpr (Rule::runs) {
-            return detail::running<registers, Rule, T>{};
-        } else {
-            return no_rule{};
-        }
-    }();
+    [[maybe_unused]] detail::running<registers, Rule, T> rest;
     // Weights, and in d_scores their gradients; whether there is a weight at all.
     const auto weigh = [&](std::size_t first, const tile_reach& seen) {
         const std::size_t count = seen.count;
@@ -415,8 +399,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
         }
     } else if constexpr (Rule::mean == centre::slopes) {
         row pulled = row::all(0), all = row::all(0);
-        const auto every = [](std::size_t) { return true; };
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
             if (!weigh(first, seen)) return;
             for (std::size_t j = 0; j < seen.count; ++j) {
                 unrolled<registers>([&](auto c) {
@@ -436,15 +419,15 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     if constexpr (Rule::runs) {
         if (!std::all_of(means, means + n, [](const T& x) { return x - x == T(0); })) {
             befores = here.take<T>(of.positions * width);
-            const auto every = [](std::size_t) { return true; };
-            detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-                weigh(first, seen);
-                for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
-                    store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
-            });
+            detail::each_tile<registers, true>(
+                of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
+                    weigh(first, seen);
+                    for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
+                        store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
+                });
             rest = {};
             row sum = row::all(0);
-            detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
                 for (std::size_t j = first; j < first + seen.count; ++j) {
                     const row pulled = row::of(befores + j * width);
                     sum.put(befores + j * width);
@@ -510,10 +493,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
         }
         const rows<const T> d_rows{d_contexts[s], d_contexts.stride};
         const rows<T> d_values = to.values.data != nullptr ? rows<T>{to.values[first], to.values.stride} : to.values;
-        if (d_values.data != nullptr && !selects)
-            detail::products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width, &seen);
-        if (d_values.data != nullptr && selects)
-            detail::selected_products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width);
+        if (d_values.data != nullptr)
+            detail::safe_products_of_lanes<registers>(!selects, count, n, weights, d_rows, d_values, of.value_width,
+                                                      &seen);
         compare.back(first, seen, d_scores, to, selects);
     });
     if (!selects && to.queries.data != nullptr && !compare.sums_finite())

@@ -85,6 +85,9 @@ protected:
     ~changes() = default;
 };
 
+/// Leaves no tile out.
+inline constexpr auto every_tile = [](std::size_t) { return true; };
+
 namespace detail {
 
 /// What each group of a block of queries sees of all keys, as a mask has it.

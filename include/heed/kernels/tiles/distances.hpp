@@ -98,13 +98,8 @@ struct inner_product_with_distances {
             T* const sums = brief.template take<T>(columns_ * of.width);
             std::fill_n(sums, columns_ * of.width, T(0));
             const rows<T> sum{sums, of.width};
-            if (product::finite()) {
-                detail::products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(), sum,
-                                                     of.width);
-            } else {
-                detail::selected_products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(), sum,
-                                                              of.width);
-            }
+            detail::safe_products_of_lanes<registers>(product::finite(), columns_, product::n_, by_column,
+                                                      product::queries(), sum, of.width);
             for (std::size_t r = 0; r < columns_; ++r)
                 for (std::size_t i = 0; i < of.width; ++i) to.factors[i * columns_ + r] += sum[r][i];
         }

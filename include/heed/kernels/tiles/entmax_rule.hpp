@@ -356,10 +356,7 @@ private:
             all.slopes += few.slopes;
             all.bends += few.bends;
         };
-        std::size_t j = 0;
-        constexpr std::integral_constant<std::size_t, at_once> many{};
-        for (; j + many <= of.count; j += many) add(many, j);
-        for (; j < of.count; ++j) add(std::integral_constant<std::size_t, 1>{}, j);
+        in_groups<at_once>(0, of.count, add);
         return all;
     }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <type_traits>
 
 #include <heed/core/workspace.hpp>
@@ -85,8 +84,7 @@ struct inner_product {
             if (before_ != nullptr) {
                 end_block(block_);
                 std::copy_n(before_, of_.width * width, d_queries_);
-                kernels::detail::add_lost(of_.width * width, d_queries_,
-                                          static_cast<const T*>(before_ + of_.width * width));
+                kernels::detail::add_lost(of_.width * width, d_queries_, before_ + of_.width * width);
                 before_ = nullptr;
             }
             return detail::finite_lanes<registers>(of_.width, n_, d_queries_);
@@ -110,7 +108,7 @@ struct inner_product {
         [[gnu::noinline]] void end_block(std::size_t next)
         {
             const std::size_t size = of_.width * width;
-            kernels::detail::add_and_keep(size, before_, before_ + size, static_cast<const T*>(d_queries_));
+            kernels::detail::add_and_keep(size, before_, before_ + size, d_queries_);
             std::fill_n(d_queries_, size, T(0));
             block_ = next;
         }
@@ -150,15 +148,8 @@ struct summands {
     }
 };
 
-/// f(few, j) for all keys j, a few at once: their sums are independent, and share what is read of the queries.
-void each_few(std::size_t count, const auto& f)
-{
-    std::size_t j = 0;
-    for (; j + 4 <= count; j += 4) f(std::integral_constant<std::size_t, 4>{}, j);
-    for (; j < count; ++j) f(std::integral_constant<std::size_t, 1>{}, j);
-}
-
-/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys.
+/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys:
+/// these sums are independent, and share what is read of the queries.
 template <class Terms, std::size_t few, std::size_t across, class T>
 HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t key, const auto& f)
 {
@@ -256,7 +247,7 @@ struct sum_of {
                 std::fill(tile + j * width + used_, tile + (j + 1) * width, T(0));
             const simd::vec<T> scale = simd::splat(of_.scale), factors = simd::splat(factors_);
             if (serves_) prepare(first, seen.count);
-            detail::each_few(seen.count, [&](auto few, std::size_t j) {
+            simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
                 with_terms<few>(first, j, [&](const auto& x, auto terms) {
                     using chosen = decltype(terms);
@@ -282,7 +273,7 @@ struct sum_of {
         /// Of the tile whose scores were the last ones.
         void back(std::size_t first, const tile_reach& seen, T* d, const head_gradients<T>& to, bool selects)
         {
-            detail::each_few(seen.count, [&](auto few, std::size_t j) {
+            simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
                 if (in.empty()) return;
                 if (selects ||
@@ -325,8 +316,8 @@ struct sum_of {
                         });
                     }
                 }
-                detail::back_sums<Terms, 1, width, true>(plain_, in, first + j, static_cast<const T*>(d + j * width),
-                                                         d_queries_, to.keys, d_factors_);
+                detail::back_sums<Terms, 1, width, true>(plain_, in, first + j, d + j * width, d_queries_, to.keys,
+                                                         d_factors_);
             }
         }
 
@@ -395,11 +386,7 @@ struct additive_terms {
         simd::unrolled<few>([&](auto r) { sum[r] = simd::fma(v, simd::tanh(q + k[r]), sum[r]); });
     }
     /// f of the sum; `factors` is their sum.
-    template <class V>
-    HEED_SIMD_INLINE static V value(V sum, V)
-    {
-        return sum;
-    }
+    HEED_SIMD_INLINE static auto value(auto sum, auto) { return sum; }
     template <std::size_t few, class V>
     HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few],
                                       V& to_factor)
@@ -412,11 +399,7 @@ struct additive_terms {
         });
     }
     /// What comes back to v; `all` is the sum of the derivatives.
-    template <class V>
-    HEED_SIMD_INLINE static V of_factor(V to_factor, V)
-    {
-        return to_factor;
-    }
+    HEED_SIMD_INLINE static auto of_factor(auto to_factor, auto) { return to_factor; }
 };
 
 /// The same of exponentials, which need no function of each pair: with r = 1 / (1 + e^2q e^2k),
@@ -428,11 +411,7 @@ struct additive_of_exponentials {
     template <class T>
     static constexpr T limit = sizeof(T) == sizeof(float) ? 10 : 80;  // the product of two 1/r stays finite
 
-    template <class V>
-    HEED_SIMD_INLINE static V prepared(V x)
-    {
-        return simd::exp(x + x);
-    }
+    HEED_SIMD_INLINE static auto prepared(auto x) { return simd::exp(x + x); }
     template <std::size_t few, class V>
     HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V v)
     {
@@ -440,11 +419,7 @@ struct additive_of_exponentials {
         rests(q, k, r);
         simd::unrolled<few>([&](auto i) { sum[i] = simd::fma(v, r[i], sum[i]); });
     }
-    template <class V>
-    HEED_SIMD_INLINE static V value(V sum, V factors)
-    {
-        return factors - (sum + sum);
-    }
+    HEED_SIMD_INLINE static auto value(auto sum, auto factors) { return factors - (sum + sum); }
     template <std::size_t few, class V>
     HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few],
                                       V& to_factor)
@@ -458,11 +433,7 @@ struct additive_of_exponentials {
             to_factor += along;
         });
     }
-    template <class V>
-    HEED_SIMD_INLINE static V of_factor(V to_factor, V all)
-    {
-        return all - (to_factor + to_factor);
-    }
+    HEED_SIMD_INLINE static auto of_factor(auto to_factor, auto all) { return all - (to_factor + to_factor); }
 
 private:
     /// r of each key; two of them share a division, which takes longest.
@@ -497,11 +468,7 @@ struct closeness_terms {
             sum[r] = simd::fma(d, d, sum[r]);
         });
     }
-    template <class V>
-    HEED_SIMD_INLINE static V value(V sum, V)
-    {
-        return 1 / (1 + simd::sqrt(sum));
-    }
+    HEED_SIMD_INLINE static auto value(auto sum, auto) { return 1 / (1 + simd::sqrt(sum)); }
     /// The factor of q − k.
     template <class V>
     HEED_SIMD_INLINE static V slope(V sum)

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
@@ -80,11 +79,7 @@ struct softmax {
     {
         return simd::select(hidden(e), V{}, simd::exp(e - z[0]) * z[1]);
     }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight;
-    }
+    HEED_SIMD_INLINE static auto slope(auto weight) { return weight; }
 };
 
 /// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
@@ -112,11 +107,7 @@ struct sigmoid {
     {
         return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
     }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight * (1 - weight);
-    }
+    HEED_SIMD_INLINE static auto slope(auto weight) { return weight * (1 - weight); }
 };
 
 /// The same with a bias that learns, of one head.
@@ -131,11 +122,7 @@ public:
         return moved(e, simd::splat(by_));
     }
     /// How a weight changes with the bias, and what comes back to it.
-    template <class V>
-    HEED_SIMD_INLINE static V bend(V weight)
-    {
-        return slope(weight);
-    }
+    HEED_SIMD_INLINE static auto bend(auto weight) { return slope(weight); }
     static T of_number(T d_bias) { return d_bias; }
 
 private:
@@ -262,34 +249,18 @@ struct sparse_weights {
         return select(top == infinite, splat(std::numeric_limits<T>::quiet_NaN()), tau);
     }
     /// What is not above this has no weight.
-    template <class V>
-    static V bound(V top, V tau)
-    {
-        return top + tau * power;
-    }
+    static auto bound(auto top, auto tau) { return top + tau * power; }
     /// τ when the greatest score becomes another one.
-    template <class V>
-    static V moved(V tau, V by)
-    {
-        return tau - by / power;
-    }
+    static auto moved(auto tau, auto by) { return tau - by / power; }
     /// So many scores have a weight, at least.
     static constexpr std::size_t kept() { return 0; }
     /// τ of one score alone.
     static constexpr double first = -1;
     /// What errors of τ are small against.
-    template <class T>
-    static T scale(T tau)
-    {
-        return -tau;
-    }
+    static auto scale(auto tau) { return -tau; }
 
     /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
-    template <class V>
-    static V better(V tau, V weights, V slopes)
-    {
-        return tau + (weights - 1) / (slopes * power);
-    }
+    static auto better(auto tau, auto weights, auto slopes) { return tau + (weights - 1) / (slopes * power); }
 };
 
 /// softmax over the k greatest scores (and those equal to the k-th). z: the greatest score, the least with a
@@ -306,11 +277,7 @@ struct top_k {
         const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
         return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0]) * z[2]);
     }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight;
-    }
+    HEED_SIMD_INLINE static auto slope(auto weight) { return weight; }
 
     /// The k-th greatest score in each lane of a column, by halving the interval; −inf if there are fewer.
     template <class T>
@@ -341,16 +308,8 @@ struct top_k {
         low = select(reaches(above), above, low);
         return select(reaches(low), low, nothing);
     }
-    template <class V>
-    static V bound(V, V least)
-    {
-        return least;
-    }
-    template <class V>
-    static V moved(V least, V)
-    {
-        return least;
-    }
+    static auto bound(auto, auto least) { return least; }
+    static auto moved(auto least, auto) { return least; }
     /// So many scores have a weight.
     std::size_t kept() const { return k; }
     bool fits() const;  // k scores of each row are kept while keys go by

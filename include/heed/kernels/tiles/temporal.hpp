@@ -201,13 +201,13 @@ public:
             tops()[s] = top;
             const auto fade = [width = width_, by = simd::splat(factor)](T* x) {
                 simd::transform(
-                    width, x, [by](simd::vec<T> v) { return v * by; }, static_cast<const T*>(x));
+                    width, x, [by](simd::vec<T> v) { return v * by; }, x);
             };
             fade(contexts_[s]);
             fade(lost);
-            kernels::detail::add_and_keep(width_, contexts_[s], lost, static_cast<const T*>(part));
+            kernels::detail::add_and_keep(width_, contexts_[s], lost, part);
             std::fill_n(part, width_, T(0));
-            if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], static_cast<const T*>(lost));
+            if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], lost);
         }
     }
 
@@ -283,11 +283,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
             }
             const rows<const T> values{of.values[first], of.values.stride};
             const rows<T> to{now[s], now.stride};
-            if (finite) {
-                detail::products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
-            } else {  // the value of a hidden key, which has a weight of 0, may be NaN
-                detail::selected_products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
-            }
+            // The value of a hidden key, which has a weight of 0, may be NaN.
+            detail::safe_products_of_lanes<registers>(finite, count, block.keys(), tile, values, to, of.value_width);
         }
         T after[width];
         L.put(after);
@@ -419,11 +416,7 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
             if (to.queries.data != nullptr) {
                 const rows<const T> of_keys{of.keys[first], of.keys.stride};
                 const rows<T> d_queries{to.queries[s], to.queries.stride};
-                if (finite) {
-                    detail::products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
-                } else {
-                    detail::selected_products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
-                }
+                detail::safe_products_of_lanes<registers>(finite, count, n, d_scores, of_keys, d_queries, of.width);
             }
         }
         d_L.put(of_history);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -241,6 +240,15 @@ template <std::size_t registers, class T>
             for (std::size_t i = 0; i < width; ++i) y[j][i] += factor * x[q][i];
         }
     }
+}
+
+/// One of the two.
+template <std::size_t registers, class T>
+void safe_products_of_lanes(bool finite, std::size_t count, std::size_t queries, const T* tile, rows<const T> x,
+                            rows<T> y, std::size_t width, const tile_reach* reach = nullptr)
+{
+    if (finite) return products_of_lanes<registers>(count, queries, tile, x, y, width, reach);
+    selected_products_of_lanes<registers>(count, queries, tile, x, y, width);
 }
 
 /// y_i += Σ_j x_j[i] tile_j for `width` rows i of lanes, where x may be infinite or NaN, too.
