@@ -165,9 +165,9 @@ inline int kind_of_threads()
 /// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares its own work among
 /// threads, and two pools in one process hinder each other.
 ///
-/// OpenBLAS has one number of threads per process, so the users of one thread are counted: the first one remembers the
-/// number and sets 1, the last one restores it. If the program sets a number in between, that one is kept. OpenMP has
-/// another number in each thread, which OpenBLAS follows if it was built with OpenMP.
+/// OpenBLAS has one number of threads per process, so its users are counted: the first one sets 1, the last one
+/// restores the number, unless the program has set another in between. OpenBLAS built with OpenMP follows the number of
+/// threads that OpenMP has in each thread.
 class one_blas_thread {
 public:
     one_blas_thread()
@@ -185,9 +185,9 @@ public:
     one_blas_thread& operator=(const one_blas_thread&) = delete;
 
 private:
-    // The lower half of `state` holds the number of users and a bit that is set while one of them changes OpenBLAS's
-    // number. The upper half counts how often that number was restored: if `state` is the same before and after a
-    // thread reads the number, no user changed it meanwhile.
+    // Lower half of `state`: the number of users, and a bit that is set while one of them changes OpenBLAS's number.
+    // Upper half: how often that number was restored; if `state` is the same before and after a thread reads the
+    // number, no user changed it meanwhile.
     static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
     static inline std::atomic<std::uint64_t> state{0};
     static inline int before = 1;  // read and written only while `changing` is set
@@ -255,73 +255,6 @@ inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
 
 // Below this a fork and join costs more than it saves (some 10 us against 200 Gflop/s).
 inline constexpr double worth_sharing = 3e6;
-
-}  // namespace detail
-
-/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from one row to the next.
-template <class T>
-void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B,
-          std::size_t ldb, T beta, T* C, std::size_t ldc)
-{
-    if (M == 0 || N == 0) return;
-    if (K == 0) {
-        for (std::size_t i = 0; i < M; ++i) {
-            for (std::size_t j = 0; j < N; ++j) C[i * ldc + j] = beta == T(0) ? T(0) : C[i * ldc + j] * beta;
-        }
-        return;
-    }
-    const auto integer = [](std::size_t n) { return static_cast<int>(n); };
-    const bool own = heed::detail::batch_invariant_here;
-    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
-        const T* a = A + (op_a == op::plain ? i0 * lda : i0);
-        const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
-        T* c = C + i0 * ldc + j0;
-        const std::size_t m = i1 - i0, n = j1 - j0;
-        if (own) return detail::own_gemm(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
-        const detail::one_blas_thread guard;
-        if (m == 1) {  // gemm with one row is up to three times slower than gemv
-            const int incx = op_a == op::plain ? 1 : integer(lda);
-            if (op_b == op::plain) {
-                detail::gemv(op::transposed, integer(K), integer(n), b, integer(ldb), a, incx, beta, c);
-            } else {
-                detail::gemv(op::plain, integer(n), integer(K), b, integer(ldb), a, incx, beta, c);
-            }
-            return;
-        }
-        detail::gemm(op_a, op_b, integer(m), integer(n), integer(K), a, integer(lda), b, integer(ldb), beta, c,
-                     integer(ldc));
-    };
-    const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
-    if (threads() == 1 || flops < detail::worth_sharing || (!own && !detail::callable_from_several_threads())) {
-        return part(0, M, 0, N);
-    }
-    if (!own && M == 1 && op_b == op::plain && K >= 64 * threads()) {
-        // A vector times a matrix reads the matrix once, and nothing else counts: each thread reads consecutive rows.
-        // The threads' sums are added at the end, always in the same order.
-        scratch here;
-        T* const sums = here.take<T>(threads() * N);
-        std::fill_n(sums, threads() * N, T(0));  // inside another parallel_for all rows are one shard
-        parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
-            const detail::one_blas_thread guard;
-            detail::gemv(op::transposed, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
-                         A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
-                         shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
-        });
-        for (std::size_t shard = 1; shard < threads(); ++shard) {
-            for (std::size_t j = 0; j < N; ++j) C[j] += sums[shard * N + j];
-        }
-        return;
-    }
-    if (M >= 2 * N || (M >= 32 * threads() && M >= N / 4)) {
-        parallel_for(
-            M, 1, [&](std::size_t i0, std::size_t i1, std::size_t) { part(i0, i1, 0, N); }, 16);
-    } else {
-        parallel_for(
-            N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
-    }
-}
-
-namespace detail {
 
 /// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all of them are 0.
 template <class T>
@@ -430,6 +363,69 @@ void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t
 inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16;
 
 }  // namespace detail
+
+/// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from one row to the next.
+template <class T>
+void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B,
+          std::size_t ldb, T beta, T* C, std::size_t ldc)
+{
+    if (M == 0 || N == 0) return;
+    if (K == 0) {
+        for (std::size_t i = 0; i < M; ++i) {
+            for (std::size_t j = 0; j < N; ++j) C[i * ldc + j] = beta == T(0) ? T(0) : C[i * ldc + j] * beta;
+        }
+        return;
+    }
+    const auto integer = [](std::size_t n) { return static_cast<int>(n); };
+    const bool own = heed::detail::batch_invariant_here;
+    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
+        const T* a = A + (op_a == op::plain ? i0 * lda : i0);
+        const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
+        T* c = C + i0 * ldc + j0;
+        const std::size_t m = i1 - i0, n = j1 - j0;
+        if (own) return detail::own_gemm(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
+        const detail::one_blas_thread guard;
+        if (m == 1) {  // gemm with one row is up to three times slower than gemv
+            const int incx = op_a == op::plain ? 1 : integer(lda);
+            if (op_b == op::plain) {
+                detail::gemv(op::transposed, integer(K), integer(n), b, integer(ldb), a, incx, beta, c);
+            } else {
+                detail::gemv(op::plain, integer(n), integer(K), b, integer(ldb), a, incx, beta, c);
+            }
+            return;
+        }
+        detail::gemm(op_a, op_b, integer(m), integer(n), integer(K), a, integer(lda), b, integer(ldb), beta, c,
+                     integer(ldc));
+    };
+    const double flops = 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K);
+    if (threads() == 1 || flops < detail::worth_sharing || (!own && !detail::callable_from_several_threads())) {
+        return part(0, M, 0, N);
+    }
+    if (!own && M == 1 && op_b == op::plain && K >= 64 * threads()) {
+        // A vector times a matrix reads the matrix once, and nothing else counts: each thread reads consecutive rows.
+        // The threads' sums are added at the end, always in the same order.
+        scratch here;
+        T* const sums = here.take<T>(threads() * N);
+        std::fill_n(sums, threads() * N, T(0));  // inside another parallel_for all rows are one shard
+        parallel_for(K, 1, [&](std::size_t k0, std::size_t k1, std::size_t shard) {
+            const detail::one_blas_thread guard;
+            detail::gemv(op::transposed, integer(k1 - k0), integer(N), B + k0 * ldb, integer(ldb),
+                         A + (op_a == op::plain ? k0 : k0 * lda), op_a == op::plain ? 1 : integer(lda),
+                         shard == 0 ? beta : T(0), shard == 0 ? C : sums + shard * N);
+        });
+        for (std::size_t shard = 1; shard < threads(); ++shard) {
+            for (std::size_t j = 0; j < N; ++j) C[j] += sums[shard * N + j];
+        }
+        return;
+    }
+    if (M >= 2 * N || (M >= 32 * threads() && M >= N / 4)) {
+        parallel_for(
+            M, 1, [&](std::size_t i0, std::size_t i1, std::size_t) { part(i0, i1, 0, N); }, 16);
+    } else {
+        parallel_for(
+            N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
+    }
+}
 
 /// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
 template <class T>

@@ -8,14 +8,12 @@
 #include <heed/core/workspace.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Matrix products of heed's own, for where there is no BLAS: Compiler Explorer, WebAssembly, a program that wants
-/// nothing but headers.
+/// Matrix products of heed's own, where there is no BLAS: Compiler Explorer, WebAssembly, programs with headers only.
 ///
 ///     C = op(A) op(B) + β C
 ///
 /// As in Goto, van de Geijn 2008: a part of op(B) that fits the second cache is laid out in panels, as wide as some
-/// registers, and read once for every few rows of op(A), whose sums stay in registers. Rows of A are read where they
-/// lie, since a product asks one number of them for each row of a panel.
+/// registers, and read once for every few rows of op(A), whose sums stay in registers. A is read in place.
 namespace heed::kernels::own {
 
 /// Numbers of a matrix as a product sees them: element (i, j) is data[i · down + j · along].

@@ -63,8 +63,8 @@ void multiply_by_panels(const Panels& W, std::size_t rows, const typename Panels
 
 }  // namespace detail
 
-/// W [K,N] in panels of some columns: [N/width][K][width], zeros past the last column. A product reads a panel from its
-/// first number to its last; a BLAS would lay W out like this in every call.
+/// W [K,N] in panels of some columns: [N/width][K][width], zeros past the last column. A product reads a panel in
+/// order.
 template <class T>
 class panels {
 public:

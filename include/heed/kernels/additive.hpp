@@ -90,6 +90,61 @@ inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const 
     });
 }
 
+/// Whether the values of a batch come from main memory while those of one sentence fit in a core's own cache: then they
+/// are prefetched while the sentence's scores are computed.
+template <class T>
+inline bool values_are_far(const additive_step<T>& step)
+{
+    constexpr std::size_t shared_cache = std::size_t{16} << 20, own_cache = std::size_t{1} << 19;
+    const std::size_t sentence = step.positions * step.width * sizeof(T);
+    return sentence <= own_cache &&
+           step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
+}
+
+/// Prefetches a row of n elements, which will be read soon.
+template <class T>
+inline void fetch(std::size_t n, const T* x)
+{
+    constexpr std::size_t line = 64 / sizeof(T);
+    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(x + i, 0, 2);
+}
+
+/// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
+template <class T>
+inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T* scores, T* weights, T* next_history)
+{
+    using namespace simd;
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    const std::size_t n = length_of(step.lengths, b, step.positions), at = b * step.positions;
+    const T* e = scores + at;
+    T* w = weights + at;
+    zero(scores + at + n, step.positions - n);
+    zero(w + n, step.positions - n);
+    if (!step.temporal) return softmax_row(n, e, w);
+    const T* L = behind(step.history, at);
+    if (next_history != nullptr) {
+        T* next = next_history + at;
+        if (L == nullptr) {
+            transform(
+                n, next, [](auto x) { return x; }, e);
+        } else {
+            // The greater one is factored out, so that no exponent is above 0.
+            transform(
+                n, next,
+                [=](auto l, auto x) {
+                    const vec<T> low = min(x, l), high = max(l, x);  // in this order, NaN in either argument shows up
+                    return select(l == splat(none), x, high + log1p(exp(low - high)));
+                },
+                L, e);
+        }
+        for (std::size_t j = n; j < step.positions; ++j) next[j] = none;
+    }
+    if (L == nullptr) return softmax_row(n, e, w);
+    transform(
+        n, w, [=](auto l, auto x) { return select(l == splat(none), x, x - l); }, L, e);
+    softmax_row(n, w, w);
+}
+
 }  // namespace detail
 
 /// Elements of `workspace` that additive_scores_backward needs.
@@ -139,65 +194,6 @@ void additive_scores_backward(std::size_t batch, std::size_t positions, std::siz
         },
         simd::lanes<T>);
 }
-
-namespace detail {
-
-/// Whether the values of a batch come from main memory while those of one sentence fit in a core's own cache: then it
-/// pays to prefetch them while the sentence's scores, which are all computation, are computed.
-template <class T>
-inline bool values_are_far(const additive_step<T>& step)
-{
-    constexpr std::size_t shared_cache = std::size_t{16} << 20, own_cache = std::size_t{1} << 19;
-    const std::size_t sentence = step.positions * step.width * sizeof(T);
-    return sentence <= own_cache &&
-           step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
-}
-
-/// Prefetches a row of n elements, which will be read soon.
-template <class T>
-inline void fetch(std::size_t n, const T* x)
-{
-    constexpr std::size_t line = 64 / sizeof(T);
-    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(x + i, 0, 2);
-}
-
-/// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
-template <class T>
-inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T* scores, T* weights, T* next_history)
-{
-    using namespace simd;
-    constexpr T none = -std::numeric_limits<T>::infinity();
-    const std::size_t n = length_of(step.lengths, b, step.positions), at = b * step.positions;
-    const T* e = scores + at;
-    T* w = weights + at;
-    zero(scores + at + n, step.positions - n);
-    zero(w + n, step.positions - n);
-    if (!step.temporal) return softmax_row(n, e, w);
-    const T* L = behind(step.history, at);
-    if (next_history != nullptr) {
-        T* next = next_history + at;
-        if (L == nullptr) {
-            transform(
-                n, next, [](vec<T> x) { return x; }, e);
-        } else {
-            // The greater one is factored out, so that no exponent is above 0.
-            transform(
-                n, next,
-                [=](vec<T> l, vec<T> x) {
-                    const vec<T> low = min(x, l), high = max(l, x);  // in this order, NaN in either argument shows up
-                    return select(l == splat(none), x, high + log1p(exp(low - high)));
-                },
-                L, e);
-        }
-        for (std::size_t j = n; j < step.positions; ++j) next[j] = none;
-    }
-    if (L == nullptr) return softmax_row(n, e, w);
-    transform(
-        n, w, [=](vec<T> l, vec<T> x) { return select(l == splat(none), x, x - l); }, L, e);
-    softmax_row(n, w, w);
-}
-
-}  // namespace detail
 
 /// The forward step: see the head of this file. Writes scores e [B,T] and weights α [B,T] (0 beyond the length),
 /// context c [B,D], and next_history L' [B,T] (-inf beyond the length; temporal only, may be nullptr).
@@ -271,14 +267,14 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
         detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto) { products.add(get(w + j) * get(du + j)); });
         const vec<T> mean = splat(products.get());
         transform(
-            n, du, [mean](vec<T> a, vec<T> g) { return a * (g - mean); }, w, du);
+            n, du, [mean](auto a, auto g) { return a * (g - mean); }, w, du);
         if (!step.temporal) continue;
         const T* L = detail::behind(step.history, at);
         const T* dn = detail::behind(d_next_history, at);
         if (L == nullptr) {  // L' = e
             if (dn != nullptr)
                 transform(
-                    n, du, [](vec<T> g, vec<T> d) { return g + d; }, du, dn);
+                    n, du, [](auto g, auto d) { return g + d; }, du, dn);
             continue;
         }
         detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto put) {

@@ -49,11 +49,10 @@ void coverage_gates(std::size_t N, const T* word, T weight, const T* by_weight, 
     using namespace simd;
     const vec<T> a = splat<T>(weight);
     transform(
-        2 * N, gates, [a](vec<T> y, vec<T> w, vec<T> u) { return sigmoid(fma(a, w, y + u)); }, word, by_weight,
-        product);
+        2 * N, gates, [a](auto y, auto w, auto u) { return sigmoid(fma(a, w, y + u)); }, word, by_weight, product);
     transform(
-        N, gates + 2 * N, [a](vec<T> y, vec<T> w, vec<T> u, vec<T> r) { return tanh(fma(a, w, fma(r, u, y))); },
-        word + 2 * N, by_weight + 2 * N, product + 2 * N, gates + N);
+        N, gates + 2 * N, [a](auto y, auto w, auto u, auto r) { return tanh(fma(a, w, fma(r, u, y))); }, word + 2 * N,
+        by_weight + 2 * N, product + 2 * N, gates + N);
 }
 
 }  // namespace detail
@@ -73,7 +72,7 @@ void coverage_update(const coverage_step<T>& step, T* gates, T* next)
                                                 step.products + i * 3 * N, z);
                          transform(
                              N, next + i * N,
-                             [](vec<T> keep, vec<T> fresh, vec<T> old) {
+                             [](auto keep, auto fresh, auto old) {
                                  return fma(keep, old, (1 - keep) * fresh);  // exactly old and fresh at 1 and 0
                              },
                              z, z + 2 * N, step.coverage + i * N);
@@ -105,29 +104,27 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
             detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight, u, z);
             transform(
                 N, da,
-                [one](vec<T> d, vec<T> gate, vec<T> c, vec<T> candidate) {
+                [one](auto d, auto gate, auto c, auto candidate) {
                     return d * (c - candidate) * (gate * (one - gate));
                 },
                 dy, z, old, fresh);
             transform(
                 N, da + 2 * N,
-                [one](vec<T> d, vec<T> gate, vec<T> candidate) {
-                    return d * (one - gate) * fma(-candidate, candidate, one);
-                },
+                [one](auto d, auto gate, auto candidate) { return d * (one - gate) * fma(-candidate, candidate, one); },
                 dy, z, fresh);
             transform(
-                N, da + N, [one](vec<T> d, vec<T> product, vec<T> gate) { return d * product * (gate * (one - gate)); },
+                N, da + N, [one](auto d, auto product, auto gate) { return d * product * (gate * (one - gate)); },
                 da + 2 * N, u + 2 * N, r);
             if (into.coverage != nullptr) {
                 T* const dc = into.coverage + i * N;
                 transform(
-                    N, dc, [](vec<T> sum, vec<T> d, vec<T> gate) { return fma(d, gate, sum); }, dc, dy, z);
+                    N, dc, [](auto sum, auto d, auto gate) { return fma(d, gate, sum); }, dc, dy, z);
             }
             if (into.products != nullptr) {
                 T* const du = into.products + i * 3 * N;
                 add(2 * N, du, da);
                 transform(
-                    N, du + 2 * N, [](vec<T> sum, vec<T> d, vec<T> gate) { return fma(d, gate, sum); }, du + 2 * N,
+                    N, du + 2 * N, [](auto sum, auto d, auto gate) { return fma(d, gate, sum); }, du + 2 * N,
                     da + 2 * N, r);
             }
             add(3 * N, to, da);

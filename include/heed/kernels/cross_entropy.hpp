@@ -40,7 +40,7 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
     if (gradient != nullptr) {
         const vec<T> scale = splat(weight / sum), uniform = splat(weight * share);
         transform(
-            n, gradient, [=](vec<T> e) { return fma(e, scale, -uniform); }, gradient);
+            n, gradient, [=](auto e) { return fma(e, scale, -uniform); }, gradient);
         gradient[target] -= weight * (T(1) - smoothing);
     }
     T expected = at_target;

@@ -30,8 +30,7 @@ struct dot_step {
     const T* values;                                 // [B,T,D]
 };
 
-/// Positions that are weighed and summed before their sum is added to the context, so that threads may share a long
-/// sentence and the sum is always the same.
+/// Positions whose sum is added to the context at once: threads share a long sentence, and the sum is always the same.
 inline constexpr std::size_t positions_of_part = 1024;
 
 namespace detail {
@@ -48,7 +47,7 @@ inline void scores_of_wide_keys(std::size_t begin, std::size_t end, std::size_t 
 }
 
 /// The same of keys that are `registers` registers wide: the query stays there, and the products of four keys are
-/// summed together. The order of each sum is the same. With more keys side by side, memory would be read more slowly.
+/// summed together, in the same order. With more keys side by side, memory would be read more slowly.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void scores_of_narrow_keys(std::size_t begin, std::size_t end, const T* query, const T* keys,
                                              T* scores, bool ahead)
@@ -113,8 +112,7 @@ inline T exponentials_of_part(std::size_t n, T* weights, T top)
     return sum.get();
 }
 
-/// The same, and c = Σ_j w_j h_j of values that are `registers` registers wide, while which the exponentials of the
-/// next positions are found: alone, they would wait for each other, and memory for them.
+/// The same, and meanwhile c = Σ_j w_j h_j of values that are `registers` registers wide.
 template <std::size_t registers, class T>
 [[gnu::noinline]] T exponential_sum_narrow(std::size_t n, T* weights, T top, const T* values, T* context, bool ahead)
 {
@@ -160,6 +158,42 @@ inline softmax_of_part<T> weigh_part(std::size_t n, std::size_t width, const T* 
     const T sum = exponentials_of_part(n, weights, shift);
     selected_sum_row(n, width, weights, values, context, ahead);
     return {top, sum};
+}
+
+/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc for all n positions of a sentence; nothing is added where α_j is
+/// 0. One row after the other: with several side by side, memory would be read more slowly.
+template <class T>
+inline void selected_sum_row_backward(std::size_t n, std::size_t width, const T* weights, const T* values,
+                                      const T* d_context, const T* g, T* d_weights, T* d_values)
+{
+    if (d_context == nullptr) d_values = nullptr;
+    for (std::size_t j = 0; j < n; ++j) {
+        T* const into = d_values == nullptr || weights[j] == T(0) ? nullptr : d_values + j * width;
+        weighted_sum_row_backward(0, 1, width, weights + j, values + j * width, d_context, behind(g, j), d_weights + j,
+                                  into);
+    }
+}
+
+/// dq += Σ_j de_j k_j and dk_j += de_j q for all n positions of a sentence, except those whose de_j is 0.
+template <class T>
+inline void inner_products_row_backward(std::size_t n, std::size_t width, const T* query, const T* keys,
+                                        const T* d_scores, T* d_query, T* d_keys)
+{
+    using namespace simd;
+    const auto rows = [=](std::size_t first, std::size_t last, T* dq) {
+        for (std::size_t j = first; j < last; ++j) {
+            if (d_scores[j] == T(0)) continue;
+            const T* const k = keys + j * width;
+            T* const dk = behind(d_keys, j * width);
+            const vec<T> de = splat(d_scores[j]);
+            each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
+                if (dq != nullptr) put(dq + a, fma(de, get(k + a), get(dq + a)));
+                if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
+            });
+        }
+    };
+    if (d_query == nullptr) return rows(0, n, nullptr);
+    add_in_blocks(n, width, d_query, rows);
 }
 
 }  // namespace detail
@@ -247,46 +281,6 @@ void dot_forward(const dot_step<T>& step, T* weights, T* context)
     if (shared) return rows(0, step.batch, 0);
     parallel_for(step.batch, detail::rows_a_shard(P * (A + D)), rows);
 }
-
-namespace detail {
-
-/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc for all n positions of a sentence; nothing is added where α_j is
-/// 0. One row after the other: with several side by side, memory would be read more slowly.
-template <class T>
-inline void selected_sum_row_backward(std::size_t n, std::size_t width, const T* weights, const T* values,
-                                      const T* d_context, const T* g, T* d_weights, T* d_values)
-{
-    if (d_context == nullptr) d_values = nullptr;
-    for (std::size_t j = 0; j < n; ++j) {
-        T* const into = d_values == nullptr || weights[j] == T(0) ? nullptr : d_values + j * width;
-        weighted_sum_row_backward(0, 1, width, weights + j, values + j * width, d_context, behind(g, j), d_weights + j,
-                                  into);
-    }
-}
-
-/// dq += Σ_j de_j k_j and dk_j += de_j q for all n positions of a sentence, except those whose de_j is 0.
-template <class T>
-inline void inner_products_row_backward(std::size_t n, std::size_t width, const T* query, const T* keys,
-                                        const T* d_scores, T* d_query, T* d_keys)
-{
-    using namespace simd;
-    const auto rows = [=](std::size_t first, std::size_t last, T* dq) {
-        for (std::size_t j = first; j < last; ++j) {
-            if (d_scores[j] == T(0)) continue;
-            const T* const k = keys + j * width;
-            T* const dk = behind(d_keys, j * width);
-            const vec<T> de = splat(d_scores[j]);
-            each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
-                if (dq != nullptr) put(dq + a, fma(de, get(k + a), get(dq + a)));
-                if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
-            });
-        }
-    };
-    if (d_query == nullptr) return rows(0, n, nullptr);
-    add_in_blocks(n, width, d_query, rows);
-}
-
-}  // namespace detail
 
 /// Backward of the step in the head of this file, from its weights:
 ///

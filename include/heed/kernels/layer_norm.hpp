@@ -48,9 +48,7 @@ void layer_norm(const layer_norm_rows<T>& of, T* moments, T* y)
         moments[2 * row + 1] = scale;
         transform(
             N, y + row * N,
-            [mean, scale](vec<T> v, vec<T> gain, vec<T> bias) {
-                return fma((v - splat(mean)) * splat(scale), gain, bias);
-            },
+            [mean, scale](auto v, auto gain, auto bias) { return fma((v - splat(mean)) * splat(scale), gain, bias); },
             x, of.gain, of.bias);
     });
 }

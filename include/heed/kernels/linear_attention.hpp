@@ -14,16 +14,15 @@
 ///
 ///     y_i = Σ_{j ≤ i + shift} f(j, i + shift) (x_i · k_j) v_j          Katharopoulos et al. 2020, eq. 8-12
 ///
-/// f(j, p) is what is left of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. What is behind
-/// a chunk is one matrix A = Σ_j f(j, p) k_j v_jᵀ, p its last row; within a chunk all pairs are compared. The
-/// derivatives have the same form, with x, k and v in other places and rows counted from the last.
+/// f(j, p) is what is left of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. The rows
+/// behind a chunk are one matrix A = Σ_j f(j, p) k_j v_jᵀ; within a chunk all pairs are compared. The derivatives have
+/// the same form, with x, k and v in other places and rows counted from the last.
 namespace heed::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
 
-/// A chunk is added to as many rows as these without a thought to what rounding loses; to more, very many chunks would
-/// cost digits.
+/// Beyond so many rows, chunks are added with compensation: very many would cost digits.
 inline constexpr std::size_t rows_added_plainly = 4096;
 
 /// The powers 1, γ, … γ^n.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <heed/core/parallel.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -101,10 +102,7 @@ struct sgd_update {
 
     void operator()(std::size_t n, const T* gradient, moments_of<T>, T* parameters) const
     {
-        simd::transform(
-            n, parameters,
-            [this](simd::vec<T> theta, simd::vec<T> g) { return simd::fma(simd::splat(-factor), g, theta); },
-            parameters, gradient);
+        add_scaled(n, parameters, -factor, gradient);
     }
 };
 
@@ -125,6 +123,26 @@ struct momentum_update {
             put(m + i, moved);
             const vec<T> step = nesterov ? fma(splat(momentum), moved, g) : moved;
             put(parameters + i, fma(splat(-rate), step, theta));
+        });
+    }
+};
+
+template <class T>
+struct adadelta_update {
+    T rho, epsilon, rate, scale;
+
+    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
+    {
+        using namespace simd;
+        each_register<T>(n, [&](std::size_t i, std::size_t count) {
+            const auto get = [i, count](const T* x) { return load_first(x + i, count); };
+            const auto put = [i, count](T* x, vec<T> v) { store_first(x + i, v, count); };
+            const vec<T> g = get(gradient) * splat(scale), old = get(moments.second), fresh = splat(T(1) - rho);
+            const vec<T> squares = fma(fresh * g, g, splat(rho) * get(moments.first));
+            const vec<T> step = simd::sqrt((old + splat(epsilon)) / (squares + splat(epsilon))) * g;
+            put(moments.first, squares);
+            put(moments.second, fma(fresh * step, step, splat(rho) * old));
+            put(parameters, fma(splat(-rate), step, get(parameters)));
         });
     }
 };
@@ -192,30 +210,6 @@ struct adam_update {
             put(v + i, second);
             const vec<T> size = fma(simd::sqrt(second), splat(unbias2), splat(epsilon));
             put(parameters + i, splat(kept) * get(parameters + i) - splat(rate) * first / size);
-        });
-    }
-};
-
-}  // namespace detail
-
-namespace detail {
-
-template <class T>
-struct adadelta_update {
-    T rho, epsilon, rate, scale;
-
-    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
-    {
-        using namespace simd;
-        each_register<T>(n, [&](std::size_t i, std::size_t count) {
-            const auto get = [i, count](const T* x) { return load_first(x + i, count); };
-            const auto put = [i, count](T* x, vec<T> v) { store_first(x + i, v, count); };
-            const vec<T> g = get(gradient) * splat(scale), old = get(moments.second), fresh = splat(T(1) - rho);
-            const vec<T> squares = fma(fresh * g, g, splat(rho) * get(moments.first));
-            const vec<T> step = simd::sqrt((old + splat(epsilon)) / (squares + splat(epsilon))) * g;
-            put(moments.first, squares);
-            put(moments.second, fma(fresh * step, step, splat(rho) * old));
-            put(parameters, fma(splat(-rate), step, get(parameters)));
         });
     }
 };

@@ -18,12 +18,11 @@
 ///     e_t = tanh(q + k_t) V,   α^d = softmax over t of e^d,   c = Σ_t α_t ⊙ h_t         Choi et al. 2018, eq. 7-9
 ///
 /// q = W s and k_t = U h_t are already projected. The product with V is nearly all of the work: the real positions of
-/// whole sentences are packed into blocks of some thousand rows, so that BLAS runs at full speed, and softmax and sum
-/// read a block's scores while they are in cache. Nothing of size [B,T,D] is kept for the backward, which recomputes
-/// tanh and scores block by block: memory does not grow with the number of decoder steps.
+/// whole sentences are packed into blocks of some thousand rows, whose scores softmax and sum read from the cache. The
+/// backward recomputes tanh and scores block by block: nothing of size [B,T,D] is kept.
 ///
 /// Padding is neither read nor multiplied. BLAS may choose its kernel by the number of rows: a sentence alone and in a
-/// batch agree to rounding, while everything but the products is the same bit for bit.
+/// batch agree to rounding.
 namespace heed::kernels {
 
 template <class T>
@@ -38,8 +37,8 @@ struct per_dimension_step {
 
 namespace detail {
 
-/// With far fewer rows the product is slower than BLAS can be, since BLAS packs V anew for every block; more rows only
-/// push each other out of the cache. (600 to 2000 measure the same on Zen 5.)
+/// With far fewer rows BLAS packs V too often; with more, they leave the cache. (600 to 2000 measure the same on
+/// Zen 5.)
 inline constexpr std::size_t block_rows = 1000;
 
 /// f(b0, b1, rows) over blocks of whole sentences, of nearly equal numbers of real positions.
@@ -89,7 +88,7 @@ inline void pack_tanh(const per_dimension_step<T>& step, std::size_t b0, std::si
             const std::size_t n = length_of(step.lengths, b, step.positions);
             for (std::size_t j = begin > first ? begin - first : 0; j < n && first + j < end; ++j) {
                 transform(
-                    A, t + (first + j) * A, [](vec<T> q, vec<T> k) { return tanh(q + k); }, step.query + b * A,
+                    A, t + (first + j) * A, [](auto q, auto k) { return tanh(q + k); }, step.query + b * A,
                     step.keys + (b * step.positions + j) * A);
             }
             first += n;

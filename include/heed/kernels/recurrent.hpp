@@ -53,7 +53,7 @@ void gru_next(std::size_t H, const T* z, const T* h, const T* candidate, T* y)
 {
     using namespace simd;
     transform(
-        H, y, [](vec<T> gate, vec<T> old, vec<T> fresh) { return fma(gate, fresh - old, old); }, z, h, candidate);
+        H, y, [](auto gate, auto old, auto fresh) { return fma(gate, fresh - old, old); }, z, h, candidate);
 }
 
 /// Backward of h' with z = σ(a_z), h̃ = tanh(a_h), from g = dh'; dh may be null:
@@ -65,15 +65,14 @@ void gru_next_backward(std::size_t H, const T* z, const T* candidate, const T* h
     const vec<T> one = splat(T(1));
     if (dh != nullptr) {
         transform(
-            H, dh, [one](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, one - gate, d); }, dh, z, g);
+            H, dh, [one](auto d, auto gate, auto dy) { return fma(dy, one - gate, d); }, dh, z, g);
     }
     transform(
-        H, da_z,
-        [one](vec<T> gate, vec<T> fresh, vec<T> old, vec<T> dy) { return dy * (fresh - old) * (gate * (one - gate)); },
+        H, da_z, [one](auto gate, auto fresh, auto old, auto dy) { return dy * (fresh - old) * (gate * (one - gate)); },
         z, candidate, h, g);
     transform(
-        H, da_h, [one](vec<T> gate, vec<T> fresh, vec<T> dy) { return dy * gate * fma(-fresh, fresh, one); }, z,
-        candidate, g);
+        H, da_h, [one](auto gate, auto fresh, auto dy) { return dy * gate * fma(-fresh, fresh, one); }, z, candidate,
+        g);
 }
 
 }  // namespace detail
@@ -101,9 +100,9 @@ void gru_gates(const gru_step<T>& step, const T* recurrent, T* saved, T* reset_h
         const T *x = step.inputs + b * step.input_stride, *u = recurrent + b * 2 * H;
         T* const z = saved + b * 3 * H;
         transform(
-            2 * H, z, [](vec<T> in, vec<T> back) { return sigmoid(in + back); }, x, u);
+            2 * H, z, [](auto in, auto back) { return sigmoid(in + back); }, x, u);
         transform(
-            H, rh, [](vec<T> r, vec<T> h) { return r * h; }, z + H, step.hidden + b * H);
+            H, rh, [](auto r, auto h) { return r * h; }, z + H, step.hidden + b * H);
     });
 }
 
@@ -121,7 +120,7 @@ void gru_blend(const gru_step<T>& step, const T* recurrent, T* saved, T* next)
         T* const z = saved + b * 3 * H;
         T* const candidate = z + 2 * H;
         transform(
-            H, candidate, [](vec<T> in, vec<T> back) { return tanh(in + back); }, x, u);
+            H, candidate, [](auto in, auto back) { return tanh(in + back); }, x, u);
         detail::gru_next<T>(H, z, h, candidate, y);
     });
 }
@@ -163,11 +162,11 @@ void gru_gates_backward(const gru_step<T>& step, const T* saved, const T* d_rese
         const T *r = saved + b * 3 * H + H, *h = step.hidden + b * H, *g = d_reset_hidden + b * H;
         const vec<T> one = splat(T(1));
         transform(
-            H, dr, [one](vec<T> gate, vec<T> old, vec<T> dy) { return dy * old * (gate * (one - gate)); }, r, h, g);
+            H, dr, [one](auto gate, auto old, auto dy) { return dy * old * (gate * (one - gate)); }, r, h, g);
         if (d_hidden != nullptr) {
             T* const dh = d_hidden + b * H;
             transform(
-                H, dh, [](vec<T> d, vec<T> gate, vec<T> dy) { return fma(dy, gate, d); }, dh, r, g);
+                H, dh, [](auto d, auto gate, auto dy) { return fma(dy, gate, d); }, dh, r, g);
         }
     });
 }
@@ -186,12 +185,11 @@ void gru_reset_after(const gru_step<T>& step, const T* recurrent, const T* bias,
         const T *const x = step.inputs + b * step.input_stride, *const u = recurrent + b * 3 * H;
         T *const z = saved + b * 4 * H, *const r = z + H, *const candidate = z + 2 * H, *const p = z + 3 * H;
         transform(
-            2 * H, z, [](vec<T> in, vec<T> back) { return sigmoid(in + back); }, x, u);
+            2 * H, z, [](auto in, auto back) { return sigmoid(in + back); }, x, u);
         transform(
-            H, p, [](vec<T> back, vec<T> c) { return back + c; }, u + 2 * H, bias);
+            H, p, [](auto back, auto c) { return back + c; }, u + 2 * H, bias);
         transform(
-            H, candidate, [](vec<T> in, vec<T> gate, vec<T> back) { return tanh(fma(gate, back, in)); }, x + 2 * H, r,
-            p);
+            H, candidate, [](auto in, auto gate, auto back) { return tanh(fma(gate, back, in)); }, x + 2 * H, r, p);
         detail::gru_next<T>(H, z, h, candidate, y);
     });
 }
@@ -221,11 +219,10 @@ void gru_reset_after_backward(const gru_step<T>& step, const T* saved, const T* 
         T* const da_h = da + 2 * H;
         detail::gru_next_backward<T>(H, z, candidate, step.hidden + b * H, g, da, da_h, dh);
         transform(
-            H, da + H, [one](vec<T> gate, vec<T> back, vec<T> d) { return d * back * (gate * (one - gate)); }, r, p,
-            da_h);
+            H, da + H, [one](auto gate, auto back, auto d) { return d * back * (gate * (one - gate)); }, r, p, da_h);
         std::copy_n(da, 2 * H, du);
         transform(
-            H, du + 2 * H, [](vec<T> d, vec<T> gate) { return d * gate; }, da_h, r);
+            H, du + 2 * H, [](auto d, auto gate) { return d * gate; }, da_h, r);
     });
 }
 
@@ -255,17 +252,17 @@ void lstm_forward(const lstm_step<T>& step, const T* recurrent, T* saved, T* nex
             return;
         }
         transform(
-            3 * H, i, [](vec<T> in, vec<T> back) { return sigmoid(in + back); }, x, u);
+            3 * H, i, [](auto in, auto back) { return sigmoid(in + back); }, x, u);
         T *const f = i + H, *const o = f + H, *const g = o + H, *const squashed = g + H;
         transform(
-            H, g, [](vec<T> in, vec<T> back) { return tanh(in + back); }, x + 3 * H, u + 3 * H);
+            H, g, [](auto in, auto back) { return tanh(in + back); }, x + 3 * H, u + 3 * H);
         transform(
-            H, c_next, [](vec<T> forget, vec<T> old, vec<T> in, vec<T> fresh) { return fma(forget, old, in * fresh); },
-            f, c, i, g);
+            H, c_next, [](auto forget, auto old, auto in, auto fresh) { return fma(forget, old, in * fresh); }, f, c, i,
+            g);
         transform(
-            H, squashed, [](vec<T> v) { return tanh(v); }, c_next);
+            H, squashed, [](auto v) { return tanh(v); }, c_next);
         transform(
-            H, h_next, [](vec<T> out, vec<T> v) { return out * v; }, o, squashed);
+            H, h_next, [](auto out, auto v) { return out * v; }, o, squashed);
     });
 }
 

@@ -33,7 +33,7 @@ inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride,
                      a3 = splat(weights[j + 3]);
         transform(
             columns, context,
-            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+            [=](auto c, auto h0, auto h1, auto h2, auto h3) {
                 return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
             },
             context, h, h + stride, h + 2 * stride, h + 3 * stride);
@@ -41,7 +41,7 @@ inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride,
     for (; j < n; ++j) {
         const vec<T> a = splat(weights[j]);
         transform(
-            columns, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, context, values + j * stride);
+            columns, context, [=](auto c, auto h) { return fma(a, h, c); }, context, values + j * stride);
     }
 }
 
@@ -95,7 +95,7 @@ inline void selected_sum_block(std::size_t n, std::size_t width, const T* weight
                      a3 = splat(weights[chosen[3]]);
         transform(
             width, context,
-            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+            [=](auto c, auto h0, auto h1, auto h2, auto h3) {
                 return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
             },
             context, values + chosen[0] * width, values + chosen[1] * width, values + chosen[2] * width,
@@ -105,7 +105,7 @@ inline void selected_sum_block(std::size_t n, std::size_t width, const T* weight
     for (std::size_t k = 0; k < count; ++k) {
         const vec<T> a = splat(weights[chosen[k]]);
         transform(
-            width, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, context, values + chosen[k] * width);
+            width, context, [=](auto c, auto h) { return fma(a, h, c); }, context, values + chosen[k] * width);
     }
 }
 
@@ -217,8 +217,8 @@ void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t
             for (std::size_t j = j0; j < j1; ++j) {
                 const simd::vec<T> a = simd::splat(weights[at + j]);
                 simd::transform(
-                    width, dh + j * width, [a](simd::vec<T> d, simd::vec<T> dc) { return simd::fma(a, dc, d); },
-                    dh + j * width, d_context + b * width);
+                    width, dh + j * width, [a](auto d, auto dc) { return simd::fma(a, dc, d); }, dh + j * width,
+                    d_context + b * width);
             }
         }
     });

@@ -24,8 +24,8 @@
 ///
 /// Q Kᵀ stands for any comparison of kernels/tiles/pairs.hpp.
 ///
-/// softmax online as in Milakov, Gimelshein 2018. Going back, scores are computed again from the rule's numbers, which
-/// are few for each query.
+/// softmax online as in Milakov, Gimelshein 2018. The backward pass computes scores again, and weights from the rule's
+/// numbers.
 namespace heed::kernels::tiles {
 
 /// Rows [begin, end) of `width` numbers that are needed soon, asked of memory a few lines at a time while something
@@ -175,8 +175,8 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     std::fill_n(sums, of.value_width * width, T(0));
     std::fill_n(z, most * width, T(0));
     row sum = row::all(0);
-    // What the keys before the block of keys at work come to, beside the score `tops_before`, and what rounding has
-    // lost there: of the values, then of the divisor. Few keys are one block.
+    // Sums over the keys before this block, relative to `tops_before`, and their rounding errors: of the values, then
+    // of the divisor. Few keys are one block.
     const bool blocks = of.positions > keys_of_sum;
     const std::size_t size = of.value_width * width;
     T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;

@@ -16,13 +16,10 @@
 ///
 ///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
 ///
-/// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
-/// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
+/// z is known beforehand (sigmoid), found from all scores first (rules that select) or on the way (softmax, online). m:
+/// see `centre`. A hidden score, -inf, has weight 0 whatever z is; beside a NaN or +inf, z may be NaN.
 ///
-/// A hidden score, -inf, has weight 0 whatever z is: in a row with a score that is NaN or +inf, z may be NaN.
-///
-/// A rule that `runs` takes the keys from the last to the first, with numbers for each row that it changes on the way
-/// (stick-breaking).
+/// A rule that `runs` (stick-breaking) takes the keys from the last to the first and changes numbers of each row.
 namespace heed::kernels::tiles {
 
 /// What is subtracted from the gradient of a weight.
@@ -39,7 +36,7 @@ HEED_SIMD_INLINE auto hidden(V e)
     return e == -std::numeric_limits<std::remove_cvref_t<decltype(e[0])>>::infinity();
 }
 
-/// What a normalizer says that tiles know over some others only, and not over this one.
+/// Of normalizers that have no rule.
 struct no_rule {};
 
 /// A rule for scores that are multiplied by a number first, after everything else that changes them.
@@ -66,9 +63,8 @@ auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
 }
 inline no_rule scaled_before(no_rule, double) { return {}; }
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and 1 divided by
-/// the divisor of e^{e_j − top}. Its logarithm would do worse: that of 10⁶ keys is near 14, where floats lie 1e-6
-/// apart.
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest score, and 1 / divisor of
+/// e^{e_j − top}; the logarithm of the divisor would lose digits.
 struct softmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
@@ -143,17 +139,15 @@ struct sigmoid_with_biases : learned_sigmoid {
     const Vector& of_heads;
 };
 
-/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the product, `stick`.
+/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)); the product, `stick`, runs from the last key to the first.
 ///
 ///     de_j = (1 − σ(e_j)) w_j dw_j − σ(e_j) Σ_{i<j} w_i dw_i
-///
-/// where the sum is Σ_i w_i dw_i less what comes from j on.
 struct stick_breaking {
     static constexpr std::size_t numbers = 0;
     static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = true;
     static constexpr centre mean = centre::weights;
 
-    /// What is left, and what rounding took from it: thousands of parts may each be too small to change `left`.
+    /// What is left, and the rounding error: thousands of parts may each be too small to change `left`.
     template <class V>
     struct stick {
         V left = V{} + 1, lost{};
@@ -179,8 +173,8 @@ struct stick_breaking {
     {
         return simd::select(weight == V{}, V{}, weight * d_weight);
     }
-    /// `later`: Σ w_i dw_i of this and what follows; `all`: of everything. Behind a part of 1 nothing is left: exactly
-    /// 0, not what rounding left of all − later, since the score's slope may be infinite.
+    /// `later`: Σ w_i dw_i from here on; `all`: of everything. Behind a part of 1 nothing is left: exactly 0, since the
+    /// score's slope may be infinite.
     template <class V>
     HEED_SIMD_INLINE static V later_than(V part, V later, V all)
     {
@@ -285,7 +279,7 @@ struct top_k {
     {
         using namespace simd;
         const vec<T> nothing = splat(-std::numeric_limits<T>::infinity()), many = splat(static_cast<T>(k));
-        const auto reaches = [&](vec<T> least) {
+        const auto reaches = [&](auto least) {
             vec<T> those{};
             for (std::size_t j = 0; j < count; ++j)
                 those += select(load(scores + j * stride) >= least, vec<T>{} + 1, vec<T>{});
