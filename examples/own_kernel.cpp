@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <heed/heed.hpp>
-#include <heed/kernels/distance.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/nn/init.hpp>
 
 using namespace heed;

@@ -40,8 +40,8 @@ END_OF_USAGE
 # a whole model, files.
 selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_is_called gemm/blas_beside_xtensor_blas ops/elementwise ops/products ops/softmax
     nn/orthogonal seq2seq/systems/sankaran2016 io/safetensors io/npy"
-# For another kind of machine: what needs no library but xtensor's headers. kernels/values takes minutes under qemu.
-portable="core/tensor gemm/blas core/random simd/simd gemm/int8_panels ops/elementwise ops/products ops/softmax nn/gru attention/attention io/npy
+# For another kind of machine: what needs no library but xtensor's headers. Kernels take minutes under qemu.
+portable="core/tensor gemm/blas core/random simd/registers simd/simd gemm/int8_panels ops/elementwise ops/products ops/softmax nn/gru attention/attention io/npy
     io/safetensors"
 
 xtensor='' xtl='' xtensor_blas='' xsimd='' compiler=g++ flags='' blas='' through='' target='' tests='' list='' table=''
@@ -168,7 +168,7 @@ if [[ -n $target ]]; then
     "${command[@]}" -c "$heed_root/tests/main.cpp" -o "$build/main.o" >>"$log" 2>&1 ||
         { row 0 0 "the compiler cannot compile for $target" && exit 1; }
     passed=0 all=0 failed=()
-    ((${#runner[@]})) || portable+=' kernels/values'
+    ((${#runner[@]})) || portable+=' kernels/additive kernels/per_dimension kernels/recurrent'
     note=''
     for test in ${tests:-$portable}; do
         program=$build/${test//\//_}

@@ -17,8 +17,10 @@ set(heed_width_needs_x86-64-v3 avx2 fma bmi bmi2)
 set(heed_width_needs_x86-64-v4 avx512f avx512bw avx512cd avx512dq avx512vl)
 
 set(heed_width_kernels
-    kernels/values kernels/special_values kernels/dot kernels/layers kernels/leaders simd/simd simd/simd_special_values
-    simd/duals kernels/entmax_rule kernels/gru_reset_after gemm/int8_panels)
+    kernels/additive kernels/block_sums kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear kernels/layer_norm
+    kernels/leaders kernels/linear_attention kernels/optimizers kernels/output_words kernels/per_dimension kernels/recurrent
+    kernels/rows kernels/softmax kernels/sparse kernels/top_words kernels/weighted_sum kernels/tiles/entmax_rule simd/dual_lanes
+    simd/lookup simd/registers simd/registers_of_duals simd/simd simd/sines gemm/int8_panels gemm/panels gemm/weight_panels)
 
 # heed_width_tests(<name> <path>...): these, for this width; as one unit where unit tests are compiled together.
 macro(heed_width_tests name)
@@ -92,7 +94,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   heed_width_tests(kernels ${heed_width_kernels})
   heed_width_tests(own_gemm gemm/own_gemm)  # without a BLAS
   set(optimized -O0)
-  heed_width_tests(tiles simd/tables ops/tiles properties/tile_pairs)
+  heed_width_tests(tiles simd/tables ops/tiles kernels/tiles/pairs kernels/tiles/rules kernels/tiles/tiles)
 endforeach()
 
 # Products of bytes have a form of their own for AVX-VNNI, which is no level of x86-64.

@@ -58,3 +58,14 @@ TEST_CASE("what underflows or does not change has the slope 0, not NaN")
     static_assert(std::is_same_v<plain_number<dual_number<float>>, float>);
     static_assert(std::is_same_v<in_double<dual_number<float>>, dual_number<double>>);
 }
+
+TEST_CASE("assignments with an operation")
+{
+    auto x = dual_number<double>(2, 1);
+    x *= x;
+    x += 1;
+    x -= 2 * x;
+    x /= -1;
+    CHECK(x.value == 5);
+    CHECK(x.slope == 4);
+}

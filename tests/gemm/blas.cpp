@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/gemm/blas.hpp>
+
 #include <doctest/doctest.h>
 
-#include <heed/gemm/blas.hpp>
+#include <support/dual_numbers.hpp>
 #include <support/tensors.hpp>
 
 #include <algorithm>
@@ -162,4 +164,55 @@ TEST_CASE("a vector times a matrix inside shards of our own")
     });
     set_threads(1);
     for (const auto& result : results) CHECK(support::same_bits(result, must));
+}
+
+TEST_CASE("products of matrices of dual numbers, each way round, added or not, and where one is constant")
+{
+    const auto check = [](auto element, bool constant_a, bool constant_b, std::size_t M, std::size_t N, std::size_t K) {
+        using T = decltype(element);
+        using D = dual_number<T>;
+        using blas::op;
+        const std::size_t wide = std::max({M, N, K}) + 2;
+        for (const op op_a : {op::plain, op::transposed}) {
+            for (const op op_b : {op::plain, op::transposed}) {
+                for (const D beta : {D(0), D(1), D(T(0.5), T(2))}) {
+                    auto A = test::dual_numbers<T>(wide * wide, 1), B = test::dual_numbers<T>(wide * wide, 2);
+                    for (D& x : A) x.slope = constant_a ? 0 : x.slope;
+                    for (D& x : B) x.slope = constant_b ? 0 : x.slope;
+                    auto C = test::dual_numbers<T>(M * wide, 3);
+                    const auto before = C;
+                    blas::gemm(op_a, op_b, M, N, K, static_cast<const D*>(A.data()), wide,
+                               static_cast<const D*>(B.data()), wide, beta, C.data(), wide);
+                    for (std::size_t i = 0; i < M; ++i) {
+                        for (std::size_t j = 0; j < wide; ++j) {
+                            D sum = j < N ? beta * before[i * wide + j] : before[i * wide + j];
+                            for (std::size_t k = 0; j < N && k < K; ++k) {
+                                sum += (op_a == op::plain ? A[i * wide + k] : A[k * wide + i]) *
+                                       (op_b == op::plain ? B[k * wide + j] : B[j * wide + k]);
+                            }
+                            CHECK(test::near(C[i * wide + j], sum, 2 * K + 8));
+                        }
+                    }
+                }
+            }
+        }
+    };
+    for (const bool a : {false, true}) {
+        for (const bool b : {false, true}) {
+            // Few rows, short sums, and neither.
+            const std::size_t sizes[][3]{{5, 7, 3},   {6, 70, 20}, {1, 70, 41}, {3, 41, 20},
+                                         {2, 141, 1}, {7, 3, 300}, {40, 70, 41}};
+            for (const auto& [M, N, K] : sizes) {
+                check(float{}, a, b, M, N, K);
+                check(double{}, a, b, M, N, K);
+            }
+        }
+    }
+    const dual_number<double>* const none = nullptr;
+    std::vector<dual_number<double>> C(4, dual_number<double>(3, 4));
+    blas::gemm(blas::op::plain, blas::op::plain, 2, 2, 0, none, none, dual_number<double>(0), C.data());
+    CHECK(C[3] == 0);
+    C.assign(4, dual_number<double>(3, 4));
+    blas::gemm(blas::op::plain, blas::op::transposed, 2, 2, 0, none, none, dual_number<double>(0), C.data());
+    CHECK(C[3] == 0);
 }

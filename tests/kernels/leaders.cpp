@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/kernels/leaders.hpp>
 
 #include <doctest/doctest.h>
 
@@ -8,11 +9,16 @@
 #include <vector>
 
 #include <heed/core/random.hpp>
-#include <heed/kernels/leaders.hpp>
 
-using namespace heed;
+#include <support/special_rows.hpp>
 
 namespace {
+
+using namespace heed;
+using namespace heed::test;
+
+template <class T>
+using list = std::vector<T>;
 
 /// The places of the `most` greatest by sorting; of equal ones, the first.
 template <class T>
@@ -85,6 +91,27 @@ TEST_CASE_TEMPLATE("lanes above a bound: NaN is noticed, and not among them", T,
             kernels::detail::each_above(v, T(1), [&](std::size_t i) { found.push_back(i); });
             CHECK(found == (value == T(3) ? std::vector<std::size_t>{at} : std::vector<std::size_t>{}));
             CHECK(kernels::detail::any_above(simd::max(v[0], v[0]), T(1)) == (at < lanes && value != T(1)));
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("the bound of a search: numbers above it, and NaN, are noticed in each lane", T, float, double)
+{
+    constexpr std::size_t n = simd::lanes<T>;
+    for (const T bound : special_values<T>()) {
+        if (std::isnan(bound)) continue;
+        for (const T value : special_values<T>()) {
+            for (std::size_t lane = 0; lane < n; ++lane) {
+                simd::vec<T> v[1] = {simd::splat(-infinity<T>)};
+                v[0][lane] = value;
+                CAPTURE(bound);
+                CAPTURE(value);
+                CAPTURE(lane);
+                CHECK(kernels::detail::any_above(v[0], bound) == !(value <= bound));
+                list<std::size_t> above;
+                kernels::detail::each_above(v, bound, [&](std::size_t i) { above.push_back(i); });
+                CHECK(above == (value > bound ? list<std::size_t>{lane} : list<std::size_t>{}));
+            }
         }
     }
 }

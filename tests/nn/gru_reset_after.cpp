@@ -17,7 +17,7 @@ namespace {
 
 const ops::sentence_ends no_end{};
 
-/// One step written number by number, from the equations at the head of kernels/gru_reset_after.hpp.
+/// One step written number by number, from the equations at the head of kernels/recurrent.hpp.
 array<double, 2> scalar_step(const array<double, 2>& x, const array<double, 2>& h, const array<double, 2>& U,
                              const array<double, 1>& c)
 {

@@ -19,7 +19,7 @@ namespace {
 
 const ops::sentence_ends no_end{};
 
-/// One step written number by number, from the equations at the head of kernels/gru.hpp (Bahdanau et al. 2015).
+/// One step written number by number, from the equations at the head of kernels/recurrent.hpp (Bahdanau et al. 2015).
 array<double, 2> scalar_gru(const array<double, 2>& x, const array<double, 2>& h, const array<double, 2>& U,
                             const array<double, 2>& U_h)
 {
@@ -45,7 +45,7 @@ array<double, 2> scalar_gru(const array<double, 2>& x, const array<double, 2>& h
 
 using state = ops::lstm_state<array<double, 2>>;
 
-/// One step written number by number, from the equations at the head of kernels/lstm.hpp.
+/// One step written number by number, from the equations at the head of kernels/recurrent.hpp.
 state scalar_lstm(const array<double, 2>& x, const array<double, 2>& h, const array<double, 2>& c,
                   const array<double, 2>& U)
 {

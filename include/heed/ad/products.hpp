@@ -218,7 +218,7 @@ private:
 
 }  // namespace detail
 
-/// h' = GRU(x, h)  ->  through blend, ∂(r ⊙ h) = ∂u_h U_hᵀ, gates, ∂h += ∂u_zr Uᵀ: see kernels/gru.hpp
+/// h' = GRU(x, h)  ->  through blend, ∂(r ⊙ h) = ∂u_h U_hᵀ, gates, ∂h += ∂u_zr Uᵀ: see kernels/recurrent.hpp
 template <class T, std::size_t R>
 void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, const var<T, R>& inputs,
              const var<T, R>& hidden, const var<T, 2>& U, const var<T, 2>& U_h, const kept_ends& ends)
@@ -244,7 +244,7 @@ void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, c
     sums.pass_on();
 }
 
-/// h' = GRU(x, h), its reset gate after the product  ->  gates, ∂h += ∂u Uᵀ: see kernels/gru_reset_after.hpp
+/// h' = GRU(x, h), its reset gate after the product  ->  gates, ∂h += ∂u Uᵀ: see kernels/recurrent.hpp
 template <class T, std::size_t R>
 void go_back(const ops::gru_reset_after_op&, tape<T>& on, const T* d_next, const T* saved, const var<T, R>& inputs,
              const var<T, R>& hidden, const var<T, 2>& U, const var<T, 1>& c, const kept_ends& ends)
@@ -262,7 +262,7 @@ void go_back(const ops::gru_reset_after_op&, tape<T>& on, const T* d_next, const
     sums.pass_on();
 }
 
-/// h', c' = LSTM(x, h, c)  ->  gates, ∂h += ∂a Uᵀ: see kernels/lstm.hpp
+/// h', c' = LSTM(x, h, c)  ->  gates, ∂h += ∂a Uᵀ: see kernels/recurrent.hpp
 template <class T, std::size_t R>
 void go_back(const ops::lstm_op&, tape<T>& on, const std::tuple<var<T, R>, var<T, R>>& results, const T* saved,
              const var<T, R>& inputs, const var<T, R>& hidden, const var<T, R>& cell, const var<T, 2>& U,

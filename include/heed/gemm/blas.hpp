@@ -163,9 +163,9 @@ inline int kind_of_threads()
 /// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares its own work among
 /// threads, and two pools in one process hinder each other.
 ///
-/// OpenBLAS has one number of threads per process, so the users of one thread are counted: the first one remembers the
-/// number and sets 1, the last one restores it. If the program sets a number in between, that one is kept. OpenMP has
-/// another number in each thread, which OpenBLAS follows if it was built with OpenMP.
+/// OpenBLAS has one number of threads per process, so its users are counted: the first one sets 1, the last one
+/// restores the number, unless the program has set another in between. OpenBLAS built with OpenMP follows the number of
+/// threads that OpenMP has in each thread.
 class one_blas_thread {
 public:
     one_blas_thread()
@@ -183,9 +183,9 @@ public:
     one_blas_thread& operator=(const one_blas_thread&) = delete;
 
 private:
-    // The lower half of `state` holds the number of users and a bit that is set while one of them changes OpenBLAS's
-    // number. The upper half counts how often that number was restored: if `state` is the same before and after a
-    // thread reads the number, no user changed it meanwhile.
+    // Lower half of `state`: the number of users, and a bit that is set while one of them changes OpenBLAS's number.
+    // Upper half: how often that number was restored; if `state` is the same before and after a thread reads the
+    // number, no user changed it meanwhile.
     static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
     static inline std::atomic<std::uint64_t> state{0};
     static inline int before = 1;  // read and written only while `changing` is set
@@ -254,6 +254,112 @@ inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
 // Below this a fork and join costs more than it saves (some 10 us against 200 Gflop/s).
 inline constexpr double worth_sharing = 3e6;
 
+/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all of them are 0.
+template <class T>
+struct parts_of_matrix {
+    T *value, *slope;
+
+    parts_of_matrix(scratch& here, std::size_t rows, std::size_t columns, const dual_number<T>* x, std::size_t stride)
+        : value(here.take<T>(rows * columns)), slope(here.take<T>(rows * columns))
+    {
+        std::atomic<bool> constant{true};
+        parallel_for(rows, (std::size_t{1} << 15) / (columns + 1) + 1,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                         T any = 0;
+                         for (std::size_t i = begin; i < end; ++i) {
+                             const dual_number<T>* const from = x + i * stride;
+                             T *const v = value + i * columns, *const s = slope + i * columns;
+                             for (std::size_t j = 0; j < columns; ++j) {
+                                 v[j] = from[j].value;
+                                 s[j] = from[j].slope;
+                             }
+                             for (std::size_t j = 0; j < columns; ++j) any = s[j] != 0 ? T(1) : any;
+                         }
+                         if (any != 0) constant = false;
+                     });
+        if (constant) slope = nullptr;
+    }
+};
+
+/// Columns [j0, j1) of C = op(A) B + beta C, read where they lie: for so few rows, or so short sums, that taking the
+/// matrices apart would cost more than the products. Element (i, k) of op(A) is A[i · down + k · along].
+template <class T>
+void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
+                       std::size_t down, std::size_t along, const dual_number<T>* B, std::size_t ldb,
+                       dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
+{
+    using namespace simd;
+    using D = dual_number<T>;
+    constexpr std::size_t L = lanes<D>, most = register_bytes == 64 ? 4 : 2;
+    const auto block = [&](auto rows, auto columns, std::size_t i, std::size_t j, std::size_t count) {
+        const auto get = [&](const D* x) { return columns > 1 ? load(x) : load_first(x, count); };
+        vec<D> sum[rows][columns];
+        unrolled<rows>([&](auto r) {
+            unrolled<columns>([&](auto c) {
+                sum[r][c] = beta == D(0) ? vec<D>{} : vec<D>(beta) * get(C + (i + r) * ldc + j + c * L);
+            });
+        });
+        for (std::size_t k = 0; k < K; ++k) {
+            vec<D> b[columns];
+            unrolled<columns>([&](auto c) { b[c] = get(B + k * ldb + j + c * L); });
+            unrolled<rows>([&](auto r) {
+                const vec<D> a = splat(A[(i + r) * down + k * along]);
+                unrolled<columns>([&](auto c) { sum[r][c] = fma(a, b[c], sum[r][c]); });
+            });
+        }
+        unrolled<rows>([&](auto r) {
+            unrolled<columns>([&](auto c) {
+                D* const to = C + (i + r) * ldc + j + c * L;
+                columns > 1 ? store(to, sum[r][c]) : store_first(to, sum[r][c], count);
+            });
+        });
+    };
+    const auto strip = [&](auto columns, std::size_t j, std::size_t count) {
+        in_groups<2>(0, M, [&](auto rows, std::size_t i) { block(rows, columns, i, j, count); });
+    };
+    std::size_t j = j0;
+    for (; j + most * L <= j1; j += most * L) strip(std::integral_constant<std::size_t, most>{}, j, L);
+    for (; j < j1; j += L) strip(std::integral_constant<std::size_t, 1>{}, j, std::min(L, j1 - j));
+}
+
+/// The same with Bᵀ, for contiguous rows of op(A): inner products with the rows [j0, j1) of B, each of which is read
+/// once, a part of all of them after the other.
+template <class T>
+void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
+                      std::size_t lda, const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C,
+                      std::size_t ldc)
+{
+    using namespace simd;
+    using D = dual_number<T>;
+    constexpr std::size_t L = lanes<D>, part = 256, ahead = bytes_ahead / (part * sizeof(D));
+    for (std::size_t first = 0; first < K; first += part) {
+        const std::size_t n = std::min(part, K - first);
+        const D factor = first == 0 ? beta : D(1);
+        for (std::size_t j = j0; j < j1; ++j) {
+            const D* const b = B + j * ldb + first;
+            if (j + ahead < j1) {  // a processor's own guess ends with a row's part, or begins anew at every page
+                for (std::size_t k = 0; k < n; k += 64 / sizeof(D)) __builtin_prefetch(b + ahead * ldb + k);
+            }
+            const auto rows = [&](auto count, std::size_t i) {
+                vec<D> sums[count] = {};
+                for (std::size_t k = 0; k < n; k += L) {
+                    const std::size_t some = std::min(L, n - k);
+                    const vec<D> y = load_first(b + k, some);
+                    unrolled<count>(
+                        [&](auto r) { sums[r] = fma(load_first(A + (i + r) * lda + first + k, some), y, sums[r]); });
+                }
+                unrolled<count>([&](auto r) {
+                    D& c = C[(i + r) * ldc + j];
+                    c = factor == D(0) ? sum(sums[r]) : factor * c + sum(sums[r]);
+                });
+            };
+            in_groups<4>(0, M, rows);
+        }
+    }
+}
+
+inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16;
+
 }  // namespace detail
 
 /// C = op(A) op(B) + beta C, with op(A) [M,K], op(B) [K,N], C [M,N]; lda, ldb, ldc: elements from one row to the next.
@@ -318,120 +424,6 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
             N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
     }
 }
-
-namespace detail {
-
-/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all of them are 0.
-template <class T>
-struct parts_of_matrix {
-    T *value, *slope;
-
-    parts_of_matrix(scratch& here, std::size_t rows, std::size_t columns, const dual_number<T>* x, std::size_t stride)
-        : value(here.take<T>(rows * columns)), slope(here.take<T>(rows * columns))
-    {
-        std::atomic<bool> constant{true};
-        parallel_for(rows, (std::size_t{1} << 15) / (columns + 1) + 1,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                         T any = 0;
-                         for (std::size_t i = begin; i < end; ++i) {
-                             const dual_number<T>* const from = x + i * stride;
-                             T *const v = value + i * columns, *const s = slope + i * columns;
-                             for (std::size_t j = 0; j < columns; ++j) {
-                                 v[j] = from[j].value;
-                                 s[j] = from[j].slope;
-                             }
-                             for (std::size_t j = 0; j < columns; ++j) any = s[j] != 0 ? T(1) : any;
-                         }
-                         if (any != 0) constant = false;
-                     });
-        if (constant) slope = nullptr;
-    }
-};
-
-/// Columns [j0, j1) of C = op(A) B + beta C, read where they lie: for so few rows, or so short sums, that taking the
-/// matrices apart would cost more than the products. Element (i, k) of op(A) is A[i · down + k · along].
-template <class T>
-void multiply_in_place(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
-                       std::size_t down, std::size_t along, const dual_number<T>* B, std::size_t ldb,
-                       dual_number<T> beta, dual_number<T>* C, std::size_t ldc)
-{
-    using namespace simd;
-    using D = dual_number<T>;
-    constexpr std::size_t L = lanes<D>, most = register_bytes == 64 ? 4 : 2;
-    const auto block = [&](auto rows, auto columns, std::size_t i, std::size_t j, std::size_t count) {
-        const auto get = [&](const D* x) { return columns > 1 ? load(x) : load_first(x, count); };
-        vec<D> sum[rows][columns];
-        unrolled<rows>([&](auto r) {
-            unrolled<columns>([&](auto c) {
-                sum[r][c] = beta == D(0) ? vec<D>{} : vec<D>(beta) * get(C + (i + r) * ldc + j + c * L);
-            });
-        });
-        for (std::size_t k = 0; k < K; ++k) {
-            vec<D> b[columns];
-            unrolled<columns>([&](auto c) { b[c] = get(B + k * ldb + j + c * L); });
-            unrolled<rows>([&](auto r) {
-                const vec<D> a = splat(A[(i + r) * down + k * along]);
-                unrolled<columns>([&](auto c) { sum[r][c] = fma(a, b[c], sum[r][c]); });
-            });
-        }
-        unrolled<rows>([&](auto r) {
-            unrolled<columns>([&](auto c) {
-                D* const to = C + (i + r) * ldc + j + c * L;
-                columns > 1 ? store(to, sum[r][c]) : store_first(to, sum[r][c], count);
-            });
-        });
-    };
-    const auto strip = [&](auto columns, std::size_t j, std::size_t count) {
-        std::size_t i = 0;
-        for (; i + 2 <= M; i += 2) block(std::integral_constant<std::size_t, 2>{}, columns, i, j, count);
-        if (i < M) block(std::integral_constant<std::size_t, 1>{}, columns, i, j, count);
-    };
-    std::size_t j = j0;
-    for (; j + most * L <= j1; j += most * L) strip(std::integral_constant<std::size_t, most>{}, j, L);
-    for (; j < j1; j += L) strip(std::integral_constant<std::size_t, 1>{}, j, std::min(L, j1 - j));
-}
-
-/// The same with Bᵀ, for contiguous rows of op(A): inner products with the rows [j0, j1) of B, each of which is read
-/// once, a part of all of them after the other.
-template <class T>
-void multiply_by_rows(std::size_t j0, std::size_t j1, std::size_t M, std::size_t K, const dual_number<T>* A,
-                      std::size_t lda, const dual_number<T>* B, std::size_t ldb, dual_number<T> beta, dual_number<T>* C,
-                      std::size_t ldc)
-{
-    using namespace simd;
-    using D = dual_number<T>;
-    constexpr std::size_t L = lanes<D>, part = 256, ahead = bytes_ahead / (part * sizeof(D));
-    for (std::size_t first = 0; first < K; first += part) {
-        const std::size_t n = std::min(part, K - first);
-        const D factor = first == 0 ? beta : D(1);
-        for (std::size_t j = j0; j < j1; ++j) {
-            const D* const b = B + j * ldb + first;
-            if (j + ahead < j1) {  // a processor's own guess ends with a row's part, or begins anew at every page
-                for (std::size_t k = 0; k < n; k += 64 / sizeof(D)) __builtin_prefetch(b + ahead * ldb + k);
-            }
-            const auto rows = [&](auto count, std::size_t i) {
-                vec<D> sums[count] = {};
-                for (std::size_t k = 0; k < n; k += L) {
-                    const std::size_t some = std::min(L, n - k);
-                    const vec<D> y = load_first(b + k, some);
-                    unrolled<count>(
-                        [&](auto r) { sums[r] = fma(load_first(A + (i + r) * lda + first + k, some), y, sums[r]); });
-                }
-                unrolled<count>([&](auto r) {
-                    D& c = C[(i + r) * ldc + j];
-                    c = factor == D(0) ? sum(sums[r]) : factor * c + sum(sums[r]);
-                });
-            };
-            std::size_t i = 0;
-            for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
-            for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
-        }
-    }
-}
-
-inline constexpr std::size_t few_rows = 32, few_rows_across = 16, short_sum = 16;
-
-}  // namespace detail
 
 /// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
 template <class T>

@@ -142,8 +142,6 @@ public:
 
     using operand = int8_rows;
 
-    int8_panels() = default;
-
     /// W's rows are `stride` apart. `scales` [N]: of a matrix of which W is some rows; without them, W's own. Throws
     /// heed::error if W has more than 65536 rows.
     void pack(std::size_t K, std::size_t N, const float* W, std::size_t stride, const float* scales = nullptr)
@@ -232,20 +230,7 @@ public:
     /// The same for any number of rows up to most_rows.
     void multiply(std::size_t rows, std::size_t p, const operand& x, std::size_t first, float* out) const
     {
-        switch (rows) {
-        case 1:
-            return multiply<1>(p, x, first, out);
-        case 2:
-            return multiply<2>(p, x, first, out);
-        case 3:
-            return multiply<3>(p, x, first, out);
-        case 4:
-            return multiply<4>(p, x, first, out);
-        case 5:
-            return multiply<5>(p, x, first, out);
-        default:
-            return multiply<6>(p, x, first, out);
-        }
+        detail::with_rows<most_rows>(rows, [&](auto R) { multiply<R>(p, x, first, out); });
     }
 
     /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.

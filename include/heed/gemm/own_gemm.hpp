@@ -8,14 +8,12 @@
 #include <heed/core/workspace.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Matrix products of heed's own, for where there is no BLAS: Compiler Explorer, WebAssembly, a program that wants
-/// nothing but headers.
+/// Matrix products of heed's own, where there is no BLAS: Compiler Explorer, WebAssembly, programs with headers only.
 ///
 ///     C = op(A) op(B) + β C
 ///
 /// As in Goto, van de Geijn 2008: a part of op(B) that fits the second cache is laid out in panels, as wide as some
-/// registers, and read once for every few rows of op(A), whose sums stay in registers. Rows of A are read where they
-/// lie, since a product asks one number of them for each row of a panel.
+/// registers, and read once for every few rows of op(A), whose sums stay in registers. A is read in place.
 namespace heed::kernels::own {
 
 /// Numbers of a matrix as a product sees them: element (i, j) is data[i · down + j · along].
@@ -166,10 +164,7 @@ void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::si
                 y[i + r] = beta == T(0) ? all : beta * y[i + r] + all;
             });
         };
-        std::size_t i = 0;
-        for (; i + 4 <= M; i += 4) rows(std::integral_constant<std::size_t, 4>{}, i);
-        for (; i < M; ++i) rows(std::integral_constant<std::size_t, 1>{}, i);
-        return;
+        return in_groups<4>(0, M, rows);
     }
     // Rows of Aᵀ, times a number each.
     if (beta == T(0)) {
@@ -185,9 +180,7 @@ void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::si
             store_first(y + i, sum, some);
         });
     };
-    std::size_t j = 0;
-    for (; j + 8 <= N; j += 8) columns(std::integral_constant<std::size_t, 8>{}, j);
-    for (; j < N; ++j) columns(std::integral_constant<std::size_t, 1>{}, j);
+    in_groups<8>(0, N, columns);
 }
 
 }  // namespace heed::kernels::own

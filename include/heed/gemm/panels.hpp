@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include <heed/core/parallel.hpp>
@@ -15,6 +15,16 @@ namespace heed::kernels {
 
 namespace detail {
 
+/// f(rows) with the number of rows, 1 to `most`, as a constant.
+template <std::size_t most>
+void with_rows(std::size_t rows, const auto& f)
+{
+    if constexpr (most > 1) {
+        if (rows < most) return with_rows<most - 1>(rows, f);
+    }
+    f(std::integral_constant<std::size_t, most>{});
+}
+
 /// y = x W, or y += x W, for the rows that `W.read` has prepared, block by block and panel by panel.
 template <class Panels, class T>
 void multiply_by_panels(const Panels& W, std::size_t rows, const typename Panels::operand& x, T* y,
@@ -25,44 +35,42 @@ void multiply_by_panels(const Panels& W, std::size_t rows, const typename Panels
     const std::size_t blocks = (rows + most_rows - 1) / most_rows;
     // Few rows: threads share the panels. Many: they share the rows, so that each reads its own.
     const bool by_panel = blocks < 2 * threads();
-    parallel_for(
-        by_panel ? count : blocks, (std::size_t{1} << 18) / (K * width * (by_panel ? rows : N / width + 1) + 1) + 1,
-        [&](std::size_t begin, std::size_t end, std::size_t) {
-            alignas(64) T tile[most_rows * width];
-            const std::size_t p0 = by_panel ? begin : 0, p1 = by_panel ? end : count;
-            const std::size_t b0 = by_panel ? 0 : begin, b1 = by_panel ? blocks : end;
-            for (std::size_t p = p0; p < p1; ++p) {
-                const std::size_t columns = std::min(width, N - p * width);
-                for (std::size_t b = b0; b < b1; ++b) {
-                    const std::size_t first = b * most_rows, n = std::min(most_rows, rows - first);
-                    W.multiply(n, p, x, first, tile);
-                    for (std::size_t r = 0; r < n; ++r) {
-                        T* to = y + (first + r) * y_stride + p * width;
-                        const T* from = tile + r * width;
-                        if (add) {
-                            simd::transform(
-                                columns, to, [](auto a, auto c) { return a + c; }, static_cast<const T*>(to), from);
-                        } else {
-                            std::copy_n(from, columns, to);
-                        }
-                    }
-                }
-            }
-        });
+    parallel_for(by_panel ? count : blocks,
+                 (std::size_t{1} << 18) / (K * width * (by_panel ? rows : N / width + 1) + 1) + 1,
+                 [&](std::size_t begin, std::size_t end, std::size_t) {
+                     alignas(64) T tile[most_rows * width];
+                     const std::size_t p0 = by_panel ? begin : 0, p1 = by_panel ? end : count;
+                     const std::size_t b0 = by_panel ? 0 : begin, b1 = by_panel ? blocks : end;
+                     for (std::size_t p = p0; p < p1; ++p) {
+                         const std::size_t columns = std::min(width, N - p * width);
+                         for (std::size_t b = b0; b < b1; ++b) {
+                             const std::size_t first = b * most_rows, n = std::min(most_rows, rows - first);
+                             W.multiply(n, p, x, first, tile);
+                             for (std::size_t r = 0; r < n; ++r) {
+                                 T* to = y + (first + r) * y_stride + p * width;
+                                 const T* from = tile + r * width;
+                                 if (add) {
+                                     simd::transform(
+                                         columns, to, [](auto a, auto c) { return a + c; }, to, from);
+                                 } else {
+                                     std::copy_n(from, columns, to);
+                                 }
+                             }
+                         }
+                     }
+                 });
 }
 
 }  // namespace detail
 
-/// W [K,N] in panels of some columns: [N/width][K][width], zeros past the last column. A product reads a panel from its
-/// first number to its last; a BLAS would lay W out like this in every call.
+/// W [K,N] in panels of some columns: [N/width][K][width], zeros past the last column. A product reads a panel in
+/// order.
 template <class T>
 class panels {
 public:
     static constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // of a row of a panel
     static constexpr std::size_t width = registers * simd::lanes<T>;
     static constexpr std::size_t most_rows = 6;  // rows of one product: their sums fill the registers
-
-    panels() = default;
 
     /// W's rows are `stride` apart.
     void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride)
@@ -110,20 +118,7 @@ public:
     /// The same for any number of rows up to most_rows.
     void multiply(std::size_t rows, std::size_t p, const T* x, std::size_t stride, T* out) const
     {
-        switch (rows) {
-        case 1:
-            return multiply<1>(p, x, stride, out);
-        case 2:
-            return multiply<2>(p, x, stride, out);
-        case 3:
-            return multiply<3>(p, x, stride, out);
-        case 4:
-            return multiply<4>(p, x, stride, out);
-        case 5:
-            return multiply<5>(p, x, stride, out);
-        default:
-            return multiply<6>(p, x, stride, out);
-        }
+        detail::with_rows<most_rows>(rows, [&](auto R) { multiply<R>(p, x, stride, out); });
     }
 
     /// Rows x [R,K], `stride` apart, as products read them.

@@ -90,22 +90,62 @@ inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const 
     });
 }
 
-}  // namespace detail
-
-/// e_bj = vᵀ tanh(q_b + k_bj), and 0 beyond the length.
+/// Whether the values of a batch come from main memory while those of one sentence fit in a core's own cache: then they
+/// are prefetched while the sentence's scores are computed.
 template <class T>
-void additive_scores(std::size_t batch, std::size_t positions, std::size_t alignment, const std::size_t* lengths,
-                     const T* query, const T* keys, const T* v, T* scores)
+inline bool values_are_far(const additive_step<T>& step)
 {
-    detail::each_position(batch, positions, lengths, alignment, [=](std::size_t b, std::size_t j0, std::size_t j1) {
-        detail::additive_scores_row(j0, j1, alignment, query + b * alignment, keys + b * positions * alignment, v,
-                                    scores + b * positions);
-    });
-    for (std::size_t b = 0; b < batch; ++b) {
-        const std::size_t n = detail::length_of(lengths, b, positions);
-        detail::zero(scores + b * positions + n, positions - n);
-    }
+    constexpr std::size_t shared_cache = std::size_t{16} << 20, own_cache = std::size_t{1} << 19;
+    const std::size_t sentence = step.positions * step.width * sizeof(T);
+    return sentence <= own_cache &&
+           step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
 }
+
+/// Prefetches a row of n elements, which will be read soon.
+template <class T>
+inline void fetch(std::size_t n, const T* x)
+{
+    constexpr std::size_t line = 64 / sizeof(T);
+    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(x + i, 0, 2);
+}
+
+/// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
+template <class T>
+inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T* scores, T* weights, T* next_history)
+{
+    using namespace simd;
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    const std::size_t n = length_of(step.lengths, b, step.positions), at = b * step.positions;
+    const T* e = scores + at;
+    T* w = weights + at;
+    zero(scores + at + n, step.positions - n);
+    zero(w + n, step.positions - n);
+    if (!step.temporal) return softmax_row(n, e, w);
+    const T* L = behind(step.history, at);
+    if (next_history != nullptr) {
+        T* next = next_history + at;
+        if (L == nullptr) {
+            transform(
+                n, next, [](auto x) { return x; }, e);
+        } else {
+            // The greater one is factored out, so that no exponent is above 0.
+            transform(
+                n, next,
+                [=](auto l, auto x) {
+                    const vec<T> low = min(x, l), high = max(l, x);  // in this order, NaN in either argument shows up
+                    return select(l == splat(none), x, high + log1p(exp(low - high)));
+                },
+                L, e);
+        }
+        for (std::size_t j = n; j < step.positions; ++j) next[j] = none;
+    }
+    if (L == nullptr) return softmax_row(n, e, w);
+    transform(
+        n, w, [=](auto l, auto x) { return select(l == splat(none), x, x - l); }, L, e);
+    softmax_row(n, w, w);
+}
+
+}  // namespace detail
 
 /// Elements of `workspace` that additive_scores_backward needs.
 inline std::size_t additive_scores_backward_scratch(std::size_t alignment) { return 3 * alignment; }
@@ -145,76 +185,15 @@ void additive_scores_backward(std::size_t batch, std::size_t positions, std::siz
                             dq, d_keys == nullptr ? no_keys : d_keys + (at + j) * alignment,
                             d_keys == nullptr ? std::size_t{0} : alignment, dv);
                     };
-                    std::size_t j = first;
-                    for (; j + 4 <= last; j += 4) rows(std::integral_constant<std::size_t, 4>{}, j);
-                    for (; j < last; ++j) rows(std::integral_constant<std::size_t, 1>{}, j);
-                    if (blocks) detail::add_and_keep(columns, into_v + a0, lost_of_v, static_cast<const T*>(part_of_v));
+                    simd::in_groups<4>(first, last, rows);
+                    if (blocks) detail::add_and_keep(columns, into_v + a0, lost_of_v, part_of_v);
                 };
                 add_in_blocks(n, columns, (d_query == nullptr ? no_query : d_query + b * alignment) + a0, block);
             }
-            if (blocks) detail::add_lost(columns, into_v + a0, static_cast<const T*>(lost_of_v));
+            if (blocks) detail::add_lost(columns, into_v + a0, lost_of_v);
         },
         simd::lanes<T>);
 }
-
-namespace detail {
-
-/// Whether the values of a batch come from main memory while those of one sentence fit in a core's own cache: then it
-/// pays to prefetch them while the sentence's scores, which are all computation, are computed.
-template <class T>
-inline bool values_are_far(const additive_step<T>& step)
-{
-    constexpr std::size_t shared_cache = std::size_t{16} << 20, own_cache = std::size_t{1} << 19;
-    const std::size_t sentence = step.positions * step.width * sizeof(T);
-    return sentence <= own_cache &&
-           step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
-}
-
-/// Prefetches a row of n elements, which will be read soon.
-template <class T>
-inline void fetch(std::size_t n, const T* x)
-{
-    constexpr std::size_t line = 64 / sizeof(T);
-    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(x + i, 0, 2);
-}
-
-/// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
-template <class T>
-inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T* scores, T* weights, T* next_history)
-{
-    using namespace simd;
-    constexpr T none = -std::numeric_limits<T>::infinity();
-    const std::size_t n = length_of(step.lengths, b, step.positions), at = b * step.positions;
-    const T* e = scores + at;
-    T* w = weights + at;
-    zero(scores + at + n, step.positions - n);
-    zero(w + n, step.positions - n);
-    if (!step.temporal) return softmax_row(n, e, w);
-    const T* L = step.history == nullptr ? nullptr : step.history + at;
-    if (next_history != nullptr) {
-        T* next = next_history + at;
-        if (L == nullptr) {
-            transform(
-                n, next, [](vec<T> x) { return x; }, e);
-        } else {
-            // The greater one is factored out, so that no exponent is above 0.
-            transform(
-                n, next,
-                [=](vec<T> l, vec<T> x) {
-                    const vec<T> low = min(x, l), high = max(l, x);  // in this order, NaN in either argument shows up
-                    return select(l == splat(none), x, high + log1p(exp(low - high)));
-                },
-                L, e);
-        }
-        for (std::size_t j = n; j < step.positions; ++j) next[j] = none;
-    }
-    if (L == nullptr) return softmax_row(n, e, w);
-    transform(
-        n, w, [=](vec<T> l, vec<T> x) { return select(l == splat(none), x, x - l); }, L, e);
-    softmax_row(n, w, w);
-}
-
-}  // namespace detail
 
 /// The forward step: see the head of this file. Writes scores e [B,T] and weights α [B,T] (0 beyond the length),
 /// context c [B,D], and next_history L' [B,T] (-inf beyond the length; temporal only, may be nullptr).
@@ -224,31 +203,27 @@ void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* co
     const std::size_t T_ = step.positions, A = step.alignment, D = step.width;
     const bool far = detail::values_are_far(step);
     if (step.batch >= 4 * threads()) {
-        return parallel_for(
-            step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t begin, std::size_t end, std::size_t) {
-                for (std::size_t b = begin; b < end; ++b) {
-                    const std::size_t n = detail::length_of(step.lengths, b, T_);
-                    const T *query = step.query + b * A, *keys = step.keys + b * T_ * A,
-                            *values = step.values + b * T_ * D;
-                    if (far) {
-                        for (std::size_t j = 0; j < n; ++j) {
-                            detail::fetch(D, values + j * D);
-                            detail::additive_scores_row(j, j + 1, A, query, keys, step.v, scores + b * T_);
-                        }
-                    } else {
-                        detail::additive_scores_row(0, n, A, query, keys, step.v, scores + b * T_);
-                    }
-                    detail::additive_weights_row(step, b, scores, weights, next_history);
-                    detail::weighted_sum_row(n, D, weights + b * T_, values, context + b * D, 0, D);
+        return detail::each_row(step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t b) {
+            const std::size_t n = detail::length_of(step.lengths, b, T_);
+            const T *query = step.query + b * A, *keys = step.keys + b * T_ * A, *values = step.values + b * T_ * D;
+            if (far) {
+                for (std::size_t j = 0; j < n; ++j) {
+                    detail::fetch(D, values + j * D);
+                    detail::additive_scores_row(j, j + 1, A, query, keys, step.v, scores + b * T_);
                 }
-            });
+            } else {
+                detail::additive_scores_row(0, n, A, query, keys, step.v, scores + b * T_);
+            }
+            detail::additive_weights_row(step, b, scores, weights, next_history);
+            detail::weighted_sum_row(n, D, weights + b * T_, values, context + b * D, 0, D);
+        });
     }
     // Few sentences: threads share their positions, then the columns of their values.
     detail::each_position(step.batch, T_, step.lengths, A, [&](std::size_t b, std::size_t j0, std::size_t j1) {
         detail::additive_scores_row(j0, j1, A, step.query + b * A, step.keys + b * T_ * A, step.v, scores + b * T_);
     });
     for (std::size_t b = 0; b < step.batch; ++b) detail::additive_weights_row(step, b, scores, weights, next_history);
-    weighted_sum(step.batch, T_, D, step.lengths, static_cast<const T*>(weights), step.values, context);
+    weighted_sum(step.batch, T_, D, step.lengths, weights, step.values, context);
 }
 
 /// Elements of `workspace` that additive_backward needs.
@@ -280,9 +255,8 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
     detail::each_position(step.batch, T_, step.lengths, 2 * D, [&](std::size_t b, std::size_t j0, std::size_t j1) {
         const std::size_t at = b * T_;
         detail::weighted_sum_row_backward(j0, j1, D, weights + at, step.values + at * D,
-                                          d_context == nullptr ? nullptr : d_context + b * D,
-                                          d_weights == nullptr ? nullptr : d_weights + at, d_scores + at,
-                                          d_values == nullptr ? nullptr : d_values + at * D);
+                                          detail::behind(d_context, b * D), detail::behind(d_weights, at),
+                                          d_scores + at, detail::behind(d_values, at * D));
     });
     for (std::size_t b = 0; b < step.batch; ++b) {
         const std::size_t n = detail::length_of(step.lengths, b, T_), at = b * T_;
@@ -293,14 +267,14 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
         detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto) { products.add(get(w + j) * get(du + j)); });
         const vec<T> mean = splat(products.get());
         transform(
-            n, du, [mean](vec<T> a, vec<T> g) { return a * (g - mean); }, w, du);
+            n, du, [mean](auto a, auto g) { return a * (g - mean); }, w, du);
         if (!step.temporal) continue;
-        const T* L = step.history == nullptr ? nullptr : step.history + at;
-        const T* dn = d_next_history == nullptr ? nullptr : d_next_history + at;
+        const T* L = detail::behind(step.history, at);
+        const T* dn = detail::behind(d_next_history, at);
         if (L == nullptr) {  // L' = e
             if (dn != nullptr)
                 transform(
-                    n, du, [](vec<T> g, vec<T> d) { return g + d; }, du, dn);
+                    n, du, [](auto g, auto d) { return g + d; }, du, dn);
             continue;
         }
         detail::each_column<T>(0, n, [&](std::size_t j, auto get, auto put) {
@@ -320,8 +294,8 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
             }
         });
     }
-    additive_scores_backward(step.batch, T_, step.alignment, step.lengths, step.query, step.keys, step.v,
-                             static_cast<const T*>(d_scores), d_query, d_keys, d_v, workspace + step.batch * T_);
+    additive_scores_backward(step.batch, T_, step.alignment, step.lengths, step.query, step.keys, step.v, d_scores,
+                             d_query, d_keys, d_v, workspace + step.batch * T_);
 }
 
 }  // namespace heed::kernels

@@ -9,11 +9,9 @@
 
 /// Sums of very many numbers that stay as accurate as sums of a hundred.
 ///
-/// One float that a million numbers are added to loses three digits or more: each addition rounds to the size of the
-/// whole. So numbers are added up in blocks, and the sums of blocks are added with what rounding loses (Knuth 1969,
-/// section 4.2.2; Neumaier 1974). A sum of one block or less is computed as if there were no blocks, with the same
-/// bits. Blocks are counted from the first number, so that a result depends neither on threads nor on the rest of a
-/// batch.
+/// A float to which a million numbers are added loses three digits or more. So numbers are added up in blocks, and the
+/// sums of blocks with compensation (Knuth 1969, section 4.2.2; Neumaier 1974). One block has the bits of a plain sum.
+/// Blocks are counted from the first number: a result depends neither on threads nor on the rest of a batch.
 namespace heed::kernels {
 
 /// Numbers of a block: so few that equal numbers, whose rounding errors all have one sign, keep six digits.
@@ -21,7 +19,7 @@ inline constexpr std::size_t numbers_of_block = 128;
 
 namespace detail {
 
-/// What is lost where a + b is rounded to `sum`. NaN where one of them is not finite.
+/// The rounding error of sum = a + b. NaN where one of them is not finite.
 template <class V>
 HEED_SIMD_INLINE V lost_in_sum(V a, V b, V sum)
 {
@@ -35,8 +33,8 @@ inline void add_and_keep(std::size_t n, T* y, T* lost, const T* x)
 {
     using namespace simd;
     each_register<T>(n, [&](std::size_t i, std::size_t count) {
-        const vec<T> a = load_first(static_cast<const T*>(y + i), count), b = load_first(x + i, count), sum = a + b;
-        store_first(lost + i, load_first(static_cast<const T*>(lost + i), count) + lost_in_sum(a, b, sum), count);
+        const vec<T> a = load_first(y + i, count), b = load_first(x + i, count), sum = a + b;
+        store_first(lost + i, load_first(lost + i, count) + lost_in_sum(a, b, sum), count);
         store_first(y + i, sum, count);
     });
 }
@@ -47,8 +45,7 @@ inline void add_lost(std::size_t n, T* y, const T* lost)
 {
     using namespace simd;
     transform(
-        n, y, [](vec<T> sum, vec<T> rest) { return select(rest == rest, sum + rest, sum); }, static_cast<const T*>(y),
-        lost);
+        n, y, [](auto sum, auto rest) { return select(rest == rest, sum + rest, sum); }, y, lost);
 }
 
 template <class T>
@@ -60,9 +57,9 @@ template <class T>
     for (std::size_t first = 0; first < rows; first += numbers_of_block) {
         std::fill_n(part, n, T(0));
         f(first, std::min(rows, first + numbers_of_block), part);
-        add_and_keep(n, y, lost, static_cast<const T*>(part));
+        add_and_keep(n, y, lost, part);
     }
-    add_lost(n, y, static_cast<const T*>(lost));
+    add_lost(n, y, lost);
 }
 
 }  // namespace detail

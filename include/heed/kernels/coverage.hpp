@@ -16,7 +16,7 @@
 ///     c̃  = tanh(y_c + α w_c + r ⊙ u_c)
 ///     c' = z ⊙ c + (1 - z) ⊙ c̃                Mi et al. 2016 as printed by Sankaran et al. 2016, §4.1 ·
 ///
-/// Unlike the unit of kernels/gru.hpp, z keeps the *old* state, and r acts on the product instead of before it.
+/// Unlike the unit of kernels/recurrent.hpp, z keeps the *old* state, and r acts on the product instead of before it.
 /// The backward recomputes z, r and c̃: saving them would cost [B,T,3N] per step.
 namespace heed::kernels {
 
@@ -49,11 +49,10 @@ void coverage_gates(std::size_t N, const T* word, T weight, const T* by_weight, 
     using namespace simd;
     const vec<T> a = splat<T>(weight);
     transform(
-        2 * N, gates, [a](vec<T> y, vec<T> w, vec<T> u) { return sigmoid(fma(a, w, y + u)); }, word, by_weight,
-        product);
+        2 * N, gates, [a](auto y, auto w, auto u) { return sigmoid(fma(a, w, y + u)); }, word, by_weight, product);
     transform(
-        N, gates + 2 * N, [a](vec<T> y, vec<T> w, vec<T> u, vec<T> r) { return tanh(fma(a, w, fma(r, u, y))); },
-        word + 2 * N, by_weight + 2 * N, product + 2 * N, static_cast<const T*>(gates + N));
+        N, gates + 2 * N, [a](auto y, auto w, auto u, auto r) { return tanh(fma(a, w, fma(r, u, y))); }, word + 2 * N,
+        by_weight + 2 * N, product + 2 * N, gates + N);
 }
 
 }  // namespace detail
@@ -73,10 +72,10 @@ void coverage_update(const coverage_step<T>& step, T* gates, T* next)
                                                 step.products + i * 3 * N, z);
                          transform(
                              N, next + i * N,
-                             [](vec<T> keep, vec<T> fresh, vec<T> old) {
+                             [](auto keep, auto fresh, auto old) {
                                  return fma(keep, old, (1 - keep) * fresh);  // exactly old and fresh at 1 and 0
                              },
-                             static_cast<const T*>(z), static_cast<const T*>(z + 2 * N), step.coverage + i * N);
+                             z, z + 2 * N, step.coverage + i * N);
                      }
                  });
 }
@@ -94,64 +93,53 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
     using namespace simd;
     const std::size_t N = step.width;
     const vec<T> one = splat<T>(1);
-    parallel_for(
-        step.batch, detail::rows_a_shard(step.positions * N, std::size_t{1} << 13),
-        [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t b = begin; b < end; ++b) {
-                T *const z = scratch + b * 9 * N, *const r = z + N, *const fresh = z + 2 * N;
-                T *const da = z + 3 * N, *const d_by_weight = z + 6 * N;
-                heed::scratch here;
-                T* const of_row = here.take<T>(6 * N);  // Σ_j da, Σ_j α_j da
-                std::fill_n(of_row, 6 * N, T(0));
-                const auto each = [&](std::size_t i, T* to) {
-                    const T *u = step.products + i * 3 * N, *old = step.coverage + i * N, *dy = d_next + i * N;
-                    detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight, u, z);
-                    transform(
-                        N, da,
-                        [one](vec<T> d, vec<T> gate, vec<T> c, vec<T> candidate) {
-                            return d * (c - candidate) * (gate * (one - gate));
-                        },
-                        dy, static_cast<const T*>(z), old, static_cast<const T*>(fresh));
-                    transform(
-                        N, da + 2 * N,
-                        [one](vec<T> d, vec<T> gate, vec<T> candidate) {
-                            return d * (one - gate) * fma(-candidate, candidate, one);
-                        },
-                        dy, static_cast<const T*>(z), static_cast<const T*>(fresh));
-                    transform(
-                        N, da + N,
-                        [one](vec<T> d, vec<T> product, vec<T> gate) { return d * product * (gate * (one - gate)); },
-                        static_cast<const T*>(da + 2 * N), u + 2 * N, static_cast<const T*>(r));
-                    if (into.coverage != nullptr) {
-                        T* const dc = into.coverage + i * N;
-                        transform(
-                            N, dc, [](vec<T> sum, vec<T> d, vec<T> gate) { return fma(d, gate, sum); },
-                            static_cast<const T*>(dc), dy, static_cast<const T*>(z));
-                    }
-                    if (into.products != nullptr) {
-                        T* const du = into.products + i * 3 * N;
-                        add(2 * N, du, static_cast<const T*>(da));
-                        transform(
-                            N, du + 2 * N, [](vec<T> sum, vec<T> d, vec<T> gate) { return fma(d, gate, sum); },
-                            static_cast<const T*>(du + 2 * N), static_cast<const T*>(da + 2 * N),
-                            static_cast<const T*>(r));
-                    }
-                    add(3 * N, to, static_cast<const T*>(da));
-                    if (into.weights != nullptr) {
-                        into.weights[i] += dot(3 * N, step.by_weight, static_cast<const T*>(da));
-                    }
-                    add_scaled(3 * N, to + 3 * N, step.weights[i], static_cast<const T*>(da));
-                };
-                add_in_blocks(step.positions, 6 * N, of_row, [&](std::size_t first, std::size_t last, T* to) {
-                    for (std::size_t j = first; j < last; ++j) each(b * step.positions + j, to);
-                });
-                if (into.word != nullptr) add(3 * N, into.word + b * 3 * N, static_cast<const T*>(of_row));
-                std::copy_n(of_row + 3 * N, 3 * N, d_by_weight);
+    detail::each_row(step.batch, detail::rows_a_shard(step.positions * N, std::size_t{1} << 13), [&](std::size_t b) {
+        T *const z = scratch + b * 9 * N, *const r = z + N, *const fresh = z + 2 * N;
+        T *const da = z + 3 * N, *const d_by_weight = z + 6 * N;
+        heed::scratch here;
+        T* const of_row = here.take<T>(6 * N);  // Σ_j da, Σ_j α_j da
+        std::fill_n(of_row, 6 * N, T(0));
+        const auto each = [&](std::size_t i, T* to) {
+            const T *u = step.products + i * 3 * N, *old = step.coverage + i * N, *dy = d_next + i * N;
+            detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight, u, z);
+            transform(
+                N, da,
+                [one](auto d, auto gate, auto c, auto candidate) {
+                    return d * (c - candidate) * (gate * (one - gate));
+                },
+                dy, z, old, fresh);
+            transform(
+                N, da + 2 * N,
+                [one](auto d, auto gate, auto candidate) { return d * (one - gate) * fma(-candidate, candidate, one); },
+                dy, z, fresh);
+            transform(
+                N, da + N, [one](auto d, auto product, auto gate) { return d * product * (gate * (one - gate)); },
+                da + 2 * N, u + 2 * N, r);
+            if (into.coverage != nullptr) {
+                T* const dc = into.coverage + i * N;
+                transform(
+                    N, dc, [](auto sum, auto d, auto gate) { return fma(d, gate, sum); }, dc, dy, z);
             }
+            if (into.products != nullptr) {
+                T* const du = into.products + i * 3 * N;
+                add(2 * N, du, da);
+                transform(
+                    N, du + 2 * N, [](auto sum, auto d, auto gate) { return fma(d, gate, sum); }, du + 2 * N,
+                    da + 2 * N, r);
+            }
+            add(3 * N, to, da);
+            if (into.weights != nullptr) { into.weights[i] += dot(3 * N, step.by_weight, da); }
+            add_scaled(3 * N, to + 3 * N, step.weights[i], da);
+        };
+        add_in_blocks(step.positions, 6 * N, of_row, [&](std::size_t first, std::size_t last, T* to) {
+            for (std::size_t j = first; j < last; ++j) each(b * step.positions + j, to);
         });
+        if (into.word != nullptr) add(3 * N, into.word + b * 3 * N, of_row);
+        std::copy_n(of_row + 3 * N, 3 * N, d_by_weight);
+    });
     if (into.by_weight == nullptr) return;
     add_in_blocks(step.batch, 3 * N, into.by_weight, [&](std::size_t first, std::size_t last, T* to) {
-        for (std::size_t b = first; b < last; ++b) add(3 * N, to, static_cast<const T*>(scratch + b * 9 * N + 6 * N));
+        for (std::size_t b = first; b < last; ++b) add(3 * N, to, scratch + b * 9 * N + 6 * N);
     });
 }
 

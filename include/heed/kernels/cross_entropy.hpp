@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -41,7 +40,7 @@ inline T cross_entropy_row(std::size_t n, const T* x, std::size_t target, T weig
     if (gradient != nullptr) {
         const vec<T> scale = splat(weight / sum), uniform = splat(weight * share);
         transform(
-            n, gradient, [=](vec<T> e) { return fma(e, scale, -uniform); }, static_cast<const T*>(gradient));
+            n, gradient, [=](auto e) { return fma(e, scale, -uniform); }, gradient);
         gradient[target] -= weight * (T(1) - smoothing);
     }
     T expected = at_target;
@@ -54,22 +53,20 @@ template <class T, class Index>
 inline in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,
                                   const T* weights, T smoothing, T* losses, T* gradient, const T* bias = nullptr)
 {
-    parallel_for(rows, rows_a_shard(vocabulary), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t r = begin; r < end; ++r) {
-            const T weight = weights == nullptr ? T(1) : weights[r];
-            T* const dx = gradient == nullptr ? nullptr : gradient + r * vocabulary;
-            if (weight == T(0)) {
-                losses[r] = T(0);
-                if (dx != nullptr) zero(dx, vocabulary);
-                continue;
-            }
-            if (bias != nullptr) {  // here the row enters the cache anyway; a separate pass would go through memory
-                simd::transform(
-                    vocabulary, dx, [](auto x, auto b) { return x + b; }, logits + r * vocabulary, bias);
-            }
-            losses[r] = cross_entropy_row(vocabulary, logits + r * vocabulary, static_cast<std::size_t>(targets[r]),
-                                          weight, smoothing, dx);
+    each_row(rows, rows_a_shard(vocabulary), [=](std::size_t r) {
+        const T weight = weights == nullptr ? T(1) : weights[r];
+        T* const dx = behind(gradient, r * vocabulary);
+        if (weight == T(0)) {
+            losses[r] = T(0);
+            if (dx != nullptr) zero(dx, vocabulary);
+            return;
         }
+        if (bias != nullptr) {  // here the row enters the cache anyway; a separate pass would go through memory
+            simd::transform(
+                vocabulary, dx, [](auto x, auto b) { return x + b; }, logits + r * vocabulary, bias);
+        }
+        losses[r] = cross_entropy_row(vocabulary, logits + r * vocabulary, static_cast<std::size_t>(targets[r]), weight,
+                                      smoothing, dx);
     });
     in_double<T> total = 0;
     for (std::size_t r = 0; r < rows; ++r) {
@@ -98,8 +95,7 @@ template <class T, class Index>
 in_double<T> cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T* logits, const Index* targets,
                                     const T* weights, T smoothing, T* losses, const T* bias = nullptr)
 {
-    return detail::cross_entropy(rows, vocabulary, static_cast<const T*>(logits), targets, weights, smoothing, losses,
-                                 logits, bias);
+    return detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses, logits, bias);
 }
 
 }  // namespace heed::kernels

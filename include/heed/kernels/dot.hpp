@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
@@ -31,8 +30,7 @@ struct dot_step {
     const T* values;                                 // [B,T,D]
 };
 
-/// Positions that are weighed and summed before their sum is added to the context, so that threads may share a long
-/// sentence and the sum is always the same.
+/// Positions whose sum is added to the context at once: threads share a long sentence, and the sum is always the same.
 inline constexpr std::size_t positions_of_part = 1024;
 
 namespace detail {
@@ -49,7 +47,7 @@ inline void scores_of_wide_keys(std::size_t begin, std::size_t end, std::size_t 
 }
 
 /// The same of keys that are `registers` registers wide: the query stays there, and the products of four keys are
-/// summed together. The order of each sum is the same. With more keys side by side, memory would be read more slowly.
+/// summed together, in the same order. With more keys side by side, memory would be read more slowly.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void scores_of_narrow_keys(std::size_t begin, std::size_t end, const T* query, const T* keys,
                                              T* scores, bool ahead)
@@ -99,7 +97,7 @@ HEED_SIMD_INLINE simd::vec<T> next_exponentials(std::size_t begin, std::size_t n
 {
     using namespace simd;
     const std::size_t count = std::min(n - begin, lanes<T>);
-    vec<T> e = exp(load_first(static_cast<const T*>(weights + begin), count) - top);
+    vec<T> e = exp(load_first(weights + begin, count) - top);
     if (count < lanes<T>) e = fill_behind<T>(e, count, T(0));
     store_first(weights + begin, e, count);
     return e;
@@ -114,8 +112,7 @@ inline T exponentials_of_part(std::size_t n, T* weights, T top)
     return sum.get();
 }
 
-/// The same, and c = Σ_j w_j h_j of values that are `registers` registers wide, while which the exponentials of the
-/// next positions are found: alone, they would wait for each other, and memory for them.
+/// The same, and meanwhile c = Σ_j w_j h_j of values that are `registers` registers wide.
 template <std::size_t registers, class T>
 [[gnu::noinline]] T exponential_sum_narrow(std::size_t n, T* weights, T top, const T* values, T* context, bool ahead)
 {
@@ -149,7 +146,7 @@ inline softmax_of_part<T> weigh_part(std::size_t n, std::size_t width, const T* 
                                      bool ahead)
 {
     constexpr std::size_t L = simd::lanes<T>;
-    const T top = max_of(n, static_cast<const T*>(weights));
+    const T top = max_of(n, weights);
     const T shift = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
     const auto narrow = [&]<std::size_t registers>(std::integral_constant<std::size_t, registers>) {
         return softmax_of_part<T>{top, exponential_sum_narrow<registers>(n, weights, shift, values, context, ahead)};
@@ -159,8 +156,44 @@ inline softmax_of_part<T> weigh_part(std::size_t n, std::size_t width, const T* 
     if (width == 4 * L) return narrow(std::integral_constant<std::size_t, 4>{});
     if (width == 8 * L) return narrow(std::integral_constant<std::size_t, 8>{});
     const T sum = exponentials_of_part(n, weights, shift);
-    selected_sum_row(n, width, static_cast<const T*>(weights), values, context, ahead);
+    selected_sum_row(n, width, weights, values, context, ahead);
     return {top, sum};
+}
+
+/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc for all n positions of a sentence; nothing is added where α_j is
+/// 0. One row after the other: with several side by side, memory would be read more slowly.
+template <class T>
+inline void selected_sum_row_backward(std::size_t n, std::size_t width, const T* weights, const T* values,
+                                      const T* d_context, const T* g, T* d_weights, T* d_values)
+{
+    if (d_context == nullptr) d_values = nullptr;
+    for (std::size_t j = 0; j < n; ++j) {
+        T* const into = d_values == nullptr || weights[j] == T(0) ? nullptr : d_values + j * width;
+        weighted_sum_row_backward(0, 1, width, weights + j, values + j * width, d_context, behind(g, j), d_weights + j,
+                                  into);
+    }
+}
+
+/// dq += Σ_j de_j k_j and dk_j += de_j q for all n positions of a sentence, except those whose de_j is 0.
+template <class T>
+inline void inner_products_row_backward(std::size_t n, std::size_t width, const T* query, const T* keys,
+                                        const T* d_scores, T* d_query, T* d_keys)
+{
+    using namespace simd;
+    const auto rows = [=](std::size_t first, std::size_t last, T* dq) {
+        for (std::size_t j = first; j < last; ++j) {
+            if (d_scores[j] == T(0)) continue;
+            const T* const k = keys + j * width;
+            T* const dk = behind(d_keys, j * width);
+            const vec<T> de = splat(d_scores[j]);
+            each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
+                if (dq != nullptr) put(dq + a, fma(de, get(k + a), get(dq + a)));
+                if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
+            });
+        }
+    };
+    if (d_query == nullptr) return rows(0, n, nullptr);
+    add_in_blocks(n, width, d_query, rows);
 }
 
 }  // namespace detail
@@ -199,7 +232,7 @@ template <class T>
     for (std::size_t p = 0; p < parts; ++p) top = found[p].top > top ? found[p].top : top;
     detail::zero(context, width);
     if (top == lowest) {
-        detail::no_weights(n, static_cast<const T*>(weights), weights);
+        detail::no_weights(n, weights, weights);
     } else {
         in_double<T> sum = 0;
         for (std::size_t p = 0; p < parts; ++p) {
@@ -209,15 +242,13 @@ template <class T>
         for (std::size_t p = 0; p < parts; ++p)
             factors[p] = static_cast<T>(static_cast<in_double<T>>(factors[p]) / sum);
         add_in_blocks(parts, width, context, [&](std::size_t begin, std::size_t end, T* to) {
-            for (std::size_t p = begin; p < end; ++p)
-                add_scaled(width, to, factors[p], static_cast<const T*>(contexts + p * width));
+            for (std::size_t p = begin; p < end; ++p) add_scaled(width, to, factors[p], contexts + p * width);
         });
         each_part([&](std::size_t begin, std::size_t end) {
             for (std::size_t p = begin; p < end; ++p)
                 simd::transform(
                     size_of(p), weights + p * part,
-                    [scale = simd::splat(factors[p])](simd::vec<T> w) { return w * scale; },
-                    static_cast<const T*>(weights + p * part));
+                    [scale = simd::splat(factors[p])](simd::vec<T> w) { return w * scale; }, weights + p * part);
         });
     }
     // The sums of the parts may have overflown, or have seen what has no weight beside the other parts.
@@ -226,9 +257,8 @@ template <class T>
     add_in_blocks(parts, width, context, [&](std::size_t begin, std::size_t end, T* to) {
         for (std::size_t p = begin; p < end; ++p) {
             const std::size_t j = p * part;
-            detail::selected_sum_row(std::min(n - j, part), width, static_cast<const T*>(weights + j),
-                                     values + j * width, contexts, ahead);
-            add(width, to, static_cast<const T*>(contexts));
+            detail::selected_sum_row(std::min(n - j, part), width, weights + j, values + j * width, contexts, ahead);
+            add(width, to, contexts);
         }
     });
 }
@@ -252,46 +282,6 @@ void dot_forward(const dot_step<T>& step, T* weights, T* context)
     parallel_for(step.batch, detail::rows_a_shard(P * (A + D)), rows);
 }
 
-namespace detail {
-
-/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc for all n positions of a sentence; nothing is added where α_j is
-/// 0. One row after the other: with several side by side, memory would be read more slowly.
-template <class T>
-inline void selected_sum_row_backward(std::size_t n, std::size_t width, const T* weights, const T* values,
-                                      const T* d_context, const T* g, T* d_weights, T* d_values)
-{
-    if (d_context == nullptr) d_values = nullptr;
-    for (std::size_t j = 0; j < n; ++j) {
-        T* const into = d_values == nullptr || weights[j] == T(0) ? nullptr : d_values + j * width;
-        weighted_sum_row_backward(0, 1, width, weights + j, values + j * width, d_context,
-                                  g == nullptr ? nullptr : g + j, d_weights + j, into);
-    }
-}
-
-/// dq += Σ_j de_j k_j and dk_j += de_j q for all n positions of a sentence, except those whose de_j is 0.
-template <class T>
-inline void inner_products_row_backward(std::size_t n, std::size_t width, const T* query, const T* keys,
-                                        const T* d_scores, T* d_query, T* d_keys)
-{
-    using namespace simd;
-    const auto rows = [=](std::size_t first, std::size_t last, T* dq) {
-        for (std::size_t j = first; j < last; ++j) {
-            if (d_scores[j] == T(0)) continue;
-            const T* const k = keys + j * width;
-            T* const dk = d_keys == nullptr ? nullptr : d_keys + j * width;
-            const vec<T> de = splat(d_scores[j]);
-            each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
-                if (dq != nullptr) put(dq + a, fma(de, get(k + a), get(dq + a)));
-                if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
-            });
-        }
-    };
-    if (d_query == nullptr) return rows(0, n, nullptr);
-    add_in_blocks(n, width, d_query, rows);
-}
-
-}  // namespace detail
-
 /// Backward of the step in the head of this file, from its weights:
 ///
 ///     dα_j += dcᵀ h_j,  dh_j += α_j dc                     of c = Σ_j α_j h_j
@@ -313,16 +303,15 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
             detail::selected_sum_row_backward(n, D, weights + at, step.values + at * D,
-                                              d_context == nullptr ? nullptr : d_context + b * D,
-                                              d_weights == nullptr ? nullptr : d_weights + at, d_alpha,
-                                              d_values == nullptr ? nullptr : d_values + at * D);
-            detail::softmax_row_backward(n, weights + at, static_cast<const T*>(d_alpha), d_scores + (b - begin) * P);
+                                              detail::behind(d_context, b * D), detail::behind(d_weights, at), d_alpha,
+                                              detail::behind(d_values, at * D));
+            detail::softmax_row_backward(n, weights + at, d_alpha, d_scores + (b - begin) * P);
         }
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
-            detail::inner_products_row_backward(
-                n, A, step.query + b * A, step.keys + at * A, static_cast<const T*>(d_scores + (b - begin) * P),
-                d_query == nullptr ? nullptr : d_query + b * A, d_keys == nullptr ? nullptr : d_keys + at * A);
+            detail::inner_products_row_backward(n, A, step.query + b * A, step.keys + at * A,
+                                                d_scores + (b - begin) * P, detail::behind(d_query, b * A),
+                                                detail::behind(d_keys, at * A));
         }
     };
     parallel_for(step.batch, detail::rows_a_shard(2 * P * (A + D)), rows);

@@ -16,7 +16,7 @@ void gated_linear(std::size_t N, const T* v, T* y)
 {
     using simd::vec;
     simd::transform(
-        N, y, [](vec<T> value, vec<T> gate) { return value * simd::sigmoid(gate); }, v, v + N);
+        N, y, [](auto value, auto gate) { return value * simd::sigmoid(gate); }, v, v + N);
 }
 
 /// y = factor (x + a ⊙ σ(b)).
@@ -26,7 +26,7 @@ void gated_residual(std::size_t N, T factor, const T* x, const T* v, T* y)
     using simd::vec;
     simd::transform(
         N, y,
-        [f = simd::splat(factor)](vec<T> before, vec<T> value, vec<T> gate) {
+        [f = simd::splat(factor)](auto before, auto value, auto gate) {
             return f * simd::fma(value, simd::sigmoid(gate), before);
         },
         x, v, v + N);

@@ -34,26 +34,22 @@ void layer_norm(const layer_norm_rows<T>& of, T* moments, T* y)
 {
     using namespace simd;
     const std::size_t N = of.width;
-    parallel_for(of.rows, detail::rows_a_shard(4 * N), [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t row = begin; row < end; ++row) {
-            const T* const x = of.x + row * N;
-            const T mean = sum_of(N, x) / static_cast<T>(N);
-            vec<T> squares{};
-            each_register<T>(N, [&](std::size_t at, std::size_t n) {
-                const vec<T> apart = fill_behind<T>(load_first(x + at, n) - splat(mean), n, T(0));
-                squares = fma(apart, apart, squares);
-            });
-            using std::sqrt;
-            const T scale = T(1) / sqrt(sum(squares) / static_cast<T>(N) + of.epsilon);
-            moments[2 * row] = mean;
-            moments[2 * row + 1] = scale;
-            transform(
-                N, y + row * N,
-                [mean, scale](vec<T> v, vec<T> gain, vec<T> bias) {
-                    return fma((v - splat(mean)) * splat(scale), gain, bias);
-                },
-                x, of.gain, of.bias);
-        }
+    detail::each_row(of.rows, detail::rows_a_shard(4 * N), [&](std::size_t row) {
+        const T* const x = of.x + row * N;
+        const T mean = sum_of(N, x) / static_cast<T>(N);
+        vec<T> squares{};
+        each_register<T>(N, [&](std::size_t at, std::size_t n) {
+            const vec<T> apart = fill_behind<T>(load_first(x + at, n) - splat(mean), n, T(0));
+            squares = fma(apart, apart, squares);
+        });
+        using std::sqrt;
+        const T scale = T(1) / sqrt(sum(squares) / static_cast<T>(N) + of.epsilon);
+        moments[2 * row] = mean;
+        moments[2 * row + 1] = scale;
+        transform(
+            N, y + row * N,
+            [mean, scale](auto v, auto gain, auto bias) { return fma((v - splat(mean)) * splat(scale), gain, bias); },
+            x, of.gain, of.bias);
     });
 }
 

@@ -54,9 +54,8 @@ HEED_SIMD_INLINE void each_above(const simd::vec<T> (&x)[n], T bound, F&& f)
 
 }  // namespace detail
 
-/// The `most` greatest in order, with their places; of equal ones, the earlier one first. They stay in whole registers,
-/// into which a new number is inserted without a branch: its rank is as good as random, and a mispredicted branch costs
-/// more than the comparisons.
+/// The `most` greatest in order, with their places; of equal ones, the earlier one first. A number is inserted into
+/// whole registers without a branch, which would be mispredicted.
 template <class T>
 class leaders {
 public:

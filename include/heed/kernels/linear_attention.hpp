@@ -8,24 +8,32 @@
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/blas.hpp>
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/powers.hpp>
 #include <heed/simd/simd.hpp>
 
 /// Sums over the past in linear time, a chunk of rows at a time.
 ///
 ///     y_i = Σ_{j ≤ i + shift} f(j, i + shift) (x_i · k_j) v_j          Katharopoulos et al. 2020, eq. 8-12
 ///
-/// f(j, p) is what is left of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. What is behind
-/// a chunk is one matrix A = Σ_j f(j, p) k_j v_jᵀ, p its last row; within a chunk all pairs are compared. The
-/// derivatives have the same form, with x, k and v in other places and rows counted from the last.
+/// f(j, p) is what is left of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. The rows
+/// behind a chunk are one matrix A = Σ_j f(j, p) k_j v_jᵀ; within a chunk all pairs are compared. The derivatives have
+/// the same form, with x, k and v in other places and rows counted from the last.
 namespace heed::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
 
-/// A chunk is added to as many rows as these without a thought to what rounding loses; to more, very many chunks would
-/// cost digits.
+/// Beyond so many rows, chunks are added with compensation: very many would cost digits.
 inline constexpr std::size_t rows_added_plainly = 4096;
+
+/// The powers 1, γ, … γ^n.
+template <class T>
+const T* powers(double base, std::size_t n, scratch& here)
+{
+    T* const result = here.take<T>(n + 1);
+    double power = 1;
+    for (std::size_t i = 0; i <= n; ++i, power *= base) result[i] = static_cast<T>(power);
+    return result;
+}
 
 /// f(j, p) = γ^{p−j}
 template <class T>
@@ -70,7 +78,7 @@ struct fading_by_gates {
             [end = simd::splat(c[to])](auto x, auto from) {
                 return x * simd::exp(simd::min(from - end, decltype(x){}));
             },
-            static_cast<const T*>(row), c + first);
+            row, c + first);
     }
 };
 
@@ -82,9 +90,9 @@ void add_faded(std::size_t n, T left, const T* more, T* lost, T* A)
 {
     using namespace simd;
     each_register<T>(n, [&](std::size_t i, std::size_t count) {
-        const vec<T> f = splat(left), before = f * load_first(static_cast<const T*>(A + i), count),
-                     x = load_first(more + i, count) + f * load_first(static_cast<const T*>(lost + i), count),
-                     sum = before + x, rest = lost_in_sum(before, x, sum);
+        const vec<T> f = splat(left), before = f * load_first(A + i, count),
+                     x = load_first(more + i, count) + f * load_first(lost + i, count), sum = before + x,
+                     rest = lost_in_sum(before, x, sum);
         store_first(lost + i, select(rest == rest, rest, vec<T>{}), count);
         store_first(A + i, sum, count);
     });
@@ -108,7 +116,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
         for (std::size_t r = 0; r < n && !fading.none(); ++r) {
             T* const row = rows + r * width;
             simd::transform(
-                width, row, [f = left(r)](auto number) { return f * number; }, static_cast<const T*>(row));
+                width, row, [f = left(r)](auto number) { return f * number; }, row);
         }
     };
     std::size_t behind = 0;                 // rows of k and v in A
@@ -125,7 +133,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
                 std::fill_n(lost, width * depth, T(0));
             }
             blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, T(0), more, depth);
-            detail::add_faded(width * depth, left, static_cast<const T*>(more), lost, A);
+            detail::add_faded(width * depth, left, more, lost, A);
         }
         behind += n;
     };
@@ -160,7 +168,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
             fade_rows(n, xs, [&](std::size_t r) { return fading(behind - 1, ahead(i + r) - 1); });
             blas::gemm(op::plain, op::plain, n, depth, width, xs, width, A, depth, T(1), ys, depth);
         }
-        y(i, n, static_cast<const T*>(ys));
+        y(i, n, ys);
         fold(own);
     }
 }

@@ -18,12 +18,11 @@
 ///     e_t = tanh(q + k_t) V,   α^d = softmax over t of e^d,   c = Σ_t α_t ⊙ h_t         Choi et al. 2018, eq. 7-9
 ///
 /// q = W s and k_t = U h_t are already projected. The product with V is nearly all of the work: the real positions of
-/// whole sentences are packed into blocks of some thousand rows, so that BLAS runs at full speed, and softmax and sum
-/// read a block's scores while they are in cache. Nothing of size [B,T,D] is kept for the backward, which recomputes
-/// tanh and scores block by block: memory does not grow with the number of decoder steps.
+/// whole sentences are packed into blocks of some thousand rows, whose scores softmax and sum read from the cache. The
+/// backward recomputes tanh and scores block by block: nothing of size [B,T,D] is kept.
 ///
 /// Padding is neither read nor multiplied. BLAS may choose its kernel by the number of rows: a sentence alone and in a
-/// batch agree to rounding, while everything but the products is the same bit for bit.
+/// batch agree to rounding.
 namespace heed::kernels {
 
 template <class T>
@@ -38,8 +37,8 @@ struct per_dimension_step {
 
 namespace detail {
 
-/// With far fewer rows the product is slower than BLAS can be, since BLAS packs V anew for every block; more rows only
-/// push each other out of the cache. (600 to 2000 measure the same on Zen 5.)
+/// With far fewer rows BLAS packs V too often; with more, they leave the cache. (600 to 2000 measure the same on
+/// Zen 5.)
 inline constexpr std::size_t block_rows = 1000;
 
 /// f(b0, b1, rows) over blocks of whole sentences, of nearly equal numbers of real positions.
@@ -89,7 +88,7 @@ inline void pack_tanh(const per_dimension_step<T>& step, std::size_t b0, std::si
             const std::size_t n = length_of(step.lengths, b, step.positions);
             for (std::size_t j = begin > first ? begin - first : 0; j < n && first + j < end; ++j) {
                 transform(
-                    A, t + (first + j) * A, [](vec<T> q, vec<T> k) { return tanh(q + k); }, step.query + b * A,
+                    A, t + (first + j) * A, [](auto q, auto k) { return tanh(q + k); }, step.query + b * A,
                     step.keys + (b * step.positions + j) * A);
             }
             first += n;
@@ -157,21 +156,14 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
             put(into_context, c);
         });
     };
-    using four = std::integral_constant<std::size_t, 4>;
-    using single = std::integral_constant<std::size_t, 1>;
-    const auto all = [](std::size_t first, std::size_t last, auto&& pass) {
-        std::size_t t = first;
-        for (; t + 4 <= last; t += 4) pass(four{}, t);
-        for (; t < last; ++t) pass(single{}, t);
-    };
-    all(0, n, highest);
+    in_groups<4>(0, n, highest);
     // A column of nothing but -inf: exp(-inf - 0), not exp(-inf - -inf).
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> m = get(top + d);
         put(top + d, select(m == splat(lowest), vec<T>{}, m));
     });
     add_in_blocks(n, 2 * columns, sums, [&](std::size_t first, std::size_t last, T* to) {
-        all(first, last, [&](auto count, std::size_t t) { summed(count, t, to); });
+        in_groups<4>(first, last, [&](auto count, std::size_t t) { summed(count, t, to); });
     });
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> sum = get(sums + (d - d0));
@@ -245,16 +237,14 @@ void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* con
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
         T *const t = workspace, *const scores = t + rows * A;
         detail::pack_tanh(step, b0, b1, rows, t);
-        times_weights(rows, D, A, static_cast<const T*>(t), step.V, false, scores);
-        detail::each_piece(step, b0, b1, 1,
-                           [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
-                               T* const w = weights == nullptr ? nullptr : weights + b * P * D;
-                               detail::per_dimension_piece(n, D, static_cast<const T*>(scores + row * D),
-                                                           step.values + b * P * D, d0, d1, normalizer + 2 * b * D,
-                                                           normalizer + (2 * b + 1) * D, context + b * D, w);
-                               for (std::size_t j = n; w != nullptr && j < P; ++j)
-                                   detail::zero(w + j * D + d0, d1 - d0);
-                           });
+        times_weights(rows, D, A, t, step.V, false, scores);
+        detail::each_piece(
+            step, b0, b1, 1, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
+                T* const w = detail::behind(weights, b * P * D);
+                detail::per_dimension_piece(n, D, scores + row * D, step.values + b * P * D, d0, d1,
+                                            normalizer + 2 * b * D, normalizer + (2 * b + 1) * D, context + b * D, w);
+                for (std::size_t j = n; w != nullptr && j < P; ++j) detail::zero(w + j * D + d0, d1 - d0);
+            });
     });
 }
 
@@ -285,22 +275,18 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
         T *const t = means + step.batch * D, *const d_t = t + rows * A, *const scores = d_t + rows * A;
         detail::pack_tanh(step, b0, b1, rows, t);
-        blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, static_cast<const T*>(t), step.V, T(0), scores);
+        blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, t, step.V, T(0), scores);
         detail::each_piece(
             step, b0, b1, 2, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
                 const std::size_t at = b * P * D;
                 detail::per_dimension_piece_backward(n, D, scores + row * D, step.values + at, d0, d1,
                                                      normalizer + 2 * b * D, normalizer + (2 * b + 1) * D,
-                                                     d_context == nullptr ? nullptr : d_context + b * D,
-                                                     d_weights == nullptr ? nullptr : d_weights + at,
-                                                     d_values == nullptr ? nullptr : d_values + at, means + b * D);
+                                                     detail::behind(d_context, b * D), detail::behind(d_weights, at),
+                                                     detail::behind(d_values, at), means + b * D);
             });
-        if (d_V != nullptr) {
-            blas::gemm(blas::op::transposed, blas::op::plain, A, D, rows, static_cast<const T*>(t),
-                       static_cast<const T*>(scores), T(1), d_V);
-        }
+        if (d_V != nullptr) { blas::gemm(blas::op::transposed, blas::op::plain, A, D, rows, t, scores, T(1), d_V); }
         if (d_query == nullptr && d_keys == nullptr) return;
-        blas::gemm(blas::op::plain, blas::op::transposed, rows, A, D, static_cast<const T*>(scores), step.V, T(0), d_t);
+        blas::gemm(blas::op::plain, blas::op::transposed, rows, A, D, scores, step.V, T(0), d_t);
         detail::each_row_or_column<T>(b1 - b0, A, P, [&](std::size_t i, std::size_t a0, std::size_t a1) {
             const std::size_t b = b0 + i, n = detail::length_of(step.lengths, b, P);
             const std::size_t first = detail::packed_row(step, b0, b) * A;

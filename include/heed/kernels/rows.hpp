@@ -7,7 +7,7 @@
 #include <heed/kernels/block_sums.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Sums over one row of memory.
+/// Sums over one or two rows of memory.
 namespace heed::kernels {
 
 namespace detail {
@@ -71,13 +71,46 @@ HEED_SIMD_INLINE T sum_of(std::size_t n, const T* x)
     return simd::sum((s0 + s1) + (s2 + s3));
 }
 
+/// Σ_i (a_i - b_i)², summed from the differences: |a|² + |b|² - 2ab would lose all precision where a is near b.
+template <class T>
+T squared_distance(std::size_t n, const T* a, const T* b)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    simd::vec<T> s0{}, s1{};
+    std::size_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        const simd::vec<T> d0 = simd::load(a + i) - simd::load(b + i);
+        const simd::vec<T> d1 = simd::load(a + i + L) - simd::load(b + i + L);
+        s0 = simd::fma(d0, d0, s0);
+        s1 = simd::fma(d1, d1, s1);
+    }
+    for (; i + L <= n; i += L) {
+        const simd::vec<T> d = simd::load(a + i) - simd::load(b + i);
+        s0 = simd::fma(d, d, s0);
+    }
+    if (i < n) {
+        const simd::vec<T> d = simd::load(a + i, n - i) - simd::load(b + i, n - i);
+        s1 = simd::fma(d, d, s1);
+    }
+    return simd::sum(s0 + s1);
+}
+
 /// y += factor · x.
 template <class T>
 void add_scaled(std::size_t n, T* y, T factor, const T* x)
 {
     const simd::vec<T> f = simd::splat<T>(factor);
     simd::transform(
-        n, y, [f](auto sum, auto v) { return simd::fma(f, v, sum); }, static_cast<const T*>(y), x);
+        n, y, [f](auto sum, auto v) { return simd::fma(f, v, sum); }, y, x);
+}
+
+/// y += factor · (a - b).
+template <class T>
+void add_scaled_difference(std::size_t n, T* y, T factor, const T* a, const T* b)
+{
+    const simd::vec<T> f = simd::splat<T>(factor);
+    simd::transform(
+        n, y, [f](auto sum, auto u, auto v) { return simd::fma(f, u - v, sum); }, y, a, b);
 }
 
 /// y += c.
@@ -85,7 +118,7 @@ template <class T>
 void add_constant(std::size_t n, T* y, T c)
 {
     simd::transform(
-        n, y, [c](auto sum) { return sum + c; }, static_cast<const T*>(y));
+        n, y, [c](auto sum) { return sum + c; }, y);
 }
 
 /// y += x.
@@ -93,7 +126,7 @@ template <class T>
 void add(std::size_t n, T* y, const T* x)
 {
     simd::transform(
-        n, y, [](auto sum, auto v) { return sum + v; }, static_cast<const T*>(y), x);
+        n, y, [](auto sum, auto v) { return sum + v; }, y, x);
 }
 
 /// y[j] += Σ_i x[i,j]: x [rows,n].

@@ -30,9 +30,25 @@ inline std::size_t rows_a_shard(std::size_t elements, std::size_t worth = std::s
     return elements == 0 ? worth : (worth + elements - 1) / elements;
 }
 
+/// f(row) for each row. Threads share them, at least `grain` a thread.
+template <class F>
+inline void each_row(std::size_t rows, std::size_t grain, F&& f)
+{
+    parallel_for(rows, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t row = begin; row < end; ++row) f(row);
+    });
+}
+
 inline std::size_t length_of(const std::size_t* lengths, std::size_t row, std::size_t positions)
 {
     return lengths == nullptr ? positions : lengths[row];
+}
+
+/// The n-th of the numbers at x; null stays null.
+template <class T>
+inline T* behind(T* x, std::size_t n)
+{
+    return x == nullptr ? nullptr : x + n;
 }
 
 template <class T>
@@ -41,8 +57,7 @@ inline void zero(T* y, std::size_t n)
     for (std::size_t i = 0; i < n; ++i) y[i] = T(0);
 }
 
-/// The greatest element that is not NaN; -inf if there is none. NaN is skipped, since a maximum would keep it only in
-/// some places of a register; the caller's sum is NaN anyway.
+/// The greatest element that is not NaN, -inf if there is none; the caller's sum is NaN anyway.
 template <class T>
 inline T max_of(std::size_t n, const T* x)
 {
@@ -144,7 +159,7 @@ inline void softmax_row(std::size_t n, const T* x, T* y)
     }
     const vec<T> scale = splat(factor);
     transform(
-        n, y, [scale](vec<T> e) { return e * scale; }, y);
+        n, y, [scale](auto e) { return e * scale; }, y);
 }
 
 /// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k), and nothing where y_j is 0, whatever dy_j is.
@@ -164,7 +179,7 @@ inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
     }
     const vec<T> mean = splat(sum.get());
     transform(
-        n, dx, [mean](vec<T> d, vec<T> w, vec<T> g) { return fma(w, g - mean, d); }, dx, y, dy);
+        n, dx, [mean](auto d, auto w, auto g) { return fma(w, g - mean, d); }, dx, y, dy);
 }
 
 /// One row: y_j = x_j - log Σ_k exp(x_k), and -inf where x_j is. y may be x.
@@ -180,7 +195,7 @@ inline void log_softmax_row(std::size_t n, const T* x, T* y)
     if (i < n) sum.add(fill_behind<T>(exp(load(x + i, n - i) - shift), n - i, T(0)));
     const vec<T> rest = log(splat(sum.get()));
     transform(
-        n, y, [=](vec<T> e) { return select(e == hidden, hidden, (e - shift) - rest); }, x);
+        n, y, [=](auto e) { return select(e == hidden, hidden, (e - shift) - rest); }, x);
 }
 
 /// One row: dx_j += dy_j - exp(y_j) Σ_k dy_k, of those that are not hidden.
@@ -189,49 +204,15 @@ inline void log_softmax_row_backward(std::size_t n, const T* y, const T* dy, T* 
 {
     using namespace simd;
     const vec<T> hidden = splat(-std::numeric_limits<T>::infinity());
-    const auto seen = [hidden](vec<T> log_weight, vec<T> d) { return select(log_weight == hidden, vec<T>{}, d); };
+    const auto seen = [hidden](auto log_weight, auto d) { return select(log_weight == hidden, vec<T>{}, d); };
     long_sum<T> sum;
     std::size_t i = 0;
     for (; i + lanes<T> <= n; i += lanes<T>) sum.add(seen(load(y + i), load(dy + i)));
     if (i < n) sum.add(fill_behind<T>(seen(load(y + i, n - i), load(dy + i, n - i)), n - i, T(0)));
     const vec<T> all = splat(sum.get());
     transform(
-        n, dx, [=](vec<T> d, vec<T> w, vec<T> g) { return d + seen(w, g - exp(w) * all); }, dx, y, dy);
+        n, dx, [=](auto d, auto w, auto g) { return d + seen(w, g - exp(w) * all); }, dx, y, dy);
 }
-
-}  // namespace detail
-
-/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.
-///
-/// scores, weights [B,T]; weights may be scores.
-template <class T>
-void softmax(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights)
-{
-    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions);
-            detail::softmax_row(n, scores + b * positions, weights + b * positions);
-            detail::zero(weights + b * positions + n, positions - n);
-        }
-    });
-}
-
-/// Backward of α = softmax(e), α_j = exp(e_j) / Σ_k exp(e_k):   de_j += α_j (dα_j - Σ_k α_k dα_k).
-template <class T>
-void softmax_backward(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* weights,
-                      const T* d_weights, T* d_scores)
-{
-    if (d_weights == nullptr || d_scores == nullptr) return;
-    parallel_for(batch, detail::rows_a_shard(positions), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t at = b * positions;
-            detail::softmax_row_backward(detail::length_of(lengths, b, positions), weights + at, d_weights + at,
-                                         d_scores + at);
-        }
-    });
-}
-
-namespace detail {
 
 /// Walks the columns [begin, end) of a row-major block register by register: f(column, count).
 template <class T, class F>
@@ -301,6 +282,32 @@ struct column_sums {
 
 }  // namespace detail
 
+/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.
+///
+/// scores, weights [B,T]; weights may be scores.
+template <class T>
+void softmax(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights)
+{
+    detail::each_row(batch, detail::rows_a_shard(positions), [=](std::size_t b) {
+        const std::size_t n = detail::length_of(lengths, b, positions);
+        detail::softmax_row(n, scores + b * positions, weights + b * positions);
+        detail::zero(weights + b * positions + n, positions - n);
+    });
+}
+
+/// Backward of α = softmax(e), α_j = exp(e_j) / Σ_k exp(e_k):   de_j += α_j (dα_j - Σ_k α_k dα_k).
+template <class T>
+void softmax_backward(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* weights,
+                      const T* d_weights, T* d_scores)
+{
+    if (d_weights == nullptr || d_scores == nullptr) return;
+    detail::each_row(batch, detail::rows_a_shard(positions), [=](std::size_t b) {
+        const std::size_t at = b * positions;
+        detail::softmax_row_backward(detail::length_of(lengths, b, positions), weights + at, d_weights + at,
+                                     d_scores + at);
+    });
+}
+
 /// α_btd = exp(e_btd) / Σ_k exp(e_bkd): one softmax over the positions per dimension.
 ///
 /// scores, weights [B,T,D]; weights may be scores.
@@ -310,24 +317,22 @@ void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t
 {
     using namespace simd;
     if (positions == 0) return;  // there is no memory to point into either
-    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions);
-            const T* x = scores + b * positions * width;
-            T* y = weights + b * positions * width;
-            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
-                detail::column_sums<T> sums;
-                sums.add(n, x + d, width, load);
-                const vec<T> shift = sums.shift(), scale = sums.scale();
-                const bool unknown = any(scale != scale);
-                for (std::size_t t = 0; t < n; ++t) {
-                    const vec<T> e = load(x + t * width + d), w = exp(e - shift) * scale;
-                    const auto hidden = e == splat(-std::numeric_limits<T>::infinity());
-                    store(y + t * width + d, unknown ? select(hidden, vec<T>{}, w) : w);
-                }
-            });
-            detail::zero(y + n * width, (positions - n) * width);
-        }
+    detail::each_row(batch, detail::rows_a_shard(positions * width), [=](std::size_t b) {
+        const std::size_t n = detail::length_of(lengths, b, positions);
+        const T* x = scores + b * positions * width;
+        T* y = weights + b * positions * width;
+        detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
+            detail::column_sums<T> sums;
+            sums.add(n, x + d, width, load);
+            const vec<T> shift = sums.shift(), scale = sums.scale();
+            const bool unknown = any(scale != scale);
+            for (std::size_t t = 0; t < n; ++t) {
+                const vec<T> e = load(x + t * width + d), w = exp(e - shift) * scale;
+                const auto hidden = e == splat(-std::numeric_limits<T>::infinity());
+                store(y + t * width + d, unknown ? select(hidden, vec<T>{}, w) : w);
+            }
+        });
+        detail::zero(y + n * width, (positions - n) * width);
     });
 }
 
@@ -338,28 +343,26 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
 {
     using namespace simd;
     if (positions == 0 || d_weights == nullptr || d_scores == nullptr) return;
-    parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
-            const T *y = weights + at, *dy = d_weights + at;
-            T* dx = d_scores + at;
-            detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
-                block_sum<T> products;
-                for (std::size_t i = d; i < n * width; i += width) products.add_product(load(y + i), load(dy + i));
-                vec<T> mean = products.get();
-                if (any(mean - mean != T(0))) {  // where a weight is 0, dy may be NaN
-                    const auto times = [](vec<T> w, vec<T> g) { return select(w == T(0), vec<T>{}, w * g); };
-                    mean = vec<T>{};
-                    for (std::size_t i = d; i < n * width; i += width) mean += times(load(y + i), load(dy + i));
-                    for (std::size_t i = d; i < n * width; i += width)
-                        store(dx + i, load(dx + i) + times(load(y + i), load(dy + i) - mean));
-                    return;
-                }
-                for (std::size_t i = d; i < n * width; i += width) {
-                    store(dx + i, fma(load(y + i), load(dy + i) - mean, load(dx + i)));
-                }
-            });
-        }
+    detail::each_row(batch, detail::rows_a_shard(positions * width), [=](std::size_t b) {
+        const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
+        const T *y = weights + at, *dy = d_weights + at;
+        T* dx = d_scores + at;
+        detail::each_column<T>(0, width, [&](std::size_t d, auto load, auto store) {
+            block_sum<T> products;
+            for (std::size_t i = d; i < n * width; i += width) products.add_product(load(y + i), load(dy + i));
+            vec<T> mean = products.get();
+            if (any(mean - mean != T(0))) {  // where a weight is 0, dy may be NaN
+                const auto times = [](auto w, auto g) { return select(w == T(0), vec<T>{}, w * g); };
+                mean = vec<T>{};
+                for (std::size_t i = d; i < n * width; i += width) mean += times(load(y + i), load(dy + i));
+                for (std::size_t i = d; i < n * width; i += width)
+                    store(dx + i, load(dx + i) + times(load(y + i), load(dy + i) - mean));
+                return;
+            }
+            for (std::size_t i = d; i < n * width; i += width) {
+                store(dx + i, fma(load(y + i), load(dy + i) - mean, load(dx + i)));
+            }
+        });
     });
 }
 

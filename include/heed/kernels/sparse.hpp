@@ -15,10 +15,9 @@
 ///
 ///     α_j = max(z_j - τ, 0)^p,  z_j = (e_j - max_k e_k) / p,  τ such that Σ_j α_j = 1
 ///
-/// τ is found exactly. Let z be sorted, greatest first. f_k(x) = Σ_{i<=k} (z_i - x)^p decreases until x reaches the
-/// mean of z_1 … z_k; so z_{k+1} is above τ, and has a weight, if and only if the k scores above it leave some weight
-/// for it, f_k(z_{k+1}) < 1. Once the first one fails, f_k(τ) = 1 is a linear or a quadratic equation. Since z_1 = 0, τ
-/// >= -1, and only scores with z_j > -1 matter; a heap yields as many of them in order as are needed.
+/// τ is found exactly. Let z be sorted, greatest first: z_{k+1} has a weight if and only if the k scores above it leave
+/// some, f_k(z_{k+1}) < 1 with f_k(x) = Σ_{i<=k} (z_i - x)^p. Once that fails, f_k(τ) = 1 is a linear or a quadratic
+/// equation. Since z_1 = 0, only scores with z_j > -1 matter; a heap yields as many in order as are needed.
 ///
 /// Lengths as in softmax.hpp. -inf gets weight 0 whatever the row holds; a NaN among the scores shows up in the
 /// weights.
@@ -95,10 +94,6 @@ HEED_SIMD_INLINE V sparse_slope(V weight)
     }
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// column(n, x, y, room for n) for the real scores of each row, for each of `width` columns separately. y may be x.
 ///
 /// scores, weights [B,T,width]; weights may be scores.
@@ -124,8 +119,7 @@ void each_column_of_scores(std::size_t batch, std::size_t positions, std::size_t
                     for (std::size_t t = 0; t < n; ++t) {
                         for (std::size_t c = 0; c < count; ++c) columns[c * n + t] = x[t * width + d + c];
                     }
-                    for (std::size_t c = 0; c < count; ++c)
-                        column(n, static_cast<const T*>(columns + c * n), columns + c * n, heap);
+                    for (std::size_t c = 0; c < count; ++c) column(n, columns + c * n, columns + c * n, heap);
                     for (std::size_t t = 0; t < n; ++t) {
                         for (std::size_t c = 0; c < count; ++c) y[t * width + d + c] = columns[c * n + t];
                     }
@@ -189,7 +183,7 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
 {
     using namespace simd;
     if (d_weights == nullptr || d_scores == nullptr) return;
-    const auto slope = [](vec<T> weight) { return detail::sparse_slope<power>(weight); };
+    const auto slope = [](auto weight) { return detail::sparse_slope<power>(weight); };
     parallel_for(batch, detail::rows_a_shard(positions * width), [=](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions * width;
@@ -197,7 +191,7 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
             T* dx = d_scores + at;
             if (width == 1) {
                 detail::long_sum<T> all, pulled;
-                const auto add = [&](vec<T> s, vec<T> g) { all.add(s), pulled.add(s * g); };
+                const auto add = [&](auto s, auto g) { all.add(s), pulled.add(s * g); };
                 std::size_t i = 0;
                 for (; i + lanes<T> <= n; i += lanes<T>) add(slope(load(y + i)), load(dy + i));
                 if (i < n) add(slope(load(y + i, n - i)), load(dy + i, n - i));
@@ -214,8 +208,7 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
                 }
                 const vec<T> mean = splat(pulled.get() / all.get());
                 transform(
-                    n, dx, [&](vec<T> d, vec<T> w, vec<T> g) { return fma(slope(w), g - mean, d); },
-                    static_cast<const T*>(dx), y, dy);
+                    n, dx, [&](auto d, auto w, auto g) { return fma(slope(w), g - mean, d); }, dx, y, dy);
             } else {
                 detail::each_column<T>(0, width, [&](std::size_t d, auto read, auto write) {
                     block_sum<T> slopes, products;

@@ -11,6 +11,7 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -18,8 +19,8 @@
 ///
 ///     log p_w = x_w − log Σ_i exp(x_i)       for the few words w of greatest x_w, and for one requested word
 ///
-/// A row is loaded into the cache once. A first pass over it there finds its maximum and a bound that the wanted words
-/// must reach; a second one the sum and the few words above the bound. Only returned log-probabilities are stored.
+/// A first pass over a row finds its maximum and a bound that the wanted words must reach; a second one the sum and the
+/// few words above the bound.
 namespace heed::kernels {
 
 /// The wanted results of each row, and their destinations.
@@ -194,16 +195,13 @@ void mean_softmax_top(std::size_t rows, std::size_t V, const std::vector<const T
             for (const T* const of_model : logits) {
                 const T* row = of_model + r * V;
                 if (geometric) {
-                    transform(
-                        V, mean.data(), [share](vec<T> sum, vec<T> x) { return fma(splat(share), x, sum); },
-                        static_cast<const T*>(mean.data()), row);
+                    add_scaled(V, mean.data(), share, row);
                 } else {
                     search.look(V, row, nullptr, 0);
                     const vec<T> shift = splat(search.top()), scale = splat(share / search.sum());
                     transform(
-                        V, mean.data(),
-                        [shift, scale](vec<T> sum, vec<T> x) { return fma(exp(x - shift), scale, sum); },
-                        static_cast<const T*>(mean.data()), row);
+                        V, mean.data(), [shift, scale](auto sum, auto x) { return fma(exp(x - shift), scale, sum); },
+                        mean.data(), row);
                 }
             }
             search.look(V, mean.data(), nullptr, wanted.most);

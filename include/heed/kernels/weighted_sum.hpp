@@ -33,16 +33,15 @@ inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride,
                      a3 = splat(weights[j + 3]);
         transform(
             columns, context,
-            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+            [=](auto c, auto h0, auto h1, auto h2, auto h3) {
                 return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
             },
-            static_cast<const T*>(context), h, h + stride, h + 2 * stride, h + 3 * stride);
+            context, h, h + stride, h + 2 * stride, h + 3 * stride);
     }
     for (; j < n; ++j) {
         const vec<T> a = splat(weights[j]);
         transform(
-            columns, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
-            values + j * stride);
+            columns, context, [=](auto c, auto h) { return fma(a, h, c); }, context, values + j * stride);
     }
 }
 
@@ -96,18 +95,17 @@ inline void selected_sum_block(std::size_t n, std::size_t width, const T* weight
                      a3 = splat(weights[chosen[3]]);
         transform(
             width, context,
-            [=](vec<T> c, vec<T> h0, vec<T> h1, vec<T> h2, vec<T> h3) {
+            [=](auto c, auto h0, auto h1, auto h2, auto h3) {
                 return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
             },
-            static_cast<const T*>(context), values + chosen[0] * width, values + chosen[1] * width,
-            values + chosen[2] * width, values + chosen[3] * width);
+            context, values + chosen[0] * width, values + chosen[1] * width, values + chosen[2] * width,
+            values + chosen[3] * width);
         count = 0;
     }
     for (std::size_t k = 0; k < count; ++k) {
         const vec<T> a = splat(weights[chosen[k]]);
         transform(
-            width, context, [=](vec<T> c, vec<T> h) { return fma(a, h, c); }, static_cast<const T*>(context),
-            values + chosen[k] * width);
+            width, context, [=](auto c, auto h) { return fma(a, h, c); }, context, values + chosen[k] * width);
     }
 }
 
@@ -154,12 +152,9 @@ inline void weighted_sum_row_backward(std::size_t j0, std::size_t j1, std::size_
     }
     const auto step = [&](auto rows, std::size_t j) {
         weighted_sum_rows_backward<decltype(rows)::value>(width, weights + j, values + j * width, d_context,
-                                                          g == nullptr ? nullptr : g + j, d_weights + j,
-                                                          d_values == nullptr ? nullptr : d_values + j * width);
+                                                          behind(g, j), d_weights + j, behind(d_values, j * width));
     };
-    std::size_t j = j0;
-    for (; j + 4 <= j1; j += 4) step(std::integral_constant<std::size_t, 4>{}, j);
-    for (; j < j1; ++j) step(std::integral_constant<std::size_t, 1>{}, j);
+    simd::in_groups<4>(j0, j1, step);
 }
 
 /// f(row, begin, end) over the positions of all sentences, shared evenly even if there is only one sentence.
@@ -214,16 +209,16 @@ void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t
     if (d_context == nullptr) return;
     detail::each_position(batch, positions, lengths, 2 * width, [=](std::size_t b, std::size_t j0, std::size_t j1) {
         const std::size_t at = b * positions;
-        T* dh = d_values == nullptr ? nullptr : d_values + at * width;
+        T* dh = detail::behind(d_values, at * width);
         if (d_weights != nullptr) {
             detail::weighted_sum_row_backward(j0, j1, width, weights + at, values + at * width, d_context + b * width,
-                                              static_cast<const T*>(d_weights + at), d_weights + at, dh);
+                                              d_weights + at, d_weights + at, dh);
         } else if (dh != nullptr) {
             for (std::size_t j = j0; j < j1; ++j) {
                 const simd::vec<T> a = simd::splat(weights[at + j]);
                 simd::transform(
-                    width, dh + j * width, [a](simd::vec<T> d, simd::vec<T> dc) { return simd::fma(a, dc, d); },
-                    dh + j * width, d_context + b * width);
+                    width, dh + j * width, [a](auto d, auto dc) { return simd::fma(a, dc, d); }, dh + j * width,
+                    d_context + b * width);
             }
         }
     });

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include <heed/gemm/weights.hpp>
-#include <heed/kernels/gru.hpp>
-#include <heed/kernels/gru_reset_after.hpp>
-#include <heed/kernels/lstm.hpp>
+#include <heed/kernels/recurrent.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
@@ -52,7 +50,7 @@ std::size_t require_step(const char* name, const shape_of_rank<R>& inputs, const
 ///     ∂inputs += ∂a,  ∂U += hᵀ ∂a_z|∂a_r,  ∂U_h += (r ⊙ h)ᵀ ∂a_h
 ///     ∂h += (1 − z) ⊙ ∂h' + r ⊙ (∂a_h U_hᵀ) + (∂a_z|∂a_r) Uᵀ
 ///
-/// See kernels/gru.hpp; on the tape: ad/products.hpp.
+/// See kernels/recurrent.hpp; on the tape: ad/products.hpp.
 struct gru_op : operation<gru_op> {
     static constexpr ranks takes{1};
 
@@ -95,7 +93,7 @@ inline constexpr gru_op gru{};
 ///     ∂a_z = ∂h' ⊙ (h̃ − h) ⊙ z ⊙ (1 − z),  ∂a_h = ∂h' ⊙ z ⊙ (1 − h̃²),  ∂a_r = ∂a_h ⊙ p ⊙ r ⊙ (1 − r),  ∂p = ∂a_h ⊙ r
 ///     ∂inputs += ∂a_z|∂a_r|∂a_h,  ∂U += hᵀ ∂a_z|∂a_r|∂p,  ∂c += Σ ∂p,  ∂h += (1 − z) ⊙ ∂h' + (∂a_z|∂a_r|∂p) Uᵀ
 ///
-/// See kernels/gru_reset_after.hpp; on the tape: ad/products.hpp.
+/// See kernels/recurrent.hpp; on the tape: ad/products.hpp.
 struct gru_reset_after_op : operation<gru_reset_after_op> {
     static constexpr ranks takes{1};
 
@@ -152,7 +150,7 @@ lstm_state(Hidden, Cell) -> lstm_state<Hidden, Cell>;
 ///     ∂a_i = ∂s ⊙ g ⊙ i ⊙ (1 − i),  ∂a_f = ∂s ⊙ c ⊙ f ⊙ (1 − f),  ∂a_o = ∂h' ⊙ tanh(c') ⊙ o ⊙ (1 − o)
 ///     ∂a_g = ∂s ⊙ i ⊙ (1 − g²),  ∂inputs += ∂a,  ∂h += ∂a Uᵀ,  ∂U += hᵀ ∂a
 ///
-/// See kernels/lstm.hpp; on the tape: ad/products.hpp.
+/// See kernels/recurrent.hpp; on the tape: ad/products.hpp.
 struct lstm_op : operation<lstm_op> {
     static constexpr ranks takes{1};
 

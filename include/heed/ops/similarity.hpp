@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/kernels/distance.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 
 /// The similarity of two vectors: by direction and by distance.

@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/kernels/powers.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/linear_attention.hpp>
 #include <heed/ops/rows.hpp>
 
 namespace heed::ops {

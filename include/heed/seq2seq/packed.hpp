@@ -13,8 +13,7 @@
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/blas.hpp>
 #include <heed/gemm/weight_panels.hpp>
-#include <heed/kernels/gru.hpp>
-#include <heed/kernels/lstm.hpp>
+#include <heed/kernels/recurrent.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
 /// Weights laid out for searching: the results of `decoder::advance` and its output layer in fewer products.

@@ -23,8 +23,8 @@ using dual_of = std::conditional_t<is_dual<A>, A, B>;
 
 }  // namespace detail
 
-/// The functions of lanes, of duals: a base of their own, since two empty bases of one type may not share an address,
-/// and registers that are copied would lie across what was stored.
+/// A base of its own, not lane_functions: two empty bases of one type may not share an address, and registers that are
+/// copied would lie across what was stored.
 struct dual_functions {
     template <class A, class B>
         requires(detail::dual_operands<A, B>)
@@ -33,50 +33,6 @@ struct dual_functions {
         using D = detail::dual_of<A, B>;
         const D x(a), y(b);
         return D(select(which, x.value, y.value), select(which, x.slope, y.slope));
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> exp(const dual<T>& x)
-    {
-        const pack<T> y = exp(x.value);
-        return {y, y * x.slope};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> log(const dual<T>& x)
-    {
-        return {log(x.value), x.slope / x.value};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> tanh(const dual<T>& x)
-    {
-        const pack<T> y = tanh(x.value);
-        return {y, (1 - y * y) * x.slope};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> sigmoid(const dual<T>& x)
-    {
-        const pack<T> y = sigmoid(x.value);
-        return {y, y * (1 - y) * x.slope};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> sqrt(const dual<T>& x)
-    {
-        const pack<T> y = sqrt(x.value);
-        return {y, x.slope / (2 * y)};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> abs(const dual<T>& x)
-    {
-        return select(x.value < T(0), -x, x);
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> sin(const dual<T>& x)
-    {
-        return {sin(x.value), cos(x.value) * x.slope};
-    }
-    template <class T>
-    HEED_SIMD_INLINE friend dual<T> cos(const dual<T>& x)
-    {
-        return {cos(x.value), -sin(x.value) * x.slope};
     }
 };
 
@@ -90,6 +46,32 @@ struct dual : dual_functions {
     template <class U>
         requires(detail::lane_operand<U>)
     HEED_SIMD_INLINE dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
+
+    HEED_SIMD_INLINE friend dual operator-(const dual& x) { return {-x.value, -x.slope}; }
+    HEED_SIMD_INLINE friend dual exp(const dual& x)
+    {
+        const pack<T> y = exp(x.value);
+        return {y, y * x.slope};
+    }
+    HEED_SIMD_INLINE friend dual log(const dual& x) { return {log(x.value), x.slope / x.value}; }
+    HEED_SIMD_INLINE friend dual tanh(const dual& x)
+    {
+        const pack<T> y = tanh(x.value);
+        return {y, (1 - y * y) * x.slope};
+    }
+    HEED_SIMD_INLINE friend dual sigmoid(const dual& x)
+    {
+        const pack<T> y = sigmoid(x.value);
+        return {y, y * (1 - y) * x.slope};
+    }
+    HEED_SIMD_INLINE friend dual sqrt(const dual& x)
+    {
+        const pack<T> y = sqrt(x.value);
+        return {y, x.slope / (2 * y)};
+    }
+    HEED_SIMD_INLINE friend dual abs(const dual& x) { return select(x.value < T(0), -x, x); }
+    HEED_SIMD_INLINE friend dual sin(const dual& x) { return {sin(x.value), cos(x.value) * x.slope}; }
+    HEED_SIMD_INLINE friend dual cos(const dual& x) { return {cos(x.value), -sin(x.value) * x.slope}; }
 };
 
 // The slopes of constants are left out, which saves work, and NaN where a factor is infinite.
@@ -129,9 +111,4 @@ HEED_DUALS(>)
 HEED_DUALS(>=)
 #undef HEED_DUALS
 
-template <class T>
-HEED_SIMD_INLINE dual<T> operator-(const dual<T>& x)
-{
-    return {-x.value, -x.slope};
-}
 }  // namespace heed

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include <heed/core/dual_number.hpp>
 #include <heed/simd/simd.hpp>
@@ -12,10 +11,9 @@
 ///
 ///     the number of lane i = first + i · per_lane;  with the next key + per_key
 ///
-/// Sums and differences of such numbers are such numbers, and products with constants. A table is then read at a place,
-/// without an index for each lane; and what depends on nothing but such a number, a sine of the distance, is computed
-/// for some keys ahead. All of it is known to the compiler but `first`: kernels set steps where they make places, and
-/// compile functions of places into their loops.
+/// Sums and differences of such numbers are such numbers, and products with constants. A table is then read without an
+/// index for each lane, and a function of such a number alone, a sine of the distance, is computed for some keys ahead.
+/// Kernels set steps where they make places; all but `first` is known to the compiler.
 namespace heed {
 
 /// As many as a register has floats, whatever T is.
@@ -30,9 +28,8 @@ struct place_number {
 
 namespace detail {
 
-/// Numbers computed ahead, and numbers to be found again with the next key, while a thread runs functions through the
-/// tiles of a call, whose tables do not change. The k-th call for such numbers has the k-th slot; a slot knows what it
-/// holds, so that another one's numbers are never taken.
+/// Numbers computed ahead, or found again with the next key, while a thread runs functions through the tiles of a call.
+/// The k-th call for such numbers has the k-th slot; a slot knows what it holds.
 class lane_memo {
 public:
     static constexpr std::size_t slots = 16;

@@ -195,69 +195,24 @@ struct lane_functions {
         }
     }
 
-    template <detail::lane_fraction T>
-    HEED_SIMD_INLINE friend pack<T> exp(const pack<T>& x)
-    {
-        if constexpr (detail::is_place_number<T>) {
-            return detail::each_part(x, [](const auto& part) { return exp(part); });
-        } else {
-            return detail::each_register(x, [](auto v) { return simd::exp(v); });
-        }
+#define HEED_LANES(function, of_places)                                                                                \
+    template <detail::lane_fraction T>                                                                                 \
+    HEED_SIMD_INLINE friend pack<T> function(const pack<T>& x)                                                         \
+    {                                                                                                                  \
+        if constexpr (detail::is_place_number<T>) {                                                                    \
+            return of_places;                                                                                          \
+        } else {                                                                                                       \
+            return detail::each_register(x, [](auto v) { return simd::function(v); });                                 \
+        }                                                                                                              \
     }
-    template <detail::lane_fraction T>
-    HEED_SIMD_INLINE friend pack<T> log(const pack<T>& x)
-    {
-        if constexpr (detail::is_place_number<T>) {
-            return detail::each_part(x, [](const auto& part) { return log(part); });
-        } else {
-            return detail::each_register(x, [](auto v) { return simd::log(v); });
-        }
-    }
-    template <detail::lane_fraction T>
-    HEED_SIMD_INLINE friend pack<T> tanh(const pack<T>& x)
-    {
-        if constexpr (detail::is_place_number<T>) {
-            return detail::each_part(x, [](const auto& part) { return tanh(part); });
-        } else {
-            return detail::each_register(x, [](auto v) { return simd::tanh(v); });
-        }
-    }
-    template <detail::lane_fraction T>
-    HEED_SIMD_INLINE friend pack<T> sigmoid(const pack<T>& x)
-    {
-        if constexpr (detail::is_place_number<T>) {
-            return detail::each_part(x, [](const auto& part) { return sigmoid(part); });
-        } else {
-            return detail::each_register(x, [](auto v) { return simd::sigmoid(v); });
-        }
-    }
-    template <detail::lane_fraction T>
-    HEED_SIMD_INLINE friend pack<T> sqrt(const pack<T>& x)
-    {
-        if constexpr (detail::is_place_number<T>) {
-            return detail::each_part(x, [](const auto& part) { return sqrt(part); });
-        } else {
-            return detail::each_register(x, [](auto v) { return simd::sqrt(v); });
-        }
-    }
-    template <detail::lane_fraction T>
-    HEED_SIMD_INLINE friend pack<T> sin(const pack<T>& x)
-    {
-        if constexpr (detail::is_place_number<T>) {
-            return detail::sines_of_places<false>(x);
-        } else {
-            return detail::each_register(x, [](auto v) { return simd::sin(v); });
-        }
-    }
-    template <detail::lane_fraction T>
-    HEED_SIMD_INLINE friend pack<T> cos(const pack<T>& x)
-    {
-        if constexpr (detail::is_place_number<T>) {
-            return detail::sines_of_places<true>(x);
-        } else {
-            return detail::each_register(x, [](auto v) { return simd::cos(v); });
-        }
-    }
+    HEED_LANES(exp, detail::each_part(x, [](const auto& part) { return exp(part); }))
+    HEED_LANES(log, detail::each_part(x, [](const auto& part) { return log(part); }))
+    HEED_LANES(tanh, detail::each_part(x, [](const auto& part) { return tanh(part); }))
+    HEED_LANES(sigmoid, detail::each_part(x, [](const auto& part) { return sigmoid(part); }))
+    HEED_LANES(sqrt, detail::each_part(x, [](const auto& part) { return sqrt(part); }))
+    HEED_LANES(sin, detail::sines_of_places<false>(x))
+    HEED_LANES(cos, detail::sines_of_places<true>(x))
+#undef HEED_LANES
 };
 
 /// A register of numbers, as functions of the score and masks of places see them: arithmetic, comparisons and the
@@ -365,64 +320,6 @@ HEED_SIMD_INLINE void steps_of_product(const A& a, const B& b, pack<T>& result)
     if constexpr (whole_lanes<A> && std::floating_point<B>) result.steps = {a.steps, static_cast<double>(b)};
     if constexpr (std::floating_point<A> && whole_lanes<B>) result.steps = {b.steps, static_cast<double>(a)};
 }
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result);
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result);
-
-}  // namespace detail
-
-#define HEED_LANES(sign, steps_after)                                                                                  \
-    template <class A, class B>                                                                                        \
-        requires(detail::lane_operands<A, B>)                                                                          \
-    HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
-    {                                                                                                                  \
-        using T = typename detail::meeting<A, B>::type;                                                                \
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
-        pack<T> result;                                                                                                \
-        result.at = x.at sign y.at;                                                                                    \
-        detail::steps_after(a, b, result);                                                                             \
-        return result;                                                                                                 \
-    }
-HEED_LANES(+, steps_of_sum)
-HEED_LANES(-, steps_of_difference)
-HEED_LANES(*, steps_of_product)
-HEED_LANES(/, steps_of_quotient)
-HEED_LANES(%, steps_of_rest)  // of whole numbers
-#undef HEED_LANES
-
-template <class T>
-HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
-{
-    pack<T> result;
-    result.at = -x.at;
-    if constexpr (std::is_same_v<T, std::int32_t>) result.steps = x.steps * -1;
-    return result;
-}
-
-#define HEED_LANES(sign)                                                                                               \
-    template <class A, class B>                                                                                        \
-        requires(detail::lane_operands<A, B>)                                                                          \
-    HEED_SIMD_INLINE lane_mask operator sign(const A& a, const B& b)                                                   \
-    {                                                                                                                  \
-        using T = typename detail::meeting<A, B>::type;                                                                \
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
-        if constexpr (dual_element<T> || detail::is_place_number<T>) {                                                 \
-            return x.at sign y.at;                                                                                     \
-        } else {                                                                                                       \
-            return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                              \
-        }                                                                                                              \
-    }
-HEED_LANES(==)
-HEED_LANES(!=)
-HEED_LANES(<)
-HEED_LANES(<=)
-HEED_LANES(>)
-HEED_LANES(>=)
-#undef HEED_LANES
-
-namespace detail {
-
 template <class T, std::size_t... i>
 HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x, std::index_sequence<i...>)
 {
@@ -573,5 +470,54 @@ HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result)
 }
 
 }  // namespace detail
+
+#define HEED_LANES(sign, steps_after)                                                                                  \
+    template <class A, class B>                                                                                        \
+        requires(detail::lane_operands<A, B>)                                                                          \
+    HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
+    {                                                                                                                  \
+        using T = typename detail::meeting<A, B>::type;                                                                \
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
+        pack<T> result;                                                                                                \
+        result.at = x.at sign y.at;                                                                                    \
+        detail::steps_after(a, b, result);                                                                             \
+        return result;                                                                                                 \
+    }
+HEED_LANES(+, steps_of_sum)
+HEED_LANES(-, steps_of_difference)
+HEED_LANES(*, steps_of_product)
+HEED_LANES(/, steps_of_quotient)
+HEED_LANES(%, steps_of_rest)  // of whole numbers
+#undef HEED_LANES
+
+template <class T>
+HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
+{
+    pack<T> result;
+    result.at = -x.at;
+    if constexpr (std::is_same_v<T, std::int32_t>) result.steps = x.steps * -1;
+    return result;
+}
+
+#define HEED_LANES(sign)                                                                                               \
+    template <class A, class B>                                                                                        \
+        requires(detail::lane_operands<A, B>)                                                                          \
+    HEED_SIMD_INLINE lane_mask operator sign(const A& a, const B& b)                                                   \
+    {                                                                                                                  \
+        using T = typename detail::meeting<A, B>::type;                                                                \
+        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
+        if constexpr (dual_element<T> || detail::is_place_number<T>) {                                                 \
+            return x.at sign y.at;                                                                                     \
+        } else {                                                                                                       \
+            return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                              \
+        }                                                                                                              \
+    }
+HEED_LANES(==)
+HEED_LANES(!=)
+HEED_LANES(<)
+HEED_LANES(<=)
+HEED_LANES(>)
+HEED_LANES(>=)
+#undef HEED_LANES
 
 }  // namespace heed

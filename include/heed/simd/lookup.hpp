@@ -12,10 +12,8 @@
 ///
 ///     y_i = table[at_i]        0 <= at_i < size, for numbers of 32 bits
 ///
-/// Neighbours among the queries of a tile mostly look neighbours in the table up, in whatever order: distances one
-/// after the other, the same key for all, the same bucket for some. If no index is farther from the first one than a
-/// register is long, two loads and a permutation find all numbers; and so do they, without a look at the indices, in a
-/// table of at most two registers.
+/// Neighbors among the queries of a tile mostly look up neighbors in the table. If no index is farther from the first
+/// one than a register is long, or the table has at most two registers, two loads and a permutation find all numbers.
 namespace heed::simd {
 
 namespace detail {

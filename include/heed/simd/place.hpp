@@ -19,15 +19,14 @@
 ///     attend(memory, queries, causal{} & [&](place p) { return document(p.key) == document(p.query); });
 ///
 /// A mask of places is any callable from a place to a lane_mask (or bool), true = attend. `&`, `|` and `!` combine
-/// masks. It is asked about each query and key, before anything is computed of them, and blocks of keys that no query
-/// of a block sees are skipped. A mask need not be asked if it knows which keys a run of queries can see at all, and
-/// which ones all of them see:
+/// masks. It is evaluated for each query and key before their score, and blocks of keys that no query sees are skipped.
+/// A mask may say which keys a run of queries can see at all, and which ones all of them see:
 ///
 ///     key_range reach(std::int32_t first, std::int32_t last) const;
 ///     key_range whole(std::int32_t first, std::int32_t last) const;
 ///
-/// Queries that stand at the keys first … last see no key outside of `reach`, and all of them see every key of `whole`.
-/// A mask that says both is only asked about the keys between them.
+/// Queries at the keys first … last see no key outside of `reach`, and all of them see every key of `whole`. A mask
+/// that has both is only evaluated for the keys between them.
 namespace heed {
 
 /// Places of a register of scores.
@@ -119,8 +118,7 @@ template <class Mask>
 concept bare_mask = !marked_mask<Mask> && !tensor<Mask> && !detail::lazy_expression<Mask> &&
                     std::is_invocable_r_v<lane_mask, const Mask&, const place&>;
 
-/// A mask of a function, marked: `!seen_if{f}`. Where the names of heed are not in reach, C++ has a `!` of its own for
-/// a lambda, which means something else.
+/// A mask of a function, marked: `!seen_if{f}`. The built-in `!` of a lambda means something else.
 template <class Function>
 struct seen_if : mask_of_places {
     Function sees;
@@ -249,20 +247,6 @@ const Mask& as_places(const Mask& mask)
 template <class A, class B>
 concept combined_masks = marked_mask<A> || marked_mask<B> ||(bare_mask<A>&& bare_mask<B>);
 
-}  // namespace detail
-
-template <class A, class B>
-    requires(detail::combined_masks<A, B>)
-auto operator&(const A& a, const B& b) { return both_masks(detail::as_places(a), detail::as_places(b)); }
-template <class A, class B>
-    requires(detail::combined_masks<A, B>)
-auto operator|(const A& a, const B& b) { return either_mask(detail::as_places(a), detail::as_places(b)); }
-template <class A>
-    requires(marked_mask<A> || bare_mask<A>)
-auto operator!(const A& a) { return not_mask(detail::as_places(a)); }
-
-namespace detail {
-
 /// The keys that the last query of a memory of one sentence sees, if a mask says that they are all of those in reach;
 /// else none.
 template <class Mask>
@@ -281,5 +265,15 @@ template <class Mask>
 concept mask_of_any_place = std::is_base_of_v<mask_of_places, Mask>;
 
 }  // namespace detail
+
+template <class A, class B>
+    requires(detail::combined_masks<A, B>)
+auto operator&(const A& a, const B& b) { return both_masks(detail::as_places(a), detail::as_places(b)); }
+template <class A, class B>
+    requires(detail::combined_masks<A, B>)
+auto operator|(const A& a, const B& b) { return either_mask(detail::as_places(a), detail::as_places(b)); }
+template <class A>
+    requires(marked_mask<A> || bare_mask<A>)
+auto operator!(const A& a) { return not_mask(detail::as_places(a)); }
 
 }  // namespace heed

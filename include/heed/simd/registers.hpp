@@ -451,33 +451,12 @@ HEED_SIMD_INLINE vec<T> log(vec<T> x)
     return log_by_quotient<T, false>(x);
 }
 
-}  // namespace detail
-
-/// e^x, at most 2 ulp off; 0 for -inf and below underflow, inf above overflow, NaN for NaN.
-HEED_SIMD_INLINE vec<float> exp(vec<float> x) { return detail::exp<float>(x); }
-HEED_SIMD_INLINE vec<double> exp(vec<double> x) { return detail::exp<double>(x); }
-
-/// tanh x, at most 5 ulp off; odd, exactly ±1 once that is the nearest number, NaN for NaN.
-HEED_SIMD_INLINE vec<float> tanh(vec<float> x) { return detail::tanh<float>(x); }
-HEED_SIMD_INLINE vec<double> tanh(vec<double> x) { return detail::tanh<double>(x); }
-
-/// ln x; -inf for 0, NaN below 0 and for NaN.
-HEED_SIMD_INLINE vec<float> log(vec<float> x) { return detail::log<float>(x); }
-HEED_SIMD_INLINE vec<double> log(vec<double> x) { return detail::log<double>(x); }
-
-/// ln(1 + x) for x >= 0, inf included; also accurate near 0; NaN for NaN.
-template <class V>
-HEED_SIMD_INLINE V log1p(V x)
-{
-    const V u = as_written(x + 1), lost = x - as_written(u - 1);
-    return log(u) + select(u == x, V{}, lost) / u;  // where 1 changes nothing, x may be infinite
-}
-
-/// 1 / (1 + e^-x): within [0, 1], NaN for NaN.
-HEED_SIMD_INLINE vec<float> sigmoid(vec<float> x) { return 1.0f / (1.0f + exp(-x)); }
-HEED_SIMD_INLINE vec<double> sigmoid(vec<double> x) { return 1.0 / (1.0 + exp(-x)); }
-
-namespace detail {
+struct add {
+    HEED_SIMD_INLINE auto operator()(auto a, auto b) const { return a + b; }
+};
+struct greater {
+    HEED_SIMD_INLINE auto operator()(auto a, auto b) const { return a > b ? a : b; }
+};
 
 /// Φ(−a) = e^(−a²/2) R(a) for a >= 0, and R(a) = 1/2 − a/(1 + a) S. S is smooth up to infinity as a function of
 /// (a − k) / (a + k), which lies between -1 and 1; interpolated at the Chebyshev nodes: off by 2e-8 and 4e-17.
@@ -509,26 +488,33 @@ HEED_SIMD_INLINE vec<T> normal_cdf(vec<T> x)
 
 }  // namespace detail
 
+/// e^x, at most 2 ulp off; 0 for -inf and below underflow, inf above overflow, NaN for NaN.
+HEED_SIMD_INLINE vec<float> exp(vec<float> x) { return detail::exp<float>(x); }
+HEED_SIMD_INLINE vec<double> exp(vec<double> x) { return detail::exp<double>(x); }
+
+/// tanh x, at most 5 ulp off; odd, exactly ±1 once that is the nearest number, NaN for NaN.
+HEED_SIMD_INLINE vec<float> tanh(vec<float> x) { return detail::tanh<float>(x); }
+HEED_SIMD_INLINE vec<double> tanh(vec<double> x) { return detail::tanh<double>(x); }
+
+/// ln x; -inf for 0, NaN below 0 and for NaN.
+HEED_SIMD_INLINE vec<float> log(vec<float> x) { return detail::log<float>(x); }
+HEED_SIMD_INLINE vec<double> log(vec<double> x) { return detail::log<double>(x); }
+
+/// ln(1 + x) for x >= 0, inf included; also accurate near 0; NaN for NaN.
+template <class V>
+HEED_SIMD_INLINE V log1p(V x)
+{
+    const V u = as_written(x + 1), lost = x - as_written(u - 1);
+    return log(u) + select(u == x, V{}, lost) / u;  // where 1 changes nothing, x may be infinite
+}
+
+/// 1 / (1 + e^-x): within [0, 1], NaN for NaN.
+HEED_SIMD_INLINE vec<float> sigmoid(vec<float> x) { return 1.0f / (1.0f + exp(-x)); }
+HEED_SIMD_INLINE vec<double> sigmoid(vec<double> x) { return 1.0 / (1.0 + exp(-x)); }
+
 /// Φ(x) = (1 + erf(x / √2)) / 2, at most 1 ulp of 1 off; within [0, 1], NaN for NaN.
 HEED_SIMD_INLINE vec<float> normal_cdf(vec<float> x) { return detail::normal_cdf<float>(x); }
 HEED_SIMD_INLINE vec<double> normal_cdf(vec<double> x) { return detail::normal_cdf<double>(x); }
-
-namespace detail {
-struct add {
-    template <class V>
-    HEED_SIMD_INLINE V operator()(V a, V b) const
-    {
-        return a + b;
-    }
-};
-struct greater {
-    template <class V>
-    HEED_SIMD_INLINE V operator()(V a, V b) const
-    {
-        return a > b ? a : b;
-    }
-};
-}  // namespace detail
 
 /// The sum of the lanes, and the greatest if none is NaN (which lane a NaN hides depends on the width), folded in
 /// halves.

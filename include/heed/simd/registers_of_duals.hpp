@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 #include <utility>
 

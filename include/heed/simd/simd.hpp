@@ -14,6 +14,18 @@
 /// (simd/registers_of_duals.hpp).
 namespace heed::simd {
 
+/// f(0), f(1), … f(count - 1), unrolled: g++ does not unroll a loop over rows inside a loop over columns, which from
+/// DRAM runs at half the speed (one load instruction then reads all rows, which may defeat prefetching).
+template <std::size_t count, class F>
+HEED_SIMD_INLINE void unrolled(F&& f)
+{
+    [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline))
+    {
+        (f(std::integral_constant<std::size_t, i>{}), ...);
+    }
+    (std::make_index_sequence<count>{});
+}
+
 namespace detail {
 
 /// Of two registers as blocks of m lanes, side by side: the sums of every two neighbours.
@@ -22,6 +34,25 @@ HEED_SIMD_INLINE V sum_of_neighbours(V a, V b, std::index_sequence<i...>)
 {
     return __builtin_shufflevector(a, b, (i / m * 2 * m + i % m)...) +
            __builtin_shufflevector(a, b, (i / m * 2 * m + m + i % m)...);
+}
+
+/// Swaps the off-diagonal quarters of each block of 2·half rows and columns: a and b are rows `half` apart.
+template <std::size_t half, class V, std::size_t... j>
+HEED_SIMD_INLINE void swap_quarters(V& a, V& b, std::index_sequence<j...>)
+{
+    constexpr int count = sizeof...(j);
+    const V upper = __builtin_shufflevector(a, b, ((j & half) == 0 ? int(j) : count + int(j) - int(half))...);
+    b = __builtin_shufflevector(a, b, ((j & half) == 0 ? int(j) + int(half) : count + int(j))...);
+    a = upper;
+}
+template <class T, std::size_t half = lanes<T> / 2>
+HEED_SIMD_INLINE void transpose_blocks(vec<T> (&rows)[lanes<T>])
+{
+    unrolled<lanes<T>>([&](auto i) {
+        if constexpr ((i & half) == 0)
+            swap_quarters<half>(rows[i], rows[i + half], std::make_index_sequence<lanes<T>>{});
+    });
+    if constexpr (half > 1) transpose_blocks<T, half / 2>(rows);
 }
 
 }  // namespace detail
@@ -60,38 +91,14 @@ HEED_SIMD_INLINE vec<T> fill_behind(std::type_identity_t<vec<T>> v, std::size_t 
     return select(lane < limit, static_cast<vec<T>>(v), splat(rest));
 }
 
-/// f(0), f(1), … f(count - 1), unrolled: g++ does not unroll a loop over rows inside a loop over columns, which from
-/// DRAM runs at half the speed (one load instruction then reads all rows, which may defeat prefetching).
-template <std::size_t count, class F>
-HEED_SIMD_INLINE void unrolled(F&& f)
+/// f(few, i) for `few` numbers i, i + 1, … at a time from `first` on, and f(1, i) for each that is left; few and 1 are
+/// constants.
+template <std::size_t few, class F>
+HEED_SIMD_INLINE void in_groups(std::size_t first, std::size_t last, F&& f)
 {
-    [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline))
-    {
-        (f(std::integral_constant<std::size_t, i>{}), ...);
-    }
-    (std::make_index_sequence<count>{});
+    for (; first + few <= last; first += few) f(std::integral_constant<std::size_t, few>{}, first);
+    for (; first < last; ++first) f(std::integral_constant<std::size_t, 1>{}, first);
 }
-
-namespace detail {
-/// Swaps the off-diagonal quarters of each block of 2·half rows and columns: a and b are rows `half` apart.
-template <std::size_t half, class V, std::size_t... j>
-HEED_SIMD_INLINE void swap_quarters(V& a, V& b, std::index_sequence<j...>)
-{
-    constexpr int count = sizeof...(j);
-    const V upper = __builtin_shufflevector(a, b, ((j & half) == 0 ? int(j) : count + int(j) - int(half))...);
-    b = __builtin_shufflevector(a, b, ((j & half) == 0 ? int(j) + int(half) : count + int(j))...);
-    a = upper;
-}
-template <class T, std::size_t half = lanes<T> / 2>
-HEED_SIMD_INLINE void transpose_blocks(vec<T> (&rows)[lanes<T>])
-{
-    unrolled<lanes<T>>([&](auto i) {
-        if constexpr ((i & half) == 0)
-            swap_quarters<half>(rows[i], rows[i + half], std::make_index_sequence<lanes<T>>{});
-    });
-    if constexpr (half > 1) transpose_blocks<T, half / 2>(rows);
-}
-}  // namespace detail
 
 /// A square of registers becomes its transpose.
 template <class T>

@@ -26,11 +26,9 @@ namespace heed {
 
 namespace detail {
 
-/// What a slot holds of a table: its numbers at first + r + i · per_lane, row r by row, i being the lane. Numbers that
-/// all keys share have another name, with the place where they begin, and an odd one, at which no table begins.
-///
-/// Where each query has a row of its own, a square is read at once, as many numbers from each row as there are lanes,
-/// and turned, so that it serves as many keys.
+/// Fills a slot with numbers of a table at first + r + i · per_lane, i being the lane, r the row. Numbers that all keys
+/// share are named by the place where they begin, and by an odd address, at which no table begins. Where each query has
+/// its own row of the table, a square is read at once and turned, and serves as many keys.
 [[gnu::noinline]] inline void read_columns(lane_memo::slot& slot, float* square, const void* data, std::int32_t size,
                                            std::int32_t first, std::int32_t per_lane, std::int32_t per_key)
 {
@@ -267,6 +265,18 @@ private:
     }
 };
 
+/// Fractions that do not learn, as scores of either precision meet them: numbers of places, like 0.1 * p.key.
+template <class T, std::size_t N>
+struct lane_constants {
+    lane_table<T, N> table;
+
+    template <class... Index>
+    HEED_SIMD_INLINE pack<place_number> operator()(const Index&... index) const
+    {
+        return pack<place_number>(table(index...));
+    }
+};
+
 namespace detail {
 
 HEED_SIMD_INLINE bool same(const pack<std::int32_t>& a, const pack<std::int32_t>& b)
@@ -320,10 +330,9 @@ HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
 
 /// Adds to places of a table, register after register.
 ///
-/// A function of the distance looks up with the next key what it has looked up with this one, a lane on (or back, one
-/// of the sum of both); one of the query, the same again. Then sums stay in a register, and one lane or none goes to
-/// the table. Where each lane goes on to the next place, sums are kept as rows of a square, which is turned when it is
-/// full.
+/// With the next key, a function of the distance looks up the same numbers a lane on (or back), one of the query the
+/// same again: sums stay in a register, and one lane or none goes to the table. Where each lane goes on to the next
+/// place, sums are rows of a square, which is turned when it is full.
 template <class T>
 class table_sums {
 public:
@@ -445,22 +454,6 @@ void require_numbers(const shape_of_rank<N>& shape, std::size_t size)
     if (size == 0) throw shape_error("looked_up: the table is empty, " + shape_text(shape) + "; give it a number");
 }
 
-}  // namespace detail
-
-/// Fractions that do not learn, as scores of either precision meet them: numbers of places, like 0.1 * p.key.
-template <class T, std::size_t N>
-struct lane_constants {
-    lane_table<T, N> table;
-
-    template <class... Index>
-    HEED_SIMD_INLINE pack<place_number> operator()(const Index&... index) const
-    {
-        return pack<place_number>(table(index...));
-    }
-};
-
-namespace detail {
-
 template <class T, std::size_t N>
 auto constants_of(const lane_table<T, N>& table)
 {
@@ -478,9 +471,8 @@ auto constants_of(const lane_table<T, N>& table)
 ///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
 ///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
 ///
-/// Their type is not the scores': a table of floats narrows no score in double, and one of doubles does not make a
-/// kernel of floats slow. Throws shape_error if it is empty: there is no end that indices beyond it could mean. A
-/// temporary that owns its numbers is refused.
+/// A table of floats narrows no score in double, and one of doubles does not make a kernel of floats slow. Throws
+/// shape_error if it is empty. A temporary that owns its numbers is refused.
 template <class X>
     requires(plain_tensor<X>)
 auto looked_up(X&& x)

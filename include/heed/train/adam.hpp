@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/kernels/adam.hpp>
+#include <heed/kernels/optimizers.hpp>
 #include <heed/train/optimiser.hpp>
 
 namespace heed::train {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include <heed/kernels/adam.hpp>
+#include <heed/kernels/optimizers.hpp>
 #include <heed/train/optimiser.hpp>
 
 /// AdamW: Adam with decoupled weight decay. The decay is no part of the gradient, so that the moments do not see it and

@@ -8,7 +8,7 @@
 #include <heed/ad/lookup.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
-#include <heed/kernels/adam.hpp>
+#include <heed/kernels/optimizers.hpp>
 
 /// The norm of a gradient, and clipping by it: for optimisers, heed's and your own.
 ///

@@ -7,7 +7,7 @@
 
 #include <heed/ad/lookup.hpp>
 #include <heed/core/parameters.hpp>
-#include <heed/kernels/update.hpp>
+#include <heed/kernels/optimizers.hpp>
 #include <heed/train/gradient_norm.hpp>
 
 namespace heed::train {
@@ -18,8 +18,8 @@ namespace heed::train {
 ///     m, v, θ ← Rule(g, m, v, θ)
 ///
 /// `Rule` has a `name`, says by `moments` how many numbers it remembers of each parameter (0, 1 or 2), and returns the
-/// update of step t by `update(t, scale)`: see kernels/sgd.hpp. A rule that treats parameters differently returns that
-/// of one parameter by `update_of(name, rank, t, scale)`: see train/adamw.hpp.
+/// update of step t by `update(t, scale)`: see kernels/optimizers.hpp. A rule that treats parameters differently
+/// returns that of one parameter by `update_of(name, rank, t, scale)`: see train/adamw.hpp.
 ///
 /// Deviation from every paper: a table that is only looked up is updated lazily. Rows that the batch does not touch
 /// wait: neither they nor their moments change.

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include <heed/kernels/sgd.hpp>
+#include <heed/kernels/optimizers.hpp>
 #include <heed/train/optimiser.hpp>
 
 namespace heed::train {

@@ -3,17 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/tiles/changes.hpp>
 #include <heed/kernels/tiles/pairs.hpp>
-#include <heed/kernels/tiles/rows_ahead.hpp>
 #include <heed/kernels/tiles/rules.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/kernels/tiles/weights.hpp>
@@ -26,9 +24,104 @@
 ///
 /// Q Kᵀ stands for any comparison of kernels/tiles/pairs.hpp.
 ///
-/// softmax online as in Milakov, Gimelshein 2018. Going back, scores are computed again from the rule's numbers, which
-/// are few for each query.
+/// softmax online as in Milakov, Gimelshein 2018. The backward pass computes scores again, and weights from the rule's
+/// numbers.
 namespace heed::kernels::tiles {
+
+/// Rows [begin, end) of `width` numbers that are needed soon, asked of memory a few lines at a time while something
+/// else is computed: the rows of a head are short and far apart, and no processor guesses the next one.
+template <class T>
+class rows_ahead {
+public:
+    rows_ahead() = default;
+    rows_ahead(const rows<T>& of, const range& wanted, std::size_t width)
+    {
+        if (of.data == nullptr || wanted.empty()) return;
+        at_ = reinterpret_cast<const char*>(of[wanted.begin]);
+        stride_ = of.stride * sizeof(T);
+        bytes_ = width * sizeof(T);
+        left_ = wanted.size();
+    }
+
+    /// Asks for so many lines more.
+    HEED_SIMD_INLINE void ask(std::size_t lines)
+    {
+        for (; left_ > 0 && lines > 0; --lines) {
+            __builtin_prefetch(at_ + seen_);
+            seen_ += line;
+            if (seen_ < bytes_) continue;
+            seen_ = 0;
+            at_ += stride_;
+            --left_;
+        }
+    }
+
+private:
+    static constexpr std::size_t line = 64;
+
+    const char* at_ = nullptr;
+    std::size_t stride_ = 0, bytes_ = 0, left_ = 0, seen_ = 0;
+};
+
+/// What will be needed behind a tile of a block of n queries from s on: keys that no block has read before, and the
+/// queries of the next block, be it of this head or of the next one.
+template <std::size_t registers, class T>
+class coming {
+public:
+    coming(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what)
+        : of_(of), next_(s + n < of.queries_count ? &of : of.next)
+    {
+        const auto end_of_block = [&](std::size_t first) {
+            const std::size_t last = std::min(first + width, of.queries_count) - 1;
+            const std::int32_t end = what.reach(of.place_of(first), of.place_of(last)).end;
+            return std::min(of.positions, static_cast<std::size_t>(std::max(0, end)));
+        };
+        end_ = end_of_block(s);
+        fresh_ = {s < width ? 0 : end_of_block(s - width), next_ == &of ? std::max(end_, end_of_block(s + n)) : end_};
+        if (next_ == nullptr) return;
+        const std::size_t first = next_ == &of ? s + n : 0;
+        queries_ = {first, std::min(first + width, next_->queries_count)};
+    }
+
+    rows_ahead<const T> queries() const
+    {
+        return next_ == nullptr ? rows_ahead<const T>{} : rows_ahead<const T>{next_->queries, queries_, next_->width};
+    }
+    rows_ahead<const T> keys(std::size_t first) const
+    {
+        return behind_all(first) ? rows_ahead<const T>{next_->keys, first_keys(), next_->width}
+                                 : of_keys(of_.keys, first, of_.width);
+    }
+    rows_ahead<const T> values(std::size_t first) const
+    {
+        return behind_all(first) ? rows_ahead<const T>{next_->values, first_keys(), next_->value_width}
+                                 : of_keys(of_.values, first, of_.value_width);
+    }
+
+    /// Rows of x that belong to the queries of the next block, if it is one of this head.
+    template <class U>
+    rows_ahead<U> of_queries(const rows<U>& x, std::size_t row_width) const
+    {
+        return next_ == &of_ ? rows_ahead<U>{x, queries_, row_width} : rows_ahead<U>{};
+    }
+    /// Rows of x that belong to the keys of the tile which begins with the first-th one.
+    template <class U>
+    rows_ahead<U> of_keys(const rows<U>& x, std::size_t first, std::size_t row_width) const
+    {
+        return {x, {std::max(fresh_.begin, first), std::min(fresh_.end, first + tiles::keys)}, row_width};
+    }
+
+private:
+    static constexpr std::size_t width = lanes<T, registers>;
+
+    bool behind_all(std::size_t first) const { return first >= end_ && next_ != nullptr && next_ != &of_; }
+    range first_keys() const { return {0, std::min(tiles::keys, next_->positions)}; }
+
+    const head<T>& of_;
+    const head<T>* next_;
+    range queries_, fresh_;
+    std::size_t end_;
+};
 
 namespace detail {
 
@@ -43,15 +136,8 @@ template <std::size_t registers, class Rule, class T>
     for (std::size_t q = 0; q < n; ++q) std::fill_n(contexts[s + q], of.value_width, T(0));
     std::array<row<T, registers>, Rule::numbers> now;
     for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row<T, registers>::of(z + i * width);
-    [[maybe_unused]] auto rest = [] {
-        if constexpr (Rule::runs) {
-            return running<registers, Rule, T>{};
-        } else {
-            return no_rule{};
-        }
-    }();
-    const auto every = [](std::size_t) { return true; };
-    each_tile<registers, Rule::runs>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+    [[maybe_unused]] running<registers, Rule, T> rest;
+    each_tile<registers, Rule::runs>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
         scores_of<registers>(compare, of, s, first, seen, what, tile);
         if constexpr (Rule::runs) {
             weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
@@ -89,8 +175,8 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     std::fill_n(sums, of.value_width * width, T(0));
     std::fill_n(z, most * width, T(0));
     row sum = row::all(0);
-    // What the keys before the block of keys at work come to, beside the score `tops_before`, and what rounding has
-    // lost there: of the values, then of the divisor. Few keys are one block.
+    // Sums over the keys before this block, relative to `tops_before`, and their rounding errors: of the values, then
+    // of the divisor. Few keys are one block.
     const bool blocks = of.positions > keys_of_sum;
     const std::size_t size = of.value_width * width;
     T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;
@@ -130,7 +216,6 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         block_now = first / keys_of_sum;
         return true;
     };
-    const auto every = [](std::size_t) { return true; };
     const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
         detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
             detail::products<some, true>(of.value_width, rows.size(), of.values[first + rows.begin], 1,
@@ -144,7 +229,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         const coming<registers, T> next(of, s, n, what);
         auto next_queries = next.queries();
         rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
             if (is_next(first)) {
                 end_block(top, sum);
                 sum = row::all(0);
@@ -190,7 +275,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
     } else if constexpr (Rule::runs) {
         detail::running<registers, Rule, T> rest;
-        detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers, true>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
             if (is_next(first)) end_block(sum, sum);
             detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
             detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
@@ -212,7 +297,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
         if constexpr (Rule::divides) now.back() = row::all(1);  // the divisor is the sum of these weights
         T* at = all;
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
             if (is_next(first)) {
                 end_block(sum, sum);
                 sum = row::all(0);
@@ -281,13 +366,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     std::fill_n(means, width, T(0));
     const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
     [[maybe_unused]] row later = row::all(0);
-    [[maybe_unused]] auto rest = [] {
-        if constexpr (Rule::runs) {
-            return detail::running<registers, Rule, T>{};
-        } else {
-            return no_rule{};
-        }
-    }();
+    [[maybe_unused]] detail::running<registers, Rule, T> rest;
     // Weights, and in d_scores their gradients; whether there is a weight at all.
     const auto weigh = [&](std::size_t first, const tile_reach& seen) {
         const std::size_t count = seen.count;
@@ -320,8 +399,7 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
         }
     } else if constexpr (Rule::mean == centre::slopes) {
         row pulled = row::all(0), all = row::all(0);
-        const auto every = [](std::size_t) { return true; };
-        detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
             if (!weigh(first, seen)) return;
             for (std::size_t j = 0; j < seen.count; ++j) {
                 unrolled<registers>([&](auto c) {
@@ -341,15 +419,15 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     if constexpr (Rule::runs) {
         if (!std::all_of(means, means + n, [](const T& x) { return x - x == T(0); })) {
             befores = here.take<T>(of.positions * width);
-            const auto every = [](std::size_t) { return true; };
-            detail::each_tile<registers, true>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
-                weigh(first, seen);
-                for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
-                    store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
-            });
+            detail::each_tile<registers, true>(
+                of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
+                    weigh(first, seen);
+                    for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
+                        store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
+                });
             rest = {};
             row sum = row::all(0);
-            detail::each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
                 for (std::size_t j = first; j < first + seen.count; ++j) {
                     const row pulled = row::of(befores + j * width);
                     sum.put(befores + j * width);
@@ -415,10 +493,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
         }
         const rows<const T> d_rows{d_contexts[s], d_contexts.stride};
         const rows<T> d_values = to.values.data != nullptr ? rows<T>{to.values[first], to.values.stride} : to.values;
-        if (d_values.data != nullptr && !selects)
-            detail::products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width, &seen);
-        if (d_values.data != nullptr && selects)
-            detail::selected_products_of_lanes<registers>(count, n, weights, d_rows, d_values, of.value_width);
+        if (d_values.data != nullptr)
+            detail::safe_products_of_lanes<registers>(!selects, count, n, weights, d_rows, d_values, of.value_width,
+                                                      &seen);
         compare.back(first, seen, d_scores, to, selects);
     });
     if (!selects && to.queries.data != nullptr && !compare.sums_finite())

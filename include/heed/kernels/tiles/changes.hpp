@@ -18,16 +18,15 @@
 
 /// What happens to the scores of a tile before they become weights: a function changes them, and a mask hides some.
 ///
-/// Functions and masks are of as many types as users write. A kernel that knew them would be compiled for each of them
-/// and take a second or more; so it knows one type, `changes`, and calls it once a tile. What is compiled for each
-/// function and mask is the loop over a tile, here.
+/// A kernel that knew the types of functions and masks would be compiled for each of them, for a second or more; so it
+/// calls one type, `changes`, once a tile. Only the loop over a tile is compiled for each.
 namespace heed::kernels::tiles {
 
 /// Scores as they are.
 struct unmodified {};
 
-/// A function as a loop over a tile keeps it: a copy where that is easy, so that what it holds stays in registers. (The
-/// compiler takes the scores that are written for something that may lie where the caller's function lies.)
+/// A function as a loop over a tile keeps it: a copy where that is easy, so that its members stay in registers (scores
+/// that are written might alias the caller's function).
 template <class Function>
 using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
                                    const Function&>;
@@ -65,10 +64,9 @@ public:
     /// Keys that queries which stand at the keys first … last may see, and keys that all of them see.
     virtual key_range reach(std::int32_t first, std::int32_t last) const = 0;
     virtual key_range whole(std::int32_t first, std::int32_t last) const = 0;
-    /// Asks the mask, and narrows what the groups of n queries may see of the keys from `first` on: keys before and
-    /// behind all that a group sees, and where it sees each one, are known then. Others are not looked for: where a
-    /// group sees some keys and some not, two of them are asked about. Of keys that are alike, several are asked about
-    /// at once.
+    /// Asks the mask, and narrows what the groups of n queries may see of the keys from `first` on: the first and last
+    /// key that a group sees, and a run of keys that all of its queries see. Several keys are asked about at once while
+    /// they are alike.
     virtual void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const = 0;
 
     /// Scores as the function changes them; −inf where a query does not see a key.
@@ -84,6 +82,9 @@ public:
 protected:
     ~changes() = default;
 };
+
+/// Leaves no tile out.
+inline constexpr auto every_tile = [](std::size_t) { return true; };
 
 namespace detail {
 
@@ -183,8 +184,8 @@ void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>
     }
 }
 
-/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset there. What functions of places find is
-/// kept in the head's memo, from a slot on.
+/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset. The head's memo keeps what functions
+/// find, from a slot on.
 template <class T>
 HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
                                  const range& rows, std::size_t width, const auto& f, std::size_t slot = 0)
@@ -208,7 +209,7 @@ HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t g
     }
 }
 
-/// Of some queries and some keys, who sees what: nobody anything, some of them some, or every query every key?
+/// Which queries see some keys: none sees any, some see some, or every query every key.
 enum class seen_by { none, some, every };
 
 HEED_SIMD_INLINE bool any_of_lanes(const lane_mask::vector& which)
@@ -275,9 +276,8 @@ HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
     heed::detail::store_lanes(x, v);
 }
 
-/// The derivative by what a function with this slope was given. Where nothing comes back, as to a weight of 0, the
-/// slope may be infinite or NaN; and a hidden score, whose slope is 0, has none, even if another one made its whole row
-/// NaN.
+/// The derivative by the argument of a function with this slope: 0 where d is 0, as at a weight of 0, even if the slope
+/// is infinite or NaN; and where the slope is 0, as at a hidden score, even if d is NaN.
 template <class T>
 HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 {
@@ -286,8 +286,8 @@ HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 
 }  // namespace detail
 
-/// `changes` of these types. It refers to both. Its loops are flat: a function that is called takes a place from
-/// memory, and computes anew what does not change from key to key.
+/// `changes` of these types; refers to both. Its loops are flat: a call would pass a place through memory, and compute
+/// anew what does not change from key to key.
 template <class T, class Pair, class Mask>
 class changes_by final : public changes<T> {
 public:
@@ -427,8 +427,7 @@ private:
     static constexpr std::size_t rows_of_a_question = 16;
     static constexpr bool asked = !heed::detail::told_by_ranges<Mask>;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
-    // Where a function's numbers come first, those of the mask have another slot when it is asked alone: in the same
-    // ones, each of the two would drive the other one's out.
+    // A mask that is asked alone has other slots than a function: the two would drive each other's numbers out.
     static constexpr std::size_t slot_of_questions = function ? heed::detail::lane_memo::slots / 2 : 0;
 
     const Pair& pair_;

@@ -14,14 +14,13 @@
 ///
 ///     e_{s,j} = scale · q_s · (k_j + d_r),  r = clip(j − s, −R, R)        Shaw, Uszkoreit, Vaswani 2018, eq. 4 and 5
 ///
-/// **Distances run along diagonals, and lie in rows.** q_s · d_r is computed once for a block of queries, for all 2 R +
-/// 1 columns of D. In a tile, lane l of the row of key j needs column j − (s + l) + R, so what a row needs stands on a
-/// diagonal. It is copied to where one row of lanes has it all,
+/// q_s · d_r is computed once for a block of queries, for all 2 R + 1 columns of D. In a tile, lane l of the row of key
+/// j needs column j − (s + l) + R, a diagonal. It is copied into rows of lanes,
 ///
 ///     row_r[l] = q_{s+l} · d_{clip(r − l, 0, 2R)},  r = 0 … 2 R + lanes − 1
 ///
-/// so that a score costs one addition; keys that are farther away share the first row, or the last. What comes back is
-/// added to such rows, and copied back once for all keys.
+/// so that a score costs one addition; keys farther away share the first or the last row. Gradients are added to such
+/// rows, and copied back once for all keys.
 namespace heed::kernels::tiles {
 
 /// The factors are D [A,2R+1], those of each head behind those of the one before.
@@ -98,13 +97,8 @@ struct inner_product_with_distances {
             T* const sums = brief.template take<T>(columns_ * of.width);
             std::fill_n(sums, columns_ * of.width, T(0));
             const rows<T> sum{sums, of.width};
-            if (product::finite()) {
-                detail::products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(), sum,
-                                                     of.width);
-            } else {
-                detail::selected_products_of_lanes<registers>(columns_, product::n_, by_column, product::queries(), sum,
-                                                              of.width);
-            }
+            detail::safe_products_of_lanes<registers>(product::finite(), columns_, product::n_, by_column,
+                                                      product::queries(), sum, of.width);
             for (std::size_t r = 0; r < columns_; ++r)
                 for (std::size_t i = 0; i < of.width; ++i) to.factors[i * columns_ + r] += sum[r][i];
         }

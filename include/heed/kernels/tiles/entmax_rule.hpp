@@ -53,8 +53,7 @@ HEED_SIMD_INLINE void polynomials(const simd::vec<float> (&x)[n], const double (
     });
 }
 
-/// power_of and, if `rough`, about_power_of for n registers side by side: their steps depend on each other, and a
-/// processor looks ahead for no more than two or three powers.
+/// power_of and, if `rough`, about_power_of for n registers side by side, since their steps depend on each other.
 template <bool rough, std::size_t n>
 HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<float> (&x)[n], float p,
                                 simd::vec<float> (&power)[n])
@@ -103,9 +102,8 @@ HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<
 
 }  // namespace detail
 
-/// b^p for a normal b > 0, where that is at most 1: 2^{p log₂ b}. `x` is b − 1: near b = 1 the logarithm takes it, so
-/// that nothing is lost where p is great. The polynomials, interpolated at the Chebyshev nodes, are 3e-8 off. Below
-/// 2^−125 it stays there. NaN for x NaN.
+/// b^p for a normal b > 0, where that is at most 1: 2^{p log₂ b}. `x` is b − 1, which the logarithm takes near b = 1,
+/// so that a great p loses nothing. Polynomials at Chebyshev nodes, 3e-8 off. At least 2^−125. NaN for x NaN.
 HEED_SIMD_INLINE simd::vec<float> power_of(simd::vec<float> b, simd::vec<float> x, float p)
 {
     const simd::vec<float> bases[1] = {b}, over[1] = {x};
@@ -194,9 +192,8 @@ public:
         return simd::select(none, V{}, -simd::select(l < 0.5F, near, far));
     }
 
-    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. A sample of the
-    /// scores says where to begin and whether most have no weight; powers that are 2e-4 off serve until u is nearly
-    /// right.
+    /// u of the scores in each lane of a column, by Newton's or Halley's method for the norm of b. It begins with a
+    /// sample of the scores, and with powers that are 2e-4 off.
 #if defined(__GNUC__) && !defined(__clang__)
     [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
 #endif
@@ -271,8 +268,8 @@ private:
         }
     }
 
-    /// A step after which u is right. What is left of a step is its cube; where 1/δ < 3, and a score that gets a weight
-    /// changes a derivative at once, its power 1/δ. Where 1/δ < 2 the steps are Newton's.
+    /// A step after which u is right: its error is the step cubed, or where 1/δ < 3 to the power 1/δ, since a score
+    /// that gets a weight changes a derivative at once. Where 1/δ < 2 the steps are Newton's.
     T tolerance() const
     {
         using std::pow;
@@ -356,10 +353,7 @@ private:
             all.slopes += few.slopes;
             all.bends += few.bends;
         };
-        std::size_t j = 0;
-        constexpr std::integral_constant<std::size_t, at_once> many{};
-        for (; j + many <= of.count; j += many) add(many, j);
-        for (; j < of.count; ++j) add(std::integral_constant<std::size_t, 1>{}, j);
+        in_groups<at_once>(0, of.count, add);
         return all;
     }
 

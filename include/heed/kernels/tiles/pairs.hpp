@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <type_traits>
 
 #include <heed/core/workspace.hpp>
@@ -20,8 +19,8 @@
 ///     additive: g = v_i tanh(q_i + k_ji), f(x) = x            Bahdanau et al. 2015, appendix A.1.2
 ///     closeness: g = (q_i − k_ji)², f(x) = 1 / (1 + √x)       Yin et al. 2016, section 4
 ///
-/// A sum is made for a register of queries and a few keys; nothing of each dimension is stored, and going back g is
-/// computed again. Registers without queries are left out, since g may cost much.
+/// A sum is made for a register of queries and a few keys. The backward pass computes g again. Registers without
+/// queries are left out, since g may cost much.
 ///
 /// A comparison is a struct with a `block`, which compares a block of queries with any keys:
 ///
@@ -85,8 +84,7 @@ struct inner_product {
             if (before_ != nullptr) {
                 end_block(block_);
                 std::copy_n(before_, of_.width * width, d_queries_);
-                kernels::detail::add_lost(of_.width * width, d_queries_,
-                                          static_cast<const T*>(before_ + of_.width * width));
+                kernels::detail::add_lost(of_.width * width, d_queries_, before_ + of_.width * width);
                 before_ = nullptr;
             }
             return detail::finite_lanes<registers>(of_.width, n_, d_queries_);
@@ -110,7 +108,7 @@ struct inner_product {
         [[gnu::noinline]] void end_block(std::size_t next)
         {
             const std::size_t size = of_.width * width;
-            kernels::detail::add_and_keep(size, before_, before_ + size, static_cast<const T*>(d_queries_));
+            kernels::detail::add_and_keep(size, before_, before_ + size, d_queries_);
             std::fill_n(d_queries_, size, T(0));
             block_ = next;
         }
@@ -150,15 +148,8 @@ struct summands {
     }
 };
 
-/// f(few, j) for all keys j, a few at once: their sums are independent, and share what is read of the queries.
-void each_few(std::size_t count, const auto& f)
-{
-    std::size_t j = 0;
-    for (; j + 4 <= count; j += 4) f(std::integral_constant<std::size_t, 4>{}, j);
-    for (; j < count; ++j) f(std::integral_constant<std::size_t, 1>{}, j);
-}
-
-/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys.
+/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys:
+/// these sums are independent, and share what is read of the queries.
 template <class Terms, std::size_t few, std::size_t across, class T>
 HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t key, const auto& f)
 {
@@ -223,11 +214,122 @@ void back_sums(const summands<T>& x, const range& in, std::size_t key, const T* 
     }
 }
 
+/// g = v tanh(q + k)        ∂q += v (1 − tanh²) ∂, and ∂k the same;  ∂v += tanh ∂
+struct additive_terms {
+    static constexpr bool has_factors = true, bends = false;
+    static constexpr int outer = 1;  // a factor of what comes back to q and k, beside v
+
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V v)
+    {
+        simd::unrolled<few>([&](auto r) { sum[r] = simd::fma(v, simd::tanh(q + k[r]), sum[r]); });
+    }
+    /// f of the sum; `factors` is their sum.
+    HEED_SIMD_INLINE static auto value(auto sum, auto) { return sum; }
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few],
+                                      V& to_factor)
+    {
+        simd::unrolled<few>([&](auto r) {
+            const V t = simd::tanh(q + k[r]), along = d[r] * t, rest = simd::fma(-along, t, d[r]);
+            to_query += rest;
+            to_keys[r] += rest;
+            to_factor += along;
+        });
+    }
+    /// What comes back to v; `all` is the sum of the derivatives.
+    HEED_SIMD_INLINE static auto of_factor(auto to_factor, auto) { return to_factor; }
+};
+
+/// The same of exponentials, which need no function of each pair: with r = 1 / (1 + e^2q e^2k),
+///
+///     tanh(q + k) = 1 − 2 r,  1 − tanh² = 4 r (1 − r)
+struct additive_of_exponentials {
+    static constexpr bool has_factors = true;
+    static constexpr int outer = 4;
+    template <class T>
+    static constexpr T limit = sizeof(T) == sizeof(float) ? 10 : 80;  // the product of two 1/r stays finite
+
+    HEED_SIMD_INLINE static auto prepared(auto x) { return simd::exp(x + x); }
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V v)
+    {
+        V r[few];
+        rests(q, k, r);
+        simd::unrolled<few>([&](auto i) { sum[i] = simd::fma(v, r[i], sum[i]); });
+    }
+    HEED_SIMD_INLINE static auto value(auto sum, auto factors) { return factors - (sum + sum); }
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few],
+                                      V& to_factor)
+    {
+        V r[few];
+        rests(q, k, r);
+        simd::unrolled<few>([&](auto i) {
+            const V along = d[i] * r[i], rest = simd::fma(-along, r[i], along);
+            to_query += rest;
+            to_keys[i] += rest;
+            to_factor += along;
+        });
+    }
+    HEED_SIMD_INLINE static auto of_factor(auto to_factor, auto all) { return all - (to_factor + to_factor); }
+
+private:
+    /// r of each key; two of them share a division, which takes longest.
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void rests(V q, const V (&k)[few], V (&r)[few])
+    {
+        const V one = V{} + 1;
+        V x[few];
+        simd::unrolled<few>([&](auto i) { x[i] = simd::fma(q, k[i], one); });
+        if constexpr (few == 1) {
+            r[0] = one / x[0];
+        } else {
+            simd::unrolled<few / 2>([&](auto i) {
+                const V both = one / (x[2 * i] * x[2 * i + 1]);
+                r[2 * i] = both * x[2 * i + 1];
+                r[2 * i + 1] = both * x[2 * i];
+            });
+        }
+    }
+};
+
+/// g = (q − k)², f(x) = 1 / (1 + √x)        ∂q −= f² (q − k) / √x ∂, ∂k the opposite; 0 at the kink, x = 0
+struct closeness_terms {
+    static constexpr bool has_factors = false, bends = true;
+    static constexpr int outer = 1;
+
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V)
+    {
+        simd::unrolled<few>([&](auto r) {
+            const V d = q - k[r];
+            sum[r] = simd::fma(d, d, sum[r]);
+        });
+    }
+    HEED_SIMD_INLINE static auto value(auto sum, auto) { return 1 / (1 + simd::sqrt(sum)); }
+    /// The factor of q − k.
+    template <class V>
+    HEED_SIMD_INLINE static V slope(V sum)
+    {
+        const V x = simd::sqrt(sum), f = 1 / (1 + x);
+        return simd::select(x == 0, V{}, -f * f / x);
+    }
+    template <std::size_t few, class V>
+    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few], V&)
+    {
+        simd::unrolled<few>([&](auto r) {
+            const V pulled = d[r] * (q - k[r]);
+            to_query += pulled;
+            to_keys[r] -= pulled;
+        });
+    }
+};
+
 }  // namespace detail
 
-/// e_j = scale · f(Σ_i g(q_i, k_ji)): `Terms` has g, f and their derivatives. `Quick` are other terms for the same sum,
-/// of numbers that are prepared once for each query, and each key of a tile; where one of these is beyond `limit`, they
-/// do not serve.
+/// e_j = scale · f(Σ_i g(q_i, k_ji)): `Terms` has g, f and their derivatives. `Quick`: terms for the same sum of
+/// numbers that are prepared once for each query and each key of a tile, where these are within `limit`.
 template <class Terms, class Quick = void>
 struct sum_of {
     static constexpr bool has_factors = Terms::has_factors, prepares = !std::is_void_v<Quick>;
@@ -256,7 +358,7 @@ struct sum_of {
                 std::fill(tile + j * width + used_, tile + (j + 1) * width, T(0));
             const simd::vec<T> scale = simd::splat(of_.scale), factors = simd::splat(factors_);
             if (serves_) prepare(first, seen.count);
-            detail::each_few(seen.count, [&](auto few, std::size_t j) {
+            simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
                 with_terms<few>(first, j, [&](const auto& x, auto terms) {
                     using chosen = decltype(terms);
@@ -282,7 +384,7 @@ struct sum_of {
         /// Of the tile whose scores were the last ones.
         void back(std::size_t first, const tile_reach& seen, T* d, const head_gradients<T>& to, bool selects)
         {
-            detail::each_few(seen.count, [&](auto few, std::size_t j) {
+            simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
                 if (in.empty()) return;
                 if (selects ||
@@ -325,8 +427,8 @@ struct sum_of {
                         });
                     }
                 }
-                detail::back_sums<Terms, 1, width, true>(plain_, in, first + j, static_cast<const T*>(d + j * width),
-                                                         d_queries_, to.keys, d_factors_);
+                detail::back_sums<Terms, 1, width, true>(plain_, in, first + j, d + j * width, d_queries_, to.keys,
+                                                         d_factors_);
             }
         }
 
@@ -373,7 +475,7 @@ private:
         mask<T> within = limit == limit;
         transform(
             n, to,
-            [&](vec<T> x) {
+            [&](auto x) {
                 within &= simd::max(x, -x) <= limit;  // not so for NaN
                 return Quick::prepared(x);
             },
@@ -381,146 +483,6 @@ private:
         return !any(~within);
     }
 };
-
-namespace detail {
-
-/// g = v tanh(q + k)        ∂q += v (1 − tanh²) ∂, and ∂k the same;  ∂v += tanh ∂
-struct additive_terms {
-    static constexpr bool has_factors = true, bends = false;
-    static constexpr int outer = 1;  // a factor of what comes back to q and k, beside v
-
-    template <std::size_t few, class V>
-    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V v)
-    {
-        simd::unrolled<few>([&](auto r) { sum[r] = simd::fma(v, simd::tanh(q + k[r]), sum[r]); });
-    }
-    /// f of the sum; `factors` is their sum.
-    template <class V>
-    HEED_SIMD_INLINE static V value(V sum, V)
-    {
-        return sum;
-    }
-    template <std::size_t few, class V>
-    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few],
-                                      V& to_factor)
-    {
-        simd::unrolled<few>([&](auto r) {
-            const V t = simd::tanh(q + k[r]), along = d[r] * t, rest = simd::fma(-along, t, d[r]);
-            to_query += rest;
-            to_keys[r] += rest;
-            to_factor += along;
-        });
-    }
-    /// What comes back to v; `all` is the sum of the derivatives.
-    template <class V>
-    HEED_SIMD_INLINE static V of_factor(V to_factor, V)
-    {
-        return to_factor;
-    }
-};
-
-/// The same of exponentials, which need no function of each pair: with r = 1 / (1 + e^2q e^2k),
-///
-///     tanh(q + k) = 1 − 2 r,  1 − tanh² = 4 r (1 − r)
-struct additive_of_exponentials {
-    static constexpr bool has_factors = true;
-    static constexpr int outer = 4;
-    template <class T>
-    static constexpr T limit = sizeof(T) == sizeof(float) ? 10 : 80;  // the product of two 1/r stays finite
-
-    template <class V>
-    HEED_SIMD_INLINE static V prepared(V x)
-    {
-        return simd::exp(x + x);
-    }
-    template <std::size_t few, class V>
-    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V v)
-    {
-        V r[few];
-        rests(q, k, r);
-        simd::unrolled<few>([&](auto i) { sum[i] = simd::fma(v, r[i], sum[i]); });
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V value(V sum, V factors)
-    {
-        return factors - (sum + sum);
-    }
-    template <std::size_t few, class V>
-    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few],
-                                      V& to_factor)
-    {
-        V r[few];
-        rests(q, k, r);
-        simd::unrolled<few>([&](auto i) {
-            const V along = d[i] * r[i], rest = simd::fma(-along, r[i], along);
-            to_query += rest;
-            to_keys[i] += rest;
-            to_factor += along;
-        });
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V of_factor(V to_factor, V all)
-    {
-        return all - (to_factor + to_factor);
-    }
-
-private:
-    /// r of each key; two of them share a division, which takes longest.
-    template <std::size_t few, class V>
-    HEED_SIMD_INLINE static void rests(V q, const V (&k)[few], V (&r)[few])
-    {
-        const V one = V{} + 1;
-        V x[few];
-        simd::unrolled<few>([&](auto i) { x[i] = simd::fma(q, k[i], one); });
-        if constexpr (few == 1) {
-            r[0] = one / x[0];
-        } else {
-            simd::unrolled<few / 2>([&](auto i) {
-                const V both = one / (x[2 * i] * x[2 * i + 1]);
-                r[2 * i] = both * x[2 * i + 1];
-                r[2 * i + 1] = both * x[2 * i];
-            });
-        }
-    }
-};
-
-/// g = (q − k)², f(x) = 1 / (1 + √x)        ∂q −= f² (q − k) / √x ∂, ∂k the opposite; 0 at the kink, x = 0
-struct closeness_terms {
-    static constexpr bool has_factors = false, bends = true;
-    static constexpr int outer = 1;
-
-    template <std::size_t few, class V>
-    HEED_SIMD_INLINE static void add(V (&sum)[few], V q, const V (&k)[few], V)
-    {
-        simd::unrolled<few>([&](auto r) {
-            const V d = q - k[r];
-            sum[r] = simd::fma(d, d, sum[r]);
-        });
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V value(V sum, V)
-    {
-        return 1 / (1 + simd::sqrt(sum));
-    }
-    /// The factor of q − k.
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V sum)
-    {
-        const V x = simd::sqrt(sum), f = 1 / (1 + x);
-        return simd::select(x == 0, V{}, -f * f / x);
-    }
-    template <std::size_t few, class V>
-    HEED_SIMD_INLINE static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few], V&)
-    {
-        simd::unrolled<few>([&](auto r) {
-            const V pulled = d[r] * (q - k[r]);
-            to_query += pulled;
-            to_keys[r] -= pulled;
-        });
-    }
-};
-
-}  // namespace detail
 
 using additive = sum_of<detail::additive_terms, detail::additive_of_exponentials>;
 using closeness = sum_of<detail::closeness_terms>;

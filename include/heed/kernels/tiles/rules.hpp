@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
@@ -17,13 +16,10 @@
 ///
 ///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
 ///
-/// z is known beforehand (sigmoid), found by looking at all scores first (those that select), or found on the way
-/// (softmax, which is online). m is Σ_k w_k dw_k, or the mean of dw weighted by the slopes, or 0: see `centre`.
+/// z is known beforehand (sigmoid), found from all scores first (rules that select) or on the way (softmax, online). m:
+/// see `centre`. A hidden score, -inf, has weight 0 whatever z is; beside a NaN or +inf, z may be NaN.
 ///
-/// A hidden score, -inf, has weight 0 whatever z is: in a row with a score that is NaN or +inf, z may be NaN.
-///
-/// A rule that `runs` takes the keys from the last to the first, with numbers for each row that it changes on the way
-/// (stick-breaking).
+/// A rule that `runs` (stick-breaking) takes the keys from the last to the first and changes numbers of each row.
 namespace heed::kernels::tiles {
 
 /// What is subtracted from the gradient of a weight.
@@ -40,7 +36,7 @@ HEED_SIMD_INLINE auto hidden(V e)
     return e == -std::numeric_limits<std::remove_cvref_t<decltype(e[0])>>::infinity();
 }
 
-/// What a normalizer says that tiles know over some others only, and not over this one.
+/// Of normalizers that have no rule.
 struct no_rule {};
 
 /// A rule for scores that are multiplied by a number first, after everything else that changes them.
@@ -67,9 +63,8 @@ auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
 }
 inline no_rule scaled_before(no_rule, double) { return {}; }
 
-/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest of them, and 1 divided by
-/// the divisor of e^{e_j − top}. Its logarithm would do worse: that of 10⁶ keys is near 14, where floats lie 1e-6
-/// apart.
+/// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest score, and 1 / divisor of
+/// e^{e_j − top}; the logarithm of the divisor would lose digits.
 struct softmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
@@ -80,11 +75,7 @@ struct softmax {
     {
         return simd::select(hidden(e), V{}, simd::exp(e - z[0]) * z[1]);
     }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight;
-    }
+    HEED_SIMD_INLINE static auto slope(auto weight) { return weight; }
 };
 
 /// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
@@ -112,11 +103,7 @@ struct sigmoid {
     {
         return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
     }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight * (1 - weight);
-    }
+    HEED_SIMD_INLINE static auto slope(auto weight) { return weight * (1 - weight); }
 };
 
 /// The same with a bias that learns, of one head.
@@ -131,11 +118,7 @@ public:
         return moved(e, simd::splat(by_));
     }
     /// How a weight changes with the bias, and what comes back to it.
-    template <class V>
-    HEED_SIMD_INLINE static V bend(V weight)
-    {
-        return slope(weight);
-    }
+    HEED_SIMD_INLINE static auto bend(auto weight) { return slope(weight); }
     static T of_number(T d_bias) { return d_bias; }
 
 private:
@@ -156,17 +139,15 @@ struct sigmoid_with_biases : learned_sigmoid {
     const Vector& of_heads;
 };
 
-/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)). What runs from the last key to the first is the product, `stick`.
+/// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)); the product, `stick`, runs from the last key to the first.
 ///
 ///     de_j = (1 − σ(e_j)) w_j dw_j − σ(e_j) Σ_{i<j} w_i dw_i
-///
-/// where the sum is Σ_i w_i dw_i less what comes from j on.
 struct stick_breaking {
     static constexpr std::size_t numbers = 0;
     static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = true;
     static constexpr centre mean = centre::weights;
 
-    /// What is left, and what rounding took from it: thousands of parts may each be too small to change `left`.
+    /// What is left, and the rounding error: thousands of parts may each be too small to change `left`.
     template <class V>
     struct stick {
         V left = V{} + 1, lost{};
@@ -192,8 +173,8 @@ struct stick_breaking {
     {
         return simd::select(weight == V{}, V{}, weight * d_weight);
     }
-    /// `later`: Σ w_i dw_i of this and what follows; `all`: of everything. Behind a part of 1 nothing is left: exactly
-    /// 0, not what rounding left of all − later, since the score's slope may be infinite.
+    /// `later`: Σ w_i dw_i from here on; `all`: of everything. Behind a part of 1 nothing is left: exactly 0, since the
+    /// score's slope may be infinite.
     template <class V>
     HEED_SIMD_INLINE static V later_than(V part, V later, V all)
     {
@@ -262,34 +243,18 @@ struct sparse_weights {
         return select(top == infinite, splat(std::numeric_limits<T>::quiet_NaN()), tau);
     }
     /// What is not above this has no weight.
-    template <class V>
-    static V bound(V top, V tau)
-    {
-        return top + tau * power;
-    }
+    static auto bound(auto top, auto tau) { return top + tau * power; }
     /// τ when the greatest score becomes another one.
-    template <class V>
-    static V moved(V tau, V by)
-    {
-        return tau - by / power;
-    }
+    static auto moved(auto tau, auto by) { return tau - by / power; }
     /// So many scores have a weight, at least.
     static constexpr std::size_t kept() { return 0; }
     /// τ of one score alone.
     static constexpr double first = -1;
     /// What errors of τ are small against.
-    template <class T>
-    static T scale(T tau)
-    {
-        return -tau;
-    }
+    static auto scale(auto tau) { return -tau; }
 
     /// A step of Newton's method for τ: from Σ_j w_j and Σ_j slope_j of the weights that this τ gives, too large ones.
-    template <class V>
-    static V better(V tau, V weights, V slopes)
-    {
-        return tau + (weights - 1) / (slopes * power);
-    }
+    static auto better(auto tau, auto weights, auto slopes) { return tau + (weights - 1) / (slopes * power); }
 };
 
 /// softmax over the k greatest scores (and those equal to the k-th). z: the greatest score, the least with a
@@ -306,11 +271,7 @@ struct top_k {
         const auto known = z[2] == z[2];  // beside a NaN no score is among the greatest
         return simd::select(((e < z[1]) & known) | hidden(e), V{}, simd::exp(e - z[0]) * z[2]);
     }
-    template <class V>
-    HEED_SIMD_INLINE static V slope(V weight)
-    {
-        return weight;
-    }
+    HEED_SIMD_INLINE static auto slope(auto weight) { return weight; }
 
     /// The k-th greatest score in each lane of a column, by halving the interval; −inf if there are fewer.
     template <class T>
@@ -318,7 +279,7 @@ struct top_k {
     {
         using namespace simd;
         const vec<T> nothing = splat(-std::numeric_limits<T>::infinity()), many = splat(static_cast<T>(k));
-        const auto reaches = [&](vec<T> least) {
+        const auto reaches = [&](auto least) {
             vec<T> those{};
             for (std::size_t j = 0; j < count; ++j)
                 those += select(load(scores + j * stride) >= least, vec<T>{} + 1, vec<T>{});
@@ -341,16 +302,8 @@ struct top_k {
         low = select(reaches(above), above, low);
         return select(reaches(low), low, nothing);
     }
-    template <class V>
-    static V bound(V, V least)
-    {
-        return least;
-    }
-    template <class V>
-    static V moved(V least, V)
-    {
-        return least;
-    }
+    static auto bound(auto, auto least) { return least; }
+    static auto moved(auto least, auto) { return least; }
     /// So many scores have a weight.
     std::size_t kept() const { return k; }
     bool fits() const;  // k scores of each row are kept while keys go by

@@ -23,11 +23,8 @@
 /// after Sankaran et al. 2016, eq. 6-8 (β = 1, δ = 0).
 ///
 /// A key's past does not depend on another key. **So keys lie in the lanes**, unlike kernels/tiles/attend.hpp: a tile
-/// of scores [queries][lanes] has a row for each query, L is one row of lanes, and a block of keys meets all queries in
-/// their order before the next block. Contexts are summed online in the result, since each block adds to all of them.
-///
-/// Going back, each block of keys runs through the queries twice: forward for L, of which the first row of each tile is
-/// kept, and back.
+/// [queries][lanes] has a row for each query, L is one row of lanes, and a block of keys meets all queries in their
+/// order before the next block. The backward pass runs each block twice: forward for L at each tile, and back.
 namespace heed::kernels::tiles {
 
 /// Queries of a tile whose keys lie in the lanes.
@@ -201,13 +198,13 @@ public:
             tops()[s] = top;
             const auto fade = [width = width_, by = simd::splat(factor)](T* x) {
                 simd::transform(
-                    width, x, [by](simd::vec<T> v) { return v * by; }, static_cast<const T*>(x));
+                    width, x, [by](auto v) { return v * by; }, x);
             };
             fade(contexts_[s]);
             fade(lost);
-            kernels::detail::add_and_keep(width_, contexts_[s], lost, static_cast<const T*>(part));
+            kernels::detail::add_and_keep(width_, contexts_[s], lost, part);
             std::fill_n(part, width_, T(0));
-            if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], static_cast<const T*>(lost));
+            if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], lost);
         }
     }
 
@@ -224,8 +221,7 @@ private:
 }  // namespace detail
 
 /// Contexts of all queries of a sentence. `history` [positions] is L before them, and becomes L after them. `numbers`
-/// [2, queries]: each query's greatest score, and 1 divided by its divisor beside that. A query that sees nothing
-/// gets 0.
+/// [2, queries]: each query's greatest score and 1 / divisor. A query that sees nothing gets 0.
 template <std::size_t registers, class T, class Pair, class Mask, class Past>
 void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, const Past& past, rows<T> contexts,
                       T* history, T* numbers)
@@ -283,11 +279,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
             }
             const rows<const T> values{of.values[first], of.values.stride};
             const rows<T> to{now[s], now.stride};
-            if (finite) {
-                detail::products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
-            } else {  // the value of a hidden key, which has a weight of 0, may be NaN
-                detail::selected_products_of_lanes<registers>(count, block.keys(), tile, values, to, of.value_width);
-            }
+            // The value of a hidden key, which has a weight of 0, may be NaN.
+            detail::safe_products_of_lanes<registers>(finite, count, block.keys(), tile, values, to, of.value_width);
         }
         T after[width];
         L.put(after);
@@ -419,11 +412,7 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
             if (to.queries.data != nullptr) {
                 const rows<const T> of_keys{of.keys[first], of.keys.stride};
                 const rows<T> d_queries{to.queries[s], to.queries.stride};
-                if (finite) {
-                    detail::products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
-                } else {
-                    detail::selected_products_of_lanes<registers>(count, n, d_scores, of_keys, d_queries, of.width);
-                }
+                detail::safe_products_of_lanes<registers>(finite, count, n, d_scores, of_keys, d_queries, of.width);
             }
         }
         d_L.put(of_history);

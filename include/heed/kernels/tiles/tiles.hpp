@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -18,16 +17,12 @@
 ///
 ///     C = softmax(Q Kᵀ) V            Vaswani et al. 2017, eq. 1; computed online as in Milakov, Gimelshein 2018
 ///
-/// **Queries lie in the lanes.** A tile of scores [keys][lanes] has a row for each key, so that what a query needs of
-/// all its scores (their greatest, their sum) is elementwise, and every product reads keys, values and gradients where
-/// they lie, one number at a time, and one row of the tile:
+/// **Queries lie in the lanes.** A tile of scores [keys][lanes] has a row for each key: maxima and sums over the scores
+/// of a query are elementwise, and products read one number of a key or value and one row of the tile at a time:
 ///
-///     e_j = Σ_i K_ji q_i,  c_i += Σ_j V_ji p_j
+///     e_j = Σ_i K_ji q_i,  c_i += Σ_j V_ji p_j        i: dimension, j: key; e_j, q_i, c_i, p_j: rows of lanes
 ///
-/// where i is a dimension, j a key, and e_j, q_i, c_i and p_j are rows of lanes.
-///
-/// Only a block's queries and its contexts are transposed, once for all keys. Going back, scores are computed again
-/// from one number per query, ln Σ e^e.
+/// Only a block's queries and contexts are transposed, once for all keys. The backward pass computes scores again.
 namespace heed::kernels::tiles {
 
 /// Registers of a row of lanes, at most; fewer for few queries.
@@ -133,8 +128,7 @@ struct tile_reach {
 
 namespace detail {
 
-/// y_r (+)= Σ_k x[r·across + k·along] panel_k, for `count` rows r of lanes. Rows of the panel and of y are `stride`
-/// apart.
+/// y_r (+)= Σ_k x[r·across + k·along] panel_k, for `count` rows r of lanes; rows of panel and y are `stride` apart.
 template <std::size_t count, std::size_t registers, bool add, class T>
 HEED_SIMD_INLINE void product(std::size_t depth, const T* x, std::size_t across, std::size_t along, const T* panel,
                               T* y, std::size_t stride)
@@ -228,8 +222,7 @@ void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, ro
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
 }
 
-/// The same where x may be infinite or NaN: nothing is added of an x whose number in the tile is 0, as that of a hidden
-/// key is.
+/// The same where x may be infinite or NaN: a 0 in the tile, as of a hidden key, adds nothing.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void selected_products_of_lanes(std::size_t count, std::size_t queries, const T* tile,
                                                   rows<const T> x, rows<T> y, std::size_t width)
@@ -241,6 +234,15 @@ template <std::size_t registers, class T>
             for (std::size_t i = 0; i < width; ++i) y[j][i] += factor * x[q][i];
         }
     }
+}
+
+/// One of the two.
+template <std::size_t registers, class T>
+void safe_products_of_lanes(bool finite, std::size_t count, std::size_t queries, const T* tile, rows<const T> x,
+                            rows<T> y, std::size_t width, const tile_reach* reach = nullptr)
+{
+    if (finite) return products_of_lanes<registers>(count, queries, tile, x, y, width, reach);
+    selected_products_of_lanes<registers>(count, queries, tile, x, y, width);
 }
 
 /// y_i += Σ_j x_j[i] tile_j for `width` rows i of lanes, where x may be infinite or NaN, too.
@@ -260,8 +262,7 @@ template <std::size_t registers, class T>
     }
 }
 
-/// Are all numbers of n queries finite, which lie in the lanes of `width` rows? Their sums say so. (They may say no
-/// where only a sum is beyond all numbers.)
+/// Are all numbers of n queries, in the lanes of `width` rows, finite? Judged by their sums, which may overflow.
 template <std::size_t registers, class T>
 bool finite_lanes(std::size_t width, std::size_t n, const T* panel)
 {
@@ -300,8 +301,8 @@ bool finite_rows(std::size_t count, std::size_t width, rows<const T> x)
     return all - all == T(0);
 }
 
-/// f(registers, lane, rows) for the parts of a tile that are seen: so many registers from a lane on, which reach from
-/// the first group that sees one of the rows to the last one. A lane's rows come in order.
+/// f(registers, lane, rows) for the parts of a tile that are seen: registers from a lane on, from the first group that
+/// sees one of the rows to the last. A lane's rows come in order.
 template <std::size_t registers, class T>
 HEED_SIMD_INLINE void each_part(const tile_reach& seen, const auto& f)
 {
@@ -325,8 +326,7 @@ HEED_SIMD_INLINE void each_part(const tile_reach& seen, const auto& f)
     }
 }
 
-/// f(i, q) for squares of registers that cover the first `width` and `n`, as far as they fit; edge(i, q) for each
-/// number behind them.
+/// f(i, q) for squares of registers within `width` and `n`; edge(i, q) for each number behind them.
 template <class T>
 HEED_SIMD_INLINE void each_square(std::size_t width, std::size_t n, const auto& f, const auto& edge)
 {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <type_traits>
 
 #include <heed/kernels/tiles/changes.hpp>
 #include <heed/kernels/tiles/rules.hpp>
@@ -62,9 +61,12 @@ HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
     return !Rule::sparse || any(some);
 }
 
-/// What a rule that runs changes on its way, for a row of lanes.
+/// What a rule that runs changes on its way, for a row of lanes; nothing for other rules.
 template <std::size_t registers, class Rule, class T>
-using running = std::array<typename Rule::template stick<simd::vec<T>>, registers>;
+struct running {};
+template <std::size_t registers, class Rule, class T>
+    requires(Rule::runs)
+struct running<registers, Rule, T> : std::array<typename Rule::template stick<simd::vec<T>>, registers> {};
 
 /// Scores become weights, for a rule that runs; and `parts` what it takes of the rest, unless they are null.
 template <std::size_t registers, class Rule, class T>
@@ -88,9 +90,8 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
                     const Rule& rule, T* tile, T* z)
 {
     using namespace simd;
-    const auto every = [](std::size_t) { return true; };
     selection<registers, T, Rule> kept(rule);
-    each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+    each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
         scores_of<registers>(compare, of, s, first, seen, what, tile);
         kept.add(tile, seen.count);
     });
@@ -103,7 +104,7 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
             const std::array<row<T, registers>, 2> now{row<T, registers>::of(z),
                                                        row<T, registers>::of(z + lanes<T, registers>)};
             auto weights = row<T, registers>::all(0), slopes = weights;
-            each_tile<registers>(of, s, n, what, every, [&](std::size_t first, const tile_reach& seen) {
+            each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
                 scores_of<registers>(compare, of, s, first, seen, what, tile);
                 weights_of<registers>(seen.count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
                     weights.at[c] += w;
@@ -132,12 +133,10 @@ std::size_t keep_scores(const auto& compare, const head<T>& of, std::size_t s, s
                         T* all)
 {
     std::size_t kept = 0;
-    each_tile<registers>(
-        of, s, n, what, [](std::size_t) { return true; },
-        [&](std::size_t first, const tile_reach& seen) {
-            scores_of<registers>(compare, of, s, first, seen, what, all + kept * lanes<T, registers>);
-            kept += seen.count;
-        });
+    each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
+        scores_of<registers>(compare, of, s, first, seen, what, all + kept * lanes<T, registers>);
+        kept += seen.count;
+    });
     return kept;
 }
 

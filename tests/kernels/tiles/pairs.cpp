@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/kernels/tiles/pairs.hpp>
+
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>

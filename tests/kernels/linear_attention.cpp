@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/kernels/linear_attention.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include <support/kernels.hpp>
+
+namespace {
+
+using namespace heed;
+using namespace heed::kernels;
+using namespace heed::test;
+
+/// How far sums_over_past are from the definition; left(j, p) is what is left of row j at row p.
+template <class T>
+double off(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, const auto& fading, const auto& left)
+{
+    constexpr std::size_t A = 3, D = 5;
+    const list<T> x = some<T>(outputs * A, 1), k = some<T>(inputs * A, 2), v = some<T>(inputs * D, 3);
+    list<T> y(outputs * D, T(9));
+    const auto rows_of = [](const list<T>& from, std::size_t width) {
+        return [&from, width](std::size_t first, std::size_t count, T* to) {
+            std::copy_n(from.data() + first * width, count * width, to);
+        };
+    };
+    sums_over_past<T>(outputs, inputs, shift, A, D, fading, rows_of(x, A), rows_of(k, A), rows_of(v, D),
+                      [&](std::size_t first, std::size_t count, const T* from) {
+                          std::copy_n(from, count * D, y.data() + first * D);
+                      });
+    list<double> want(outputs * D, 0), size(outputs * D, 1);
+    for (std::size_t i = 0; i < outputs; ++i) {
+        const auto here = static_cast<std::ptrdiff_t>(i) + shift;
+        for (std::size_t j = 0; j < inputs && static_cast<std::ptrdiff_t>(j) <= here; ++j) {
+            double product = 0;
+            for (std::size_t a = 0; a < A; ++a)
+                product += static_cast<double>(x[i * A + a]) * static_cast<double>(k[j * A + a]);
+            product *= left(j, static_cast<std::size_t>(here));
+            for (std::size_t d = 0; d < D; ++d) {
+                want[i * D + d] += product * static_cast<double>(v[j * D + d]);
+                size[i * D + d] += std::fabs(product);
+            }
+        }
+    }
+    double most = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const double apart = std::fabs(static_cast<double>(y[i]) - want[i]) / size[i];
+        if (!(apart <= most)) most = apart;
+    }
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("sums over the past: the definition, whatever the sizes, with and without fading", T, float, double)
+{
+    const struct {
+        std::size_t outputs, inputs;
+        std::ptrdiff_t shift;
+    } cases[] = {{1, 1, 0}, {5, 5, 0}, {200, 200, 0}, {200, 200, -1}, {70, 200, 130}, {64, 128, 3}, {130, 40, 0}};
+    for (const auto& each : cases) {
+        const std::size_t outputs = each.outputs, inputs = each.inputs;
+        const std::ptrdiff_t shift = each.shift;
+        CAPTURE(outputs);
+        CAPTURE(inputs);
+        CAPTURE(shift);
+        for (const double gamma : {1.0, 0.97, 0.3}) {
+            scratch here;
+            const fading_with_age<T> fading(gamma, here);
+            CHECK(fading.none() == (gamma == 1));
+            CHECK(off<T>(outputs, inputs, shift, fading, [gamma = gamma](std::size_t j, std::size_t p) {
+                      return std::pow(gamma, static_cast<double>(p - j));
+                  }) <= tolerance<T>);
+        }
+        list<T> c(outputs + inputs + 131);
+        for (std::size_t i = 0; i < c.size(); ++i) c[i] = static_cast<T>(0.03 * static_cast<double>(i / 2));
+        CHECK(off<T>(outputs, inputs, shift, fading_by_gates<T>{c.data()}, [&](std::size_t j, std::size_t p) {
+                  return std::exp(static_cast<double>(c[j]) - static_cast<double>(c[p]));
+              }) <= 4 * tolerance<T>);
+    }
+}
+
+TEST_CASE("sums over the past: very many rows keep their digits")
+{
+    scratch here;
+    const fading_with_age<float> fading(1, here);
+    const std::size_t n = 3 * rows_added_plainly;
+    CHECK(off<float>(65, n, static_cast<std::ptrdiff_t>(n), fading, [](std::size_t, std::size_t) { return 1.0; }) <=
+          tolerance<float>);
+}
+
+TEST_CASE("powers")
+{
+    scratch here;
+    const float* const x = powers<float>(0.5, 10, here);
+    for (int i = 0; i <= 10; ++i) CHECK(x[i] == std::ldexp(1.0F, -i));
+}
