@@ -391,34 +391,6 @@ TEST_CASE("numbers that lie at odd addresses")
     CHECK(load(path).at("a").values<double>() == std::vector<double>{1, 2});
 }
 
-TEST_CASE("a name that is missing: the file, what it holds, what is most alike first")
-{
-    archive contents;
-    contents.path = "model.safetensors";
-    const std::vector<float> none;
-    for (int layer = 0; layer < 12; ++layer)
-        for (const char* const what : {".attention.W_Q", ".attention.W_K", ".norm.gain"})
-            contents.tensors.push_back(tensor_entry::of("layers." + std::to_string(layer) + what, {0, 3}, none));
-    const auto said = [&](const std::string& name) -> std::string {
-        try {
-            contents.at(name);
-        } catch (const heed::error& caught) {
-            return caught.what();
-        }
-        return "no error";
-    };
-    CHECK(said("layers.7.attention.W_V")
-              .starts_with("model.safetensors: there is no tensor \"layers.7.attention.W_V\"; it "
-                           "holds \"layers.7.attention.W_Q\" F32 [0,3], "));
-    CHECK(said("layers.7.attention.W_V").ends_with(" and 26 more"));
-    contents.tensors.resize(1);
-    contents.tensors[0].name = std::string(200, 'n') + "\n";
-    CHECK(said("x") ==
-          "model.safetensors: there is no tensor \"x\"; it holds \"" + std::string(97, 'n') + "…\" F32 [0,3]");
-    contents.tensors.clear();
-    CHECK(said("x") == "model.safetensors: there is no tensor \"x\"; it holds none");
-}
-
 TEST_CASE("files that cannot be opened")
 {
     const temporary_directory directory;
@@ -459,20 +431,4 @@ TEST_CASE("an archive that contradicts itself is not saved, and the old file sta
     CHECK(said(contents) == "cannot be saved: a tensor cannot be called __metadata__");
     contents = {{one}, {{"key", "\xFF"}}};
     CHECK(said(contents) == "cannot be saved: a tensor's name or the metadata is not valid UTF-8");
-}
-
-TEST_CASE("entries check what they are asked")
-{
-    CHECK_THROWS_WITH_AS(tensor_entry::of("a", {2, 2}, std::vector<float>{1, 2, 3}),
-                         "tensor \"a\" is [2,2] but 3 values were given", heed::shape_error);
-    const tensor_entry entry = tensor_entry::of("a", {2}, std::vector<float>{1, 2});
-    CHECK(entry.size() == 2);
-    CHECK(entry.values<double>() == std::vector<double>{1, 2});
-    CHECK_THROWS_WITH_AS(entry.values<float16>(),
-                         "tensor \"a\" holds F32 but was read as F16, which does not hold every F32", heed::error);
-    std::vector<float> three(3);
-    CHECK_THROWS_WITH_AS(entry.copy_to<float>(three), "tensor \"a\" is [2] but was read into 3 values",
-                         heed::shape_error);
-    CHECK_THROWS_WITH_AS(archive{}.at("b"), "archive: there is no tensor \"b\"; it holds none", heed::error);
-    CHECK(archive{}.find("b") == nullptr);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/heed.hpp>
 #include <heed/nn/feed_forward.hpp>
-#include <heed/train/adamw.hpp>
+#include <heed/train/adam.hpp>
 #include <heed_kit/view/blocks.hpp>
 
 #include <doctest/doctest.h>

@@ -2,21 +2,53 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/nn/init.hpp>
 #include <heed/train/adam.hpp>
 #include <support/approx.hpp>
 #include <support/one_table.hpp>
+#include <support/tensors.hpp>
 
 using namespace heed;
 
 template <class Matrix>
 using table = support::one_table<Matrix>;
 constexpr auto numbers = support::gaussian_numbers;
+
+namespace of_adam {
+
+template <class Matrix, class Vector>
+struct linear_layer {
+    Matrix W;
+    Vector b;
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return of_adam::linear_layer{visit("W", self.W), visit("b", self.b)};
+    }
+};
+template <class Matrix, class Vector>
+linear_layer(Matrix, Vector) -> linear_layer<Matrix, Vector>;
+
+inline auto make_layer() { return linear_layer{support::random({3, 5}, 1), support::random({5}, 2)}; }
+
+/// One step on Σ c ⊙ θ² of both parameters.
+template <class Module>
+void step(Module& module, auto& optimiser, double clip = INFINITY)
+{
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, module);
+    on.backward(ops::add(ops::inner(ops::square(lifted.W), support::uneven(shape_of_rank<2>{3, 5})),
+                         ops::inner(ops::square(lifted.b), support::uneven(shape_of_rank<1>{5}))));
+    optimiser.step(module, lifted, on, clip);
+}
+
+}  // namespace of_adam
 
 TEST_CASE("Adam with clipping against the formula, written out")
 {
@@ -114,34 +146,76 @@ TEST_CASE("lazy: rows that the batch does not touch stay, and their moments wait
     }
 }
 
-TEST_CASE("a gradient that is not finite changes nothing and is reported by its norm")
+TEST_CASE("AdamW against the formula, written out: the decay is no part of the gradient")
 {
-    table<array<double, 2>> module{numbers(8, 2, 2)};
-    const auto before = module.E;
-    train::adam<double> optimiser;
-    ad::tape<double> on;
-    const auto lifted = ad::lift(on, module);
-    on.backward(ops::inner(lifted.E, filled<double, 2>({2, 2}, std::nan(""))));
-    CHECK(!std::isfinite(optimiser.step(module, lifted, on, 1.0)));
-    CHECK(optimiser.steps() == 0);
-    for (std::size_t i = 0; i < 4; ++i) CHECK(module.E.data()[i] == before.data()[i]);
+    auto module = of_adam::make_layer();
+    const auto c = support::uneven(shape_of_rank<2>{3, 5});
+    const auto d = support::uneven(shape_of_rank<1>{5});
+    std::vector<double> theta(module.W.begin(), module.W.end()), factors(c.begin(), c.end());
+    theta.insert(theta.end(), module.b.begin(), module.b.end());
+    factors.insert(factors.end(), d.begin(), d.end());
+    std::vector<double> m(20, 0.0), v(20, 0.0);
+    train::adamw<double> optimiser({.rate = 0.1, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-7, .weight_decay = 0.3});
+    for (int t = 1; t <= 7; ++t) {
+        double squares = 0;
+        for (std::size_t i = 0; i < 20; ++i) squares += std::pow(2 * theta[i] * factors[i], 2);
+        const double scale = std::min(1.0, 2 / std::sqrt(squares));
+        of_adam::step(module, optimiser, 2.0);
+        for (std::size_t i = 0; i < 20; ++i) {
+            const double g = scale * 2 * theta[i] * factors[i];
+            m[i] = 0.8 * m[i] + 0.2 * g;
+            v[i] = 0.95 * v[i] + 0.05 * g * g;
+            theta[i] *= 1 - 0.1 * 0.3;
+            theta[i] -= 0.1 * (m[i] / (1 - std::pow(0.8, t))) / (std::sqrt(v[i] / (1 - std::pow(0.95, t))) + 1e-7);
+            const double is = i < 15 ? module.W.data()[i] : module.b.data()[i - 15];
+            CHECK(is == support::approx(theta[i]));
+        }
+    }
+    CHECK(optimiser.state()[1].name == "b");
 }
 
-TEST_CASE("one optimiser serves one model")
+TEST_CASE("what decays is chosen by name and number of axes; what does not moves as with Adam, bit for bit")
 {
-    table<array<double, 2>> one{numbers(9, 2, 2)}, other{numbers(9, 3, 2)};
-    train::adam<double> optimiser;
-    ad::tape<double> on;
-    const auto step = [&](auto& module) {
-        on.clear();
-        const auto lifted = ad::lift(on, module);
-        on.backward(ops::inner(lifted.E, filled<double, 2>(shape_of(module.E), 1.0)));
-        optimiser.step(module, lifted, on);
+    std::vector<std::string> asked;
+    const auto run = [](auto optimiser) {
+        auto module = of_adam::make_layer();
+        for (int i = 0; i < 3; ++i) of_adam::step(module, optimiser);
+        return module;
     };
-    step(one);
-    CHECK_THROWS_WITH_AS(
-        step(other),
-        "adam: parameter E with 6 numbers does not fit the optimiser's state, which has E with 4 there; one "
-        "optimiser serves one model",
-        error);
+    const auto adam = run(train::adam<double>({.rate = 0.1}));
+    const auto matrices = run(train::adamw<double>({.rate = 0.1, .weight_decay = 0.5, .decays = train::matrices_only}));
+    const auto named = run(train::adamw<double>(
+        {.rate = 0.1, .weight_decay = 0.5, .decays = [&asked](const std::string& name, std::size_t rank) {
+             asked.push_back(name + std::to_string(rank));
+             return name == "b";
+         }}));
+    const auto all = run(train::adamw<double>({.rate = 0.1, .weight_decay = 0.5}));
+    const auto none = run(train::adamw<double>({.rate = 0.1, .weight_decay = 0}));
+    CHECK(support::same_bits(matrices.b, adam.b));
+    CHECK(!support::same_bits(matrices.W, adam.W));
+    CHECK(support::same_bits(named.W, adam.W));
+    CHECK(!support::same_bits(named.b, adam.b));
+    CHECK(support::same_bits(all.W, matrices.W));
+    CHECK(support::same_bits(all.b, named.b));
+    CHECK(support::same_bits(none.W, adam.W));
+    CHECK(support::same_bits(none.b, adam.b));
+    REQUIRE(asked.size() == 6);
+    CHECK(asked[0] == "W2");
+    CHECK(asked[1] == "b1");
+}
+
+TEST_CASE("rows of a table that are not looked up do not decay")
+{
+    support::one_table<array<double, 2>> module{support::gaussian_numbers(7, 5, 3)};
+    const auto before = module.E;
+    train::adamw<double> optimiser({.rate = 0.1, .weight_decay = 0.5});
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, module);
+    on.backward(ops::inner(ops::lookup(lifted.E, word_ids(1, 1, 2u)), filled<double, 3>({1, 1, 3}, 1.0)));
+    optimiser.step(module, lifted, on);
+    for (std::size_t row = 0; row < 5; ++row)
+        for (std::size_t k = 0; k < 3; ++k) {
+            const double must = row == 2 ? 0.95 * before(row, k) - 0.1 / (1 + 1e-8) : before(row, k);  // ε
+            CHECK(module.E(row, k) == support::approx(must));
+        }
 }

@@ -24,11 +24,8 @@
 #include <heed/nn/dropout.hpp>
 #include <heed/train/adadelta.hpp>
 #include <heed/train/adam.hpp>
-#include <heed/train/adamw.hpp>
 #include <heed/train/checkpoint.hpp>
 #include <heed/train/sgd.hpp>
-#include <heed/train/stop_signals.hpp>
-#include <heed/train/training_lock.hpp>
 #include <support/one_table.hpp>
 #include <support/temporary_directory.hpp>
 #include <support/tensors.hpp>
@@ -443,60 +440,4 @@ TEST_CASE("killed at any moment, a run leaves a whole checkpoint")
     }
     one.save(path);  // and removes what a killed run has left half-written
     CHECK(here.files() == 1);
-}
-
-TEST_CASE("a model is trained by one run at a time, and a file that is no lock stays")
-{
-    const temporary_directory here;
-    const auto path = here.path() / "model";
-    std::filesystem::create_symlink("model", here.path() / "link");
-    {
-        const train::training_lock alone(path);
-        CHECK(alone.not_locked().empty());
-        for (const char* name : {"model", "link", "./model"}) {
-            const auto again = here.path() / name;
-            const std::string message = message_of<error>([&] { const train::training_lock second(again); });
-            CHECK(contains(message,
-                           again.string() + ": is being trained by process " + std::to_string(::getpid()) + " on "));
-            CHECK(contains(message, "; wait until that run ends, or stop it, or write to another file"));
-        }
-        const train::training_lock another(here.path() / "other");
-    }
-    CHECK(here.files() == 1);  // the link
-    const train::training_lock free_again(path);
-    here.write(".mine.lock", "notes");
-    CHECK(contains(message_of<error>([&] { const train::training_lock mine(here.path() / "mine"); }),
-                   ".mine.lock: is not a lock of this program"));
-    CHECK(here.read(".mine.lock") == "notes");
-}
-
-TEST_CASE("signals ask for an end once; the second one ends at once; afterwards they do what they did")
-{
-    const auto handler_of = [](int number) {
-        struct sigaction now {};
-        ::sigaction(number, nullptr, &now);
-        return now.sa_handler;
-    };
-    std::signal(SIGHUP, SIG_IGN);
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGTERM, SIG_DFL);  // doctest has its own
-    {
-        const train::stop_signals stop;
-        CHECK(!stop);
-        CHECK(stop.status() == 0);
-        CHECK(bool(handler_of(SIGHUP) == SIG_IGN));  // as under nohup
-        ::raise(SIGINT);
-        CHECK(bool(stop));
-        CHECK(stop.number() == SIGINT);
-        CHECK(stop.status() == 130);
-        CHECK(bool(handler_of(SIGINT) == SIG_DFL));
-        CHECK(bool(handler_of(SIGTERM) != SIG_DFL));
-    }
-    CHECK(bool(handler_of(SIGTERM) == SIG_DFL));
-    std::signal(SIGHUP, SIG_DFL);
-    const train::stop_signals anew;
-    CHECK(!anew);
-    ::raise(SIGHUP);
-    ::raise(SIGHUP);
-    CHECK(anew.status() == 129);
 }

@@ -11,6 +11,7 @@
 #include <heed/train/adam.hpp>
 #include <heed/train/gradient_norm.hpp>
 #include <support/approx.hpp>
+#include <support/one_table.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;
@@ -202,4 +203,19 @@ TEST_CASE("a norm to clip to is 0 or more")
         CHECK(norm_of(gradient_of(lifted, on)) == 0);
         return 0;
     });
+}
+
+TEST_CASE("norm, clipping and the gradients themselves: none before backward")
+{
+    const support::one_table<array<double, 2>> module{support::gaussian_numbers(1, 3, 7)};
+    ad::tape<double> on;
+    const auto lifted = ad::lift(on, module);
+    const auto loss = ops::inner(lifted.E, support::gaussian_numbers(2, 3, 7));
+    const auto says = doctest::Contains("there are no gradients on this tape yet");
+    CHECK_THROWS_WITH_AS(train::gradient_norm(lifted, on), says, error);
+    CHECK_THROWS_WITH_AS(train::clip_gradient(lifted, on, 1.0), says, error);
+    CHECK_THROWS_WITH_AS(on.gradient(lifted.E), says, error);
+    CHECK_THROWS_WITH_AS(ad::scale_gradient(lifted.E, 2.0), says, error);
+    on.backward(loss);
+    CHECK(train::gradient_norm(lifted, on) > 0);
 }

@@ -125,16 +125,8 @@ public:
     /// Appends to the new file. After a failure the new file is gone and the old one is still there.
     void write(std::span<const std::byte> bytes)
     {
-        require_open();
-        while (!bytes.empty()) {
-            const ::ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-            if (written < 0) {
-                if (errno == EINTR) continue;
-                fail("write", errno);
-            }
-            if (written == 0) fail("write", EIO);  // it would never end
-            bytes = bytes.subspan(static_cast<std::size_t>(written));
-        }
+        write_all(bytes,
+                  [this](const auto& left, std::size_t) { return ::write(descriptor_, left.data(), left.size()); });
     }
 
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
@@ -143,17 +135,9 @@ public:
     /// Fails as write() does, and for a target that is not a regular file.
     void write_at(std::uint64_t place, std::span<const std::byte> bytes)
     {
-        require_open();
-        while (!bytes.empty()) {
-            const ::ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<::off_t>(place));
-            if (written < 0) {
-                if (errno == EINTR) continue;
-                fail("write", errno);
-            }
-            if (written == 0) fail("write", EIO);  // it would never end
-            place += static_cast<std::uint64_t>(written);
-            bytes = bytes.subspan(static_cast<std::size_t>(written));
-        }
+        write_all(bytes, [this, place](const auto& left, std::size_t done) {
+            return ::pwrite(descriptor_, left.data(), left.size(), static_cast<::off_t>(place + done));
+        });
     }
 
     /// Moves the new file to the target's place. With existing::keep it is an error if the target exists by then, and
@@ -192,6 +176,18 @@ private:
         int result = call();
         while (result != 0 && errno == EINTR) result = call();
         return result;
+    }
+
+    // call(left, done) writes some of what is left, and returns how much.
+    void write_all(std::span<const std::byte> bytes, const auto& call)
+    {
+        require_open();
+        for (std::size_t done = 0; done < bytes.size();) {
+            const ::ssize_t written = call(bytes.subspan(done), done);
+            if (written < 0 && errno == EINTR) continue;
+            if (written <= 0) fail("write", written < 0 ? errno : EIO);  // or it would never end
+            done += static_cast<std::size_t>(written);
+        }
     }
 
     void require_open() const

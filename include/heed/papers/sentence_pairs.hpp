@@ -64,42 +64,35 @@ struct sizes {
     std::size_t longest = 64;  // words of a sentence that ABCNN-1 and 3 can read
 };
 
-/// New blocks for a model, from `channels` per word.
-template <class T>
-struct new_bcnn {
+/// Makes new blocks for a model, from `channels` per word; those with `before` read at most `longest` words.
+template <class T, bool before, class Pooling>
+struct new_block {
     auto operator()(random_source& random, const sizes& n, std::size_t channels) const
     {
-        return yin2016::bcnn(nn::glorot<T>(random, n.width * channels, n.maps), nn::zeros<T>(n.maps), n.width);
+        const auto made = [&](auto attention, std::size_t per_word) {
+            return abcnn::block{std::move(attention), nn::glorot<T>(random, n.width * per_word, n.maps),
+                                nn::zeros<T>(n.maps), n.width, Pooling{}};
+        };
+        if constexpr (before) {
+            auto W_0 = nn::glorot<T>(random, n.longest, channels), W_1 = nn::glorot<T>(random, n.longest, channels);
+            return made(abcnn::feature_maps{std::move(W_0), std::move(W_1)}, 2 * channels);
+        } else {
+            return made(abcnn::words_alone{}, channels);
+        }
     }
 };
-/// Makes blocks of ABCNN-1: attention before the convolution. Sentences have at most `longest` words.
+/// … of BCNN
 template <class T>
-struct new_abcnn1 {
-    auto operator()(random_source& random, const sizes& n, std::size_t channels) const
-    {
-        auto W_0 = nn::glorot<T>(random, n.longest, channels), W_1 = nn::glorot<T>(random, n.longest, channels);
-        return yin2016::abcnn1(std::move(W_0), std::move(W_1), nn::glorot<T>(random, 2 * n.width * channels, n.maps),
-                               nn::zeros<T>(n.maps), n.width);
-    }
-};
-/// Makes blocks of ABCNN-2: attention in the pooling behind the convolution.
+using new_bcnn = new_block<T, false, abcnn::average_pooling>;
+/// … of ABCNN-1
 template <class T>
-struct new_abcnn2 {
-    auto operator()(random_source& random, const sizes& n, std::size_t channels) const
-    {
-        return yin2016::abcnn2(nn::glorot<T>(random, n.width * channels, n.maps), nn::zeros<T>(n.maps), n.width);
-    }
-};
-/// Makes blocks of ABCNN-3: both. Sentences have at most `longest` words.
+using new_abcnn1 = new_block<T, true, abcnn::average_pooling>;
+/// … of ABCNN-2
 template <class T>
-struct new_abcnn3 {
-    auto operator()(random_source& random, const sizes& n, std::size_t channels) const
-    {
-        auto W_0 = nn::glorot<T>(random, n.longest, channels), W_1 = nn::glorot<T>(random, n.longest, channels);
-        return yin2016::abcnn3(std::move(W_0), std::move(W_1), nn::glorot<T>(random, 2 * n.width * channels, n.maps),
-                               nn::zeros<T>(n.maps), n.width);
-    }
-};
+using new_abcnn2 = new_block<T, false, abcnn::attention_pooling>;
+/// … of ABCNN-3
+template <class T>
+using new_abcnn3 = new_block<T, true, abcnn::attention_pooling>;
 
 /// A whole model that says whether two sentences belong together: embeddings, stacked blocks, logistic regression over
 /// the similarities at all levels (see pairs/matcher.hpp). `make_block`: one of the above, or your own.

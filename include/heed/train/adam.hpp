@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <string>
+
 #include <heed/kernels/optimizers.hpp>
 #include <heed/train/optimiser.hpp>
 
@@ -12,5 +16,42 @@ namespace heed::train {
 ///     θ ← θ − rate · m̂ / (√v̂ + ε)
 template <class T>
 using adam = optimiser<T, kernels::adam_settings>;
+
+/// Which parameters AdamW shrinks: those with at least two axes. Biases, and the scales of layer norms, are vectors.
+inline bool matrices_only(const std::string&, std::size_t rank) { return rank >= 2; }
+
+/// The settings of AdamW. Its default rate and decay are PyTorch's, and so is what decays by default: everything.
+struct adamw_settings {
+    double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+    double weight_decay = 0.01;  // λ
+    /// Does this parameter decay? Asked with its name, "decoder.cell.W", and the number of its axes; without it, all
+    /// do.
+    std::function<bool(const std::string& name, std::size_t rank)> decays{};
+
+    static constexpr const char* name = "adamw";
+    static constexpr std::size_t moments = 2;
+
+    /// The update of step t of one parameter.
+    template <class T>
+    kernels::detail::adam_update<T> update_of(const std::string& parameter, std::size_t rank, std::size_t t,
+                                              T scale) const
+    {
+        const double decay = !decays || decays(parameter, rank) ? weight_decay : 0;
+        return {{rate, beta1, beta2, epsilon}, t, scale, decay};
+    }
+};
+
+/// AdamW: Adam with decoupled weight decay. The decay is no part of the gradient, so that the moments do not see it and
+/// a parameter with large gradients decays like any other.
+///
+///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
+///     θ ← (1 − rate · λ) θ − rate · m̂ / (√v̂ + ε)       Loshchilov and Hutter 2019, algorithm 2
+///
+/// As in PyTorch, and unlike in the paper, λ is multiplied by the rate itself: a schedule of the rate scales both. Rows
+/// of a table that is only looked up, and that the batch does not touch, wait: they do not decay either.
+///
+///     train::adamw<float> optimiser({.rate = 3e-4, .weight_decay = 0.1, .decays = train::matrices_only});
+template <class T>
+using adamw = optimiser<T, adamw_settings>;
 
 }  // namespace heed::train

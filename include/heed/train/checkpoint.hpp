@@ -110,31 +110,6 @@ template <class X>
 concept plain_value =
     std::is_arithmetic_v<X> || std::same_as<X, std::string> || std::same_as<X, random_source> || is_number_list<X>;
 
-template <class T, class Rule>
-void takes_optimiser(const optimiser<T, Rule>&);
-/// An optimiser, or a class derived from one.
-template <class X>
-concept is_optimiser = requires(const X& x)
-{
-    detail::takes_optimiser(x);
-};
-template <class X>
-inline constexpr bool is_average = false;
-template <class T>
-inline constexpr bool is_average<average_of_last<T>> = true;
-template <class X>
-inline constexpr bool is_moving_average = false;
-template <class T>
-inline constexpr bool is_moving_average<moving_average<T>> = true;
-template <class X>
-inline constexpr bool is_gradient_sum = false;
-template <class T>
-inline constexpr bool is_gradient_sum<accumulated_gradients<T>> = true;
-template <class X>
-inline constexpr bool is_named = false;
-template <class... P>
-inline constexpr bool is_named<named_parts<P...>> = true;
-
 // ---- all parts together --------------------------------------------------------------------------------------------
 
 /// Adds parts to an archive.
@@ -148,12 +123,10 @@ public:
         if constexpr (parameterised<P>) {
             for_each_parameter(part, finite_look{prefix_});
             io::put(to_, part, prefix_);
-        } else if constexpr (is_optimiser<P> || is_average<P> || is_moving_average<P>) {
+        } else if constexpr (requires { train::put(to_, part, prefix_); }) {
             train::put(to_, part, prefix_);
-        } else if constexpr (is_gradient_sum<P>) {
-            sum(part);
-        } else if constexpr (is_named<P>) {
-            std::apply([&](const auto&... each) { named(part.name, each...); }, part.parts);
+        } else if constexpr (requires { this->known(part); }) {
+            known(part);
         } else if constexpr (plain_value<P>) {
             static_assert(std::same_as<P, random_source>,
                           "heed: a number needs a name in a checkpoint: train::named(\"epoch\", epoch)");
@@ -167,6 +140,11 @@ public:
     }
 
 private:
+    template <class... Parts>
+    void known(const named_parts<Parts...>& part)
+    {
+        std::apply([&](const auto&... each) { named(part.name, each...); }, part.parts);
+    }
     void named(const std::string& name, const plain_value auto& x) { value(name, x); }
     template <class... Parts>
     void named(const std::string& name, const Parts&... parts)
@@ -182,22 +160,20 @@ private:
         if constexpr (is_number_list<X>) {
             to_.tensors.push_back(io::tensor_entry::of(path, {x.size()}, x));
         } else if constexpr (std::same_as<X, random_source>) {
-            text(path + ".seed", text_of(x.seed));
-            text(path + ".streams", text_of(x.streams));
+            add_text(to_, path + ".seed", text_of(x.seed));
+            add_text(to_, path + ".streams", text_of(x.streams));
         } else if constexpr (std::same_as<X, std::string>) {
-            text(path, x);
+            add_text(to_, path, x);
         } else {
-            text(path, text_of(x));
+            add_text(to_, path, text_of(x));
         }
     }
 
-    void text(const std::string& name, std::string value) { add_text(to_, name, std::move(value)); }
-
     template <class T>
-    void sum(const accumulated_gradients<T>& part)
+    void known(const accumulated_gradients<T>& part)
     {
         const std::string name = prefix_ + "accumulated.";
-        text(name + "begun", text_of(!part.state().empty()));
+        add_text(to_, name + "begun", text_of(!part.state().empty()));
         for (const auto& each : part.state()) {
             require_finite<T>(name + "all." + each.name, each.all);
             require_finite<T>(name + "rows." + each.name, each.rows);
@@ -237,16 +213,8 @@ public:
             to_.changes.push_back([all = io::detail::fitting_tensors(from_, part, prefix_)] {
                 for (const auto& each : all) each();
             });
-        } else if constexpr (is_optimiser<P>) {
-            optimiser_(part);
-        } else if constexpr (is_average<P>) {
-            average(part);
-        } else if constexpr (is_moving_average<P>) {
-            moving(part);
-        } else if constexpr (is_gradient_sum<P>) {
-            sum(part);
-        } else if constexpr (is_named<P>) {
-            std::apply([&](auto&... each) { named(part.name, each...); }, part.parts);
+        } else if constexpr (requires { this->known(part); }) {
+            known(part);
         } else if constexpr (plain_value<P>) {
             value("random", part);
         } else {
@@ -261,6 +229,11 @@ private:
             throw error("two parts are called \"" + name + "\"; give one of them another name");
     }
 
+    template <class... Parts>
+    void known(named_parts<Parts...>& part)
+    {
+        std::apply([&](auto&... each) { named(part.name, each...); }, part.parts);
+    }
     void named(const std::string& name, plain_value auto& x) { value(name, x); }
     template <class... Parts>
     void named(const std::string& name, Parts&... parts)
@@ -309,7 +282,7 @@ private:
     }
 
     template <class T, class Rule>
-    void optimiser_(optimiser<T, Rule>& part)
+    void known(optimiser<T, Rule>& part)
     {
         auto stored = stored_optimiser(from_, part, its_model(Rule::name), prefix_);
         const std::string name = prefix_ + Rule::name;
@@ -323,7 +296,7 @@ private:
     }
 
     template <class T>
-    void average(average_of_last<T>& part)
+    void known(average_of_last<T>& part)
     {
         auto stored = stored_moments<T>(from_, its_model("average"), prefix_);
         claim(prefix_ + "average.count");
@@ -334,7 +307,7 @@ private:
     }
 
     template <class T>
-    void moving(moving_average<T>& part)
+    void known(moving_average<T>& part)
     {
         auto stored = stored_moving_average<T>(from_, its_model("moving average"), prefix_);
         const std::string name = prefix_ + "moving_average";
@@ -345,7 +318,7 @@ private:
     }
 
     template <class T>
-    void sum(accumulated_gradients<T>& part)
+    void known(accumulated_gradients<T>& part)
     {
         const std::string name = prefix_ + "accumulated.";
         std::vector<typename accumulated_gradients<T>::gradient> state;

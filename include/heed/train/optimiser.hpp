@@ -19,7 +19,7 @@ namespace heed::train {
 ///
 /// `Rule` has a `name`, says by `moments` how many numbers it remembers of each parameter (0, 1 or 2), and returns the
 /// update of step t by `update(t, scale)`: see kernels/optimizers.hpp. A rule that treats parameters differently
-/// returns that of one parameter by `update_of(name, rank, t, scale)`: see train/adamw.hpp.
+/// returns that of one parameter by `update_of(name, rank, t, scale)`: see train/adam.hpp.
 ///
 /// Deviation from every paper: a table that is only looked up is updated lazily. Rows that the batch does not touch
 /// wait: neither they nor their moments change.

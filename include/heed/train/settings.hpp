@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include <heed/core/cxx20.hpp>
 
@@ -17,40 +19,34 @@ struct anything {
     operator T() const;
 };
 
+template <class S, std::size_t... I>
+consteval bool takes(std::index_sequence<I...>)
+{
+    return requires { S{(static_cast<void>(I), anything{})...}; };
+}
+
 /// How many members an aggregate has, from 0 to 8; -1 for other types.
-template <class S>
+template <class S, int most = 9>
 consteval int members_in()
 {
-    using A = anything;
-    if constexpr (!std::is_aggregate_v<S>) {
+    if constexpr (!std::is_aggregate_v<S> || most == 0) {
         return -1;
     } else if constexpr (std::is_empty_v<S>) {
         return 0;
+    } else if constexpr (detail::takes<S>(std::make_index_sequence<most>())) {
+        return most < 9 ? most : -1;
     } else {
-        int count = -1;
-        if constexpr (requires { S{A{}}; }) count = 1;
-        if constexpr (requires { S{A{}, A{}}; }) count = 2;
-        if constexpr (requires { S{A{}, A{}, A{}}; }) count = 3;
-        if constexpr (requires { S{A{}, A{}, A{}, A{}}; }) count = 4;
-        if constexpr (requires { S{A{}, A{}, A{}, A{}, A{}}; }) count = 5;
-        if constexpr (requires { S{A{}, A{}, A{}, A{}, A{}, A{}}; }) count = 6;
-        if constexpr (requires { S{A{}, A{}, A{}, A{}, A{}, A{}, A{}}; }) count = 7;
-        if constexpr (requires { S{A{}, A{}, A{}, A{}, A{}, A{}, A{}, A{}}; }) count = 8;
-        if constexpr (requires { S{A{}, A{}, A{}, A{}, A{}, A{}, A{}, A{}, A{}}; }) count = -1;
-        return count;
+        return detail::members_in<S, most - 1>();
     }
-}
-
-template <class F, class Member>
-void visit_if_number(F& f, Member& member)
-{
-    if constexpr (std::is_arithmetic_v<std::remove_const_t<Member>>) f(member);
 }
 
 template <class F, class... Members>
 void visit_numbers(F& f, Members&... members)
 {
-    (detail::visit_if_number(f, members), ...);
+    const auto visit = [&f](auto& member) {
+        if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(member)>>) f(member);
+    };
+    (visit(members), ...);
 }
 
 }  // namespace detail
