@@ -136,34 +136,24 @@ private:
         }
     }
 
-    template <class F>
-    struct summing_look {
-        std::vector<gradient>& sums;
-        F f;
+    template <class L>
+    void walk(const L& lifted, const auto& f)
+    {
         std::size_t parameter = 0;
-
-        void operator()(const std::string& name, const auto& x)
-        {
-            if (parameter == sums.size()) {
-                sums.emplace_back();
-                sums.back().name = name;
-                sums.back().size = x.size();
+        for_each_parameter(lifted, [&](const std::string& name, const auto& x) {
+            if (parameter == sums_.size()) {
+                sums_.emplace_back();
+                sums_.back().name = name;
+                sums_.back().size = x.size();
             }
-            gradient& sum = sums[parameter++];
+            gradient& sum = sums_[parameter++];
             if (sum.name != name || sum.size != x.size()) {
                 throw error("the gradient of " + name + " with " + std::to_string(x.size()) +
                             " numbers cannot be added to that of " + sum.name + " with " + std::to_string(sum.size) +
                             "; one sum serves one model");
             }
             f(x, sum);
-        }
-    };
-
-    template <class L, class F>
-    void walk(const L& lifted, F f)
-    {
-        summing_look<F> look{sums_, std::move(f)};
-        for_each_parameter(lifted, look);
+        });
     }
 
     std::vector<gradient> sums_;  // in the order of the model's parameters

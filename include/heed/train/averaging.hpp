@@ -14,45 +14,15 @@
 
 namespace heed::train {
 
-namespace detail {
-
-template <class T>
-struct copying_look {
-    std::vector<T>& to;
-
-    void operator()(const std::string&, const auto& x) const
-    {
-        const auto values = view_of(x);
-        to.insert(to.end(), values.data, values.data + values.size());
-    }
-};
-
-/// average ← average + fresh (x − average), or average ← x where there is none yet.
-struct moving_look {
-    double fresh;
-    double* average;
-
-    void operator()(const std::string&, const auto& x)
-    {
-        const auto values = view_of(x);
-        parallel_for(values.size(), std::size_t{1} << 14, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t i = begin; i < end; ++i) {
-                const auto now = static_cast<double>(values.data[i]);
-                average[i] = fresh == 1 ? now : average[i] + fresh * (now - average[i]);
-            }
-        });
-        average += values.size();
-    }
-};
-
-}  // namespace detail
-
 /// The numbers of all parameters of a module, in the order of for_each_parameter.
 template <class T, parameterised M>
 std::vector<T> copy_parameters(const M& module)
 {
     std::vector<T> numbers;
-    for_each_parameter(module, detail::copying_look<T>{numbers});
+    for_each_parameter(module, [&](const std::string&, const auto& x) {
+        const auto values = view_of(x);
+        numbers.insert(numbers.end(), values.data, values.data + values.size());
+    });
     return numbers;
 }
 
@@ -182,7 +152,18 @@ public:
                         std::to_string(numbers_.size()) + "; one average serves one model");
         }
         numbers_.resize(count);
-        for_each_parameter(model, detail::moving_look{added_ == 0 ? 1 : 1 - decay_, numbers_.data()});
+        const double fresh = added_ == 0 ? 1 : 1 - decay_;
+        double* average = numbers_.data();
+        for_each_parameter(model, [&](const std::string&, const auto& x) {
+            const auto values = view_of(x);
+            parallel_for(values.size(), std::size_t{1} << 14, [&](std::size_t begin, std::size_t end, std::size_t) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    const auto now = static_cast<double>(values.data[i]);
+                    average[i] = fresh == 1 ? now : average[i] + fresh * (now - average[i]);
+                }
+            });
+            average += values.size();
+        });
         ++added_;
     }
 

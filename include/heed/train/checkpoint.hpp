@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -121,7 +122,10 @@ public:
     void operator()(const P& part)
     {
         if constexpr (parameterised<P>) {
-            for_each_parameter(part, finite_look{prefix_});
+            for_each_parameter(part, [this](const std::string& name, const auto& x) {
+                const auto values = view_of(x);
+                require_finite(prefix_ + name, std::span<const element_of<decltype(x)>>(values.data, values.size()));
+            });
             io::put(to_, part, prefix_);
         } else if constexpr (requires { train::put(to_, part, prefix_); }) {
             train::put(to_, part, prefix_);

@@ -98,16 +98,6 @@ struct parameter_outline {
     std::size_t size, width;  // of all numbers, and of a row
 };
 
-struct outline_look {
-    std::vector<parameter_outline>& all;
-
-    void operator()(const std::string& name, const auto& x) const
-    {
-        const auto values = view_of(x);
-        all.push_back({name, values.size(), values.shape.empty() ? 1 : values.shape.back()});
-    }
-};
-
 template <class T>
 void require_finite(const std::string& name, std::span<const T> numbers, const char* advice = "")
 {
@@ -160,16 +150,6 @@ struct checking_look {
     }
 };
 
-struct finite_look {
-    const std::string& prefix;
-
-    void operator()(const std::string& name, const auto& x) const
-    {
-        const auto values = view_of(x);
-        require_finite(prefix + name, std::span<const element_of<decltype(x)>>(values.data, values.size()));
-    }
-};
-
 /// The name of the optimiser that a file has the state of, or nothing.
 inline std::string optimiser_in(const io::archive& from, const std::string& prefix)
 {
@@ -186,7 +166,10 @@ template <class M>
 std::vector<parameter_outline> outline_of(const M& model)
 {
     std::vector<parameter_outline> all;
-    for_each_parameter(model, outline_look{all});
+    for_each_parameter(model, [&](const std::string& name, const auto& x) {
+        const auto values = view_of(x);
+        all.push_back({name, values.size(), values.shape.empty() ? 1 : values.shape.back()});
+    });
     return all;
 }
 
