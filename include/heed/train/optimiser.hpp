@@ -86,26 +86,6 @@ private:
         ad::sparse_gradient<T> rows;
     };
 
-    /// Finds the gradient of each parameter.
-    struct gradient_look {
-        ad::tape<T>& on;
-        std::vector<use>& uses;
-        std::size_t parameter = 0;
-
-        void operator()(const std::string& name, const auto& x)
-        {
-            if (parameter == uses.size() || uses[parameter].size != x.size()) {
-                throw error(std::string(Rule::name) + ": the lifted parameter " + name + " with " +
-                            std::to_string(x.size()) +
-                            " numbers is none of the model's; give the model that was lifted for this recording");
-            }
-            use& u = uses[parameter++];
-            u.rank = rank_of<decltype(x)>;
-            u.rows = ad::gradient_rows(x);
-            if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
-        }
-    };
-
     /// Without new gradients a step would train nothing, or train with the same ones twice.
     void check_recording(const ad::tape<T>& on) const
     {
@@ -130,8 +110,18 @@ private:
     void collect(M& model, const L& lifted, ad::tape<T>& on)
     {
         collect(numbers_of<T>(model));
-        gradient_look look{on, uses_};
-        for_each_parameter(lifted, look);
+        std::size_t parameter = 0;
+        for_each_parameter(lifted, [&](const std::string& name, const auto& x) {
+            if (parameter == uses_.size() || uses_[parameter].size != x.size()) {
+                throw error(std::string(Rule::name) + ": the lifted parameter " + name + " with " +
+                            std::to_string(x.size()) +
+                            " numbers is none of the model's; give the model that was lifted for this recording");
+            }
+            use& u = uses_[parameter++];
+            u.rank = rank_of<decltype(x)>;
+            u.rows = ad::gradient_rows(x);
+            if (u.rows.rows == nullptr) u.gradient = on.gradient(x).data;
+        });
     }
 
     void collect(const std::vector<named_numbers<T>>& parameters)
