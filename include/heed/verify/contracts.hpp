@@ -282,14 +282,9 @@ std::string check_nothing_hidden(const auto& p, const auto& at)
     const auto memory = p.attend.on(p.annotations, at.real);
     const auto start = p.attend.start(memory);
     const auto run_again = [&] {
-        auto now = p.attend.step(memory, at.query(p.parts, 0), start);
-        answers<decltype(now.context), decltype(now.weights)> all;
-        all.keep(now);
-        for (std::size_t s = 1; s < at.steps; ++s) {
-            now = p.attend.step(memory, at.query(p.parts, s), now.state);
-            all.keep(now);
-        }
-        return numbers_in<double>(all);
+        return numbers_in<double>(answers_from(start, at.steps, [&](std::size_t s, const auto& before) {
+            return p.attend.step(memory, at.query(p.parts, s), before);
+        }));
     };
     const auto once = run_again();
     require_same_bits(run_again(), once, "again from the first state");

@@ -183,6 +183,23 @@ struct answers {
 };
 struct no_weights {};
 
+/// All answers of answer(s, state), from this state on.
+auto answers_from(const auto& start, std::size_t steps, const auto& answer)
+{
+    auto now = answer(0, start);
+    const auto weights_of = [](const auto& each) {
+        if constexpr (requires { each.weights; }) {
+            return each.weights;
+        } else {
+            return no_weights{};
+        }
+    };
+    answers<decltype(now.context), decltype(weights_of(now))> all;
+    all.keep(now);
+    for (std::size_t s = 1; s < steps; ++s) all.keep(now = answer(s, now.state));
+    return all;
+}
+
 /// Runs a mechanism over all queries. Returns the answers, or, for all queries at once, the contexts [B,S,D]. Code that
 /// uses these depends on the tensors but not on the mechanism.
 template <form how>
@@ -203,34 +220,23 @@ auto run(const auto& p, const auto& at)
         };
         const auto start = p.attend.start(memory);
         using answered = decltype(answer(0, start));
-        using context = decltype(answered::context);
         if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(start)>, decltype(answered::state)>) {
             throw broken("the state before the first query has another type than the state after it: a decoder keeps "
                          "one variable for both. On a tape, begin() must return variables, too: "
                          "same_family(memory.keys, …)");
         }
-        if constexpr (how == form::read) {
-            answers<context, no_weights> all;
-            auto now = answer(0, start);
-            all.keep(now);
-            for (std::size_t s = 1; s < at.steps; ++s) all.keep(now = answer(s, now.state));
-            return all;
-        } else {
-            answers<context, decltype(answered::weights)> all;
-            if constexpr (how == form::step_into) {
-                answered result;
-                p.attend.step_into(result, memory, at.query(p.parts, 0), start);
+        if constexpr (how == form::step_into) {
+            answers<decltype(answered::context), decltype(answered::weights)> all;
+            answered result;
+            p.attend.step_into(result, memory, at.query(p.parts, 0), start);
+            all.keep(result);
+            for (std::size_t s = 1; s < at.steps; ++s) {
+                p.attend.step_into(result, memory, at.query(p.parts, s), result.state);
                 all.keep(result);
-                for (std::size_t s = 1; s < at.steps; ++s) {
-                    p.attend.step_into(result, memory, at.query(p.parts, s), result.state);
-                    all.keep(result);
-                }
-            } else {
-                auto now = answer(0, start);
-                all.keep(now);
-                for (std::size_t s = 1; s < at.steps; ++s) all.keep(now = answer(s, now.state));
             }
             return all;
+        } else {
+            return answers_from(start, at.steps, answer);
         }
     }
 }
@@ -266,14 +272,9 @@ template <class Mask>
 outcome<double> results_under(const Mask& mask, const auto& p, const auto& at)
 {
     const auto memory = p.attend.on(p.annotations, at.real);
-    auto now = p.attend.step(memory, at.query(p.parts, 0), p.attend.start(memory), mask);
-    answers<decltype(now.context), decltype(now.weights)> all;
-    all.keep(now);
-    for (std::size_t s = 1; s < at.steps; ++s) {
-        now = p.attend.step(memory, at.query(p.parts, s), now.state, mask);
-        all.keep(now);
-    }
-    return numbers_in<double>(all);
+    return numbers_in<double>(answers_from(p.attend.start(memory), at.steps, [&](std::size_t s, const auto& before) {
+        return p.attend.step(memory, at.query(p.parts, s), before, mask);
+    }));
 }
 
 /// Selects these rows of a state, as a search does.
