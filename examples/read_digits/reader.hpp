@@ -14,7 +14,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
-#include <heed/papers/images.hpp>
+#include <heed/papers/captioning.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/own_model.hpp>
 #include <heed/seq2seq/systems/xu2015.hpp>

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include <heed/papers/linear.hpp>
+#include <heed/papers/linear_attention.hpp>
 #include <heed/papers/transformer.hpp>
 
 #include "papers.hpp"

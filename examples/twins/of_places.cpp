@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-#include <heed/papers/linear.hpp>
+#include <heed/papers/linear_attention.hpp>
 #include <heed/papers/positions.hpp>
-#include <heed/papers/weights.hpp>
+#include <heed/papers/softmax_variants.hpp>
 
 #include "papers.hpp"
 

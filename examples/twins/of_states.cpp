@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <heed/papers/images.hpp>
+#include <heed/papers/captioning.hpp>
 #include <heed/papers/translation.hpp>
 
 #include "papers.hpp"

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
+#include <heed/papers/softmax_variants.hpp>
 #include <heed/papers/transformer.hpp>
-#include <heed/papers/weights.hpp>
 
 #include "papers.hpp"
 

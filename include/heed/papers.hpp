@@ -3,11 +3,11 @@
 
 /// Every published mechanism under its paper's name, built from the same policies as your own. Not part of heed.hpp.
 
-#include <heed/papers/images.hpp>
-#include <heed/papers/linear.hpp>
+#include <heed/papers/captioning.hpp>
+#include <heed/papers/linear_attention.hpp>
 #include <heed/papers/monotonic.hpp>
 #include <heed/papers/positions.hpp>
 #include <heed/papers/sentence_pairs.hpp>
+#include <heed/papers/softmax_variants.hpp>
 #include <heed/papers/transformer.hpp>
 #include <heed/papers/translation.hpp>
-#include <heed/papers/weights.hpp>

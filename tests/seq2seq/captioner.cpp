@@ -4,7 +4,7 @@
 #include <support/sentences.hpp>
 
 #include <heed/ad/ad.hpp>
-#include <heed/papers/images.hpp>
+#include <heed/papers/captioning.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/own_model.hpp>

@@ -8,7 +8,7 @@
 #include <heed/seq2seq/self_attentive_encoder.hpp>
 #include <heed/seq2seq/systems/gehring2017.hpp>
 #include <heed/seq2seq/translator.hpp>
-#include <heed/train/adamw.hpp>
+#include <heed/train/adam.hpp>
 #include <support/scalar_translation.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>

@@ -12,9 +12,9 @@
 
 #include <heed/core/several.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/ops/operation.hpp>
 #include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/positions.hpp>
+#include <heed/ops/operation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::ops {

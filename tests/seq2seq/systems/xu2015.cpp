@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/papers/images.hpp>
+#include <heed/papers/captioning.hpp>
 #include <support/gradients.hpp>
 #include <support/sentences.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/papers/weights.hpp>
+#include <heed/papers/softmax_variants.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/papers/linear.hpp>
+#include <heed/papers/linear_attention.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/papers/images.hpp>
+#include <heed/papers/captioning.hpp>
 
 #include <doctest/doctest.h>
 
