@@ -2,8 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/heed.hpp>
-#include <heed/verify.hpp>
-#include <support/approx.hpp>
+#include <support/normalizers.hpp>
 #include <support/tensors.hpp>
 
 #include <algorithm>
@@ -11,10 +10,11 @@
 #include <limits>
 #include <vector>
 
-// Sparsemax, 1.5-entmax, sigmoid and temperature: what they compute, and that they keep heed's contracts.
+// Sparsemax and 1.5-entmax: what they compute, and that they keep heed's contracts.
 
 using namespace heed;
 using support::random;
+using namespace support::normalizers;
 
 namespace {
 
@@ -50,18 +50,6 @@ array<T, R> sparse(int power, const array<T, R>& scores, const lengths& real)
     return power == 1 ? normalize::sparsemax{}(scores, no_state{}, at) : normalize::entmax15{}(scores, no_state{}, at);
 }
 
-/// The real scores of column d of row b.
-template <class T, std::size_t R>
-std::vector<double> column(const array<T, R>& x, const lengths& real, std::size_t b, std::size_t d)
-{
-    const std::size_t positions = x.shape()[1], width = x.size() / (x.shape()[0] * positions);
-    std::vector<double> values;
-    for (std::size_t t = 0; t < real[b]; ++t) {
-        values.push_back(static_cast<double>(x.data()[(b * positions + t) * width + d]));
-    }
-    return values;
-}
-
 template <class T, std::size_t R>
 void check_against_bisection(const array<T, R>& scores, const lengths& real, double tolerance)
 {
@@ -85,30 +73,6 @@ void check_against_bisection(const array<T, R>& scores, const lengths& real, dou
             }
         }
     }
-}
-
-template <class T>
-array<T, 2> row_of(std::initializer_list<double> values)
-{
-    array<T, 2> x(shape_of_rank<2>{1, values.size()});
-    std::transform(values.begin(), values.end(), x.data(), [](double v) { return static_cast<T>(v); });
-    return x;
-}
-
-void check_contracts(const auto& attend, const verification_sizes& sizes)
-{
-    const verification report = verify(attend, sizes);
-    CHECK_MESSAGE(bool(report), report.text());
-}
-
-/// The normalizer over a score per position and over one per dimension.
-void check_contracts_of(const auto& normalizer)
-{
-    const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
-    const auto v = random({4}, 14, 2.0);
-    check_contracts(attention{score::additive{W, U, v}, normalizer, combine::weighted_sum{}}, {.query = 3, .width = 5});
-    check_contracts(attention{score::additive_per_dimension{W, U, V}, normalizer, combine::elementwise_sum{}},
-                    {.query = 3, .width = 5});
 }
 
 }  // namespace
@@ -248,138 +212,6 @@ TEST_CASE("sparsemax is nearer to the scores than any other weights near it")
     CHECK(tried >= 10);
 }
 
-TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, float, double)
-{
-    const double tolerance = sizeof(T) == 4 ? 2e-7 : 1e-15;
-    const auto scores = random<T>({3, 21}, 6, 3.0);
-    const lengths real{21, 0, 5};
-    const auto weights = normalize::sigmoid{-0.75}(scores, no_state{}, plain_moment{real});
-    for (std::size_t b = 0; b < 3; ++b) {
-        for (std::size_t j = 0; j < 21; ++j) {
-            const double e = static_cast<double>(scores(b, j));
-            const double must = j < real[b] ? 1 / (1 + std::exp(0.75 - e)) : 0;
-            CHECK(std::abs(static_cast<double>(weights(b, j)) - must) <= tolerance);
-        }
-    }
-    const auto extreme =
-        normalize::sigmoid{}(row_of<T>({-infinity, -1e4, 0, 1e4}), no_state{}, plain_moment{lengths{4}});
-    CHECK(extreme(0, 0) == 0);
-    CHECK(static_cast<double>(extreme(0, 1)) < 1e-30);
-    CHECK(extreme(0, 2) == T(0.5));
-    CHECK(extreme(0, 3) == T(1));
-}
-
-TEST_CASE_TEMPLATE("sigmoid: a bias that learns weighs as one that stays, and has its gradient", T, float, double)
-{
-    const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
-    const lengths real{21, 0, 5};
-    const plain_moment at{real};
-    auto scores = random<T>({3, 21}, 6, 3.0);
-    scores(0, 4) = static_cast<T>(-infinity);
-    const auto must = normalize::sigmoid{-0.75}(scores, no_state{}, at);
-    const normalize::sigmoid learns{array<T, 1>{T(-0.75)}};
-    const auto by = random<T>({3, 21}, 7);
-    ad::tape<T> on;
-    const auto lifted = ad::lift(on, learns);
-    const auto is = lifted(scores, no_state{}, at);
-    on.backward(ops::inner(is, by));
-    double slope = 0;
-    for (std::size_t i = 0; i < must.size(); ++i) {
-        const double w = static_cast<double>(must.data()[i]);
-        CHECK(std::abs(static_cast<double>(is.value().data[i]) - w) < tolerance);
-        slope += w * (1 - w) * static_cast<double>(by.data()[i]);
-    }
-    CHECK(std::abs(static_cast<double>(on.gradient(lifted.bias).data[0]) - slope) < tolerance);
-    CHECK(support::contains(support::message_of<shape_error>([&] {
-                                normalize::sigmoid{array<T, 1>{T(1), T(2)}}(scores, no_state{}, at);
-                            }),
-                            "sigmoid: the bias is [2]"));
-}
-
-TEST_CASE("temperature divides the scores, before any mask is added")
-{
-    const auto scores = random({2, 5}, 7, 2.0);
-    const lengths real{5, 3};
-    const plain_moment at{real};
-    const auto cool = normalize::temperature{0.5}(scores, no_state{}, at);
-    CHECK(support::distance(cool, normalize::softmax{}(ops::scale(scores, 2), no_state{}, at)) < 1e-15);
-
-    const auto annotations = random({2, 5, 3}, 8);
-    const auto query = random({2, 3}, 9);
-    auto bias = random({2, 5}, 10);
-    bias(0, 1) = -infinity;
-    const attention attend{score::dot{}, normalize::temperature{4, normalize::sparsemax{}}, combine::weighted_sum{}};
-    const auto memory = attend.on(annotations, real);
-    const auto now = attend.step(memory, query, attend.start(memory), additive_mask{bias});
-    auto expected = ops::scale(ops::dot_each(query, annotations), 0.25);
-    for (std::size_t i = 0; i < expected.size(); ++i) expected.data()[i] += bias.data()[i];
-    CHECK(support::distance(now.weights, normalize::sparsemax{}(expected, no_state{}, at)) < 1e-15);
-    CHECK(now.weights(0, 1) == 0);
-}
-
-TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty row, scores of 1e4", T, float, double)
-{
-    const auto check = [](const auto& scores, const lengths& real, double tau) {
-        CAPTURE(tau);
-        const std::size_t batch = scores.shape()[0], positions = scores.shape()[1];
-        const std::size_t width = scores.size() / (batch * positions);
-        const auto weights = normalize::temperature{tau}(scores, no_state{}, plain_moment{real});
-        for (std::size_t b = 0; b < batch; ++b) {
-            for (std::size_t d = 0; d < width; ++d) {
-                const auto e = column(scores, real, b, d);
-                double sum = 0;
-                for (std::size_t t = 0; t < positions; ++t) {
-                    double below = 0;  // Σ_k exp((e_k − e_t) / τ): a weight is one over it
-                    for (const double x : e) below += t < real[b] ? std::exp((x - e[t]) / tau) : 0;
-                    const double is = static_cast<double>(weights.data()[(b * positions + t) * width + d]);
-                    CHECK(is == doctest::Approx(t < real[b] ? 1 / below : 0).epsilon(sizeof(T) == 4 ? 1e-5 : 1e-12));
-                    sum += is;
-                }
-                CHECK(sum == support::approx(real[b] > 0 ? 1 : 0, support::tolerance<T>));
-            }
-        }
-    };
-    for (const double tau : {0.3, 1.0, 2.5}) {
-        check(random<T>({4, 7}, 1, 2.0), {7, 0, 1, 4}, tau);
-        check(random<T>({1, 1}, 2), {1}, tau);
-        check(random<T>({2, 5, 3}, 3), {5, 2}, tau);
-        check(row_of<T>({1e4, -1e4, 1e4, 1e4 - 0.5}), {4}, tau);
-    }
-}
-
-TEST_CASE("temperature: as it falls, weight goes to the greatest score; as it rises, to all")
-{
-    const auto scores = random({1, 6}, 12);
-    const lengths real{6};
-    const plain_moment at{real};
-    CHECK(support::distance(normalize::temperature{1e-4}(scores, no_state{}, at),
-                            normalize::argmax{}(scores, no_state{}, at)) < 1e-12);
-    CHECK(support::distance(normalize::temperature{1e9}(scores, no_state{}, at),
-                            array<double, 2>(shape_of_rank<2>{1, 6}, 1.0 / 6)) < 1e-8);
-}
-
-TEST_CASE("temperature over temporal remembers the divided scores")
-{
-    const auto annotations = random({1, 4, 3}, 8);
-    const auto queries = random({1, 3, 3}, 9);
-    const attention warm{score::dot{}, normalize::temperature{2, normalize::temporal{}}, combine::weighted_sum{}};
-    const attention half{score::general{array<double, 2>{{0.5, 0, 0}, {0, 0.5, 0}, {0, 0, 0.5}}}, normalize::temporal{},
-                         combine::weighted_sum{}};
-    CHECK(support::distance(warm(warm.on(annotations), queries), half(half.on(annotations), queries)) < 1e-14);
-}
-
-TEST_CASE("temperature: an invalid temperature is refused")
-{
-    const auto scores = random({1, 3}, 1);
-    const lengths real{3};
-    for (const double tau : {0.0, -1.0, infinity, std::numeric_limits<double>::quiet_NaN()}) {
-        const std::string message =
-            support::message_of<error>([&] { normalize::temperature{tau}(scores, no_state{}, plain_moment{real}); });
-        CHECK(support::contains(message, "normalize::temperature: tau is"));
-        CHECK(support::contains(message, "above 0"));
-    }
-}
-
 TEST_CASE("lengths that do not fit are refused")
 {
     const auto scores = random({2, 3}, 1);
@@ -394,17 +226,6 @@ TEST_CASE("lengths that do not fit are refused")
 
 TEST_CASE("sparsemax keeps the contracts") { check_contracts_of(normalize::sparsemax{}); }
 TEST_CASE("entmax15 keeps the contracts") { check_contracts_of(normalize::entmax15{}); }
-TEST_CASE("sigmoid keeps the contracts")
-{
-    check_contracts_of(normalize::sigmoid{-0.5});
-    check_contracts_of(normalize::sigmoid{array<double, 1>{-0.5}});
-}
-TEST_CASE("temperature keeps the contracts")
-{
-    check_contracts_of(normalize::temperature{0.7});
-    check_contracts(attention{score::dot{}, normalize::temperature{2, normalize::temporal{}}, combine::weighted_sum{}},
-                    {});
-}
 TEST_CASE("sparse weights of modulated scores keep the contracts")
 {
     check_contracts(

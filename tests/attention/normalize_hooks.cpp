@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <doctest/doctest.h>
 
+#include <heed/attention/normalize_hooks.hpp>
+
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/moment.hpp>
 #include <heed/normalize/argmax.hpp>
