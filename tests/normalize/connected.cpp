@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/normalize/connected.hpp>
 
-#include <heed/ad/ad.hpp>
-
 #include <doctest/doctest.h>
 
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
+#include <support/mechanism_tests.hpp>
+#include <support/scalar_weights.hpp>
+#include <support/temporal_family.hpp>
+#include <support/tensors.hpp>
 
 using namespace heed;
 using support::check_empty, support::message_of, support::random;
+using support::plain_query, support::query_with_word;
+namespace scalar = support::scalar;
+using namespace support::temporal_family;
 
 TEST_CASE("add_weighted")
 {
@@ -26,3 +34,11 @@ TEST_CASE("add_weighted")
               (void)f(on.parameter(e), random({1}, 1), random({1, 3}, 1));
           }) == "add_weighted: what is added is [1,3] but must be [1,2] (the shape of the first argument)");
 }
+
+TEST_CASE("connected is its equation")
+{
+    for (const double w : {0.0, -2.0, 0.7})
+        check_values(normalize::connected{array<double, 1>{w}}, scalar::connected(w));
+}
+
+TEST_CASE("connected: gradients and contracts") { check_mechanism(normalize::connected{array<double, 1>{-1.3}}); }

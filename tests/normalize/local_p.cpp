@@ -8,10 +8,20 @@
 #include <support/gradients.hpp>
 
 #include <cmath>
+#include <heed/heed.hpp>
+#include <support/mechanism_tests.hpp>
+#include <support/scalar_weights.hpp>
+#include <support/tensors.hpp>
+#include <support/windows.hpp>
 #include <vector>
 
 using namespace heed;
+using normalize::history::in_window, normalize::local_m, normalize::local_p;
 using support::check_empty, support::message_of, support::random;
+using support::message_of, support::plain_query, support::query_with_word, support::random;
+namespace scalar = support::scalar;
+using namespace support::temporal_family;
+using namespace support::windows;
 
 TEST_CASE("place_in_row")
 {
@@ -84,4 +94,79 @@ TEST_CASE("divide_by_sum")
     const auto nothing = on.parameter(x);
     on.backward(ops::inner(f(nothing), support::uneven(x.shape())));
     for (std::size_t i = 3; i < 6; ++i) CHECK(on.gradient(nothing).data[i] == 0);
+}
+
+TEST_CASE("local_p is its equation")
+{
+    for (const std::size_t D : {1u, 2u, 3u, 100u}) {
+        check_values(local_p{W_p(), v_p(), D}, luong_p(W_p(), v_p(), D));
+        check_values(
+            local_p{W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = true}},
+            luong_p(W_p(), v_p(), D, remembered::nothing, true));
+    }
+    // From a query of several parts, its state.
+    const auto Y = random({2, 4}, 13);
+    const auto s = additive();
+    scalar::check_values(attention{score::with_word{s, Y}, local_p{W_p(), v_p(), 2}, combine::weighted_sum{}},
+                         scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),
+                                                    scalar::vector_of(s.v), scalar::matrix_of(Y)),
+                         luong_p(W_p(), v_p(), 2), query_with_word{3, 2}, 5);
+}
+
+TEST_CASE("local_p: gradients and contracts")
+{
+    // No p_t here is so close to an integer that a difference quotient would move the window past a position.
+    support::check_gradients(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5}, 5);
+    check_verified_windows(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5});
+    check_verified_windows(
+        attention{
+            score::with_word{additive(), random({2, 4}, 13)},
+            local_p{W_p(), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = true}},
+            combine::weighted_sum{}},
+        query_with_word{3, 2});
+    check_verified_windows(attention{per_dimension(), local_p{W_p(), v_p(), 1}, combine::elementwise_sum{}},
+                           plain_query{3});
+}
+
+TEST_CASE("local_p's weights sum to less than 1, unless they are renormalised")
+{
+    const auto sums = [&](bool renormalise) {
+        const auto attend = dot_with(local_p{
+            W_p(5), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = renormalise}});
+        std::vector<double> all;
+        for (const auto& weights :
+             weights_of(attend, attend.on(random({2, 9, 5}, 1), lengths{9, 4}), random({2, 6, 5}, 2))) {
+            for (std::size_t b = 0; b < 2; ++b) {
+                all.push_back(0);
+                for (std::size_t j = 0; j < 9; ++j) all.back() += weights(b, j);
+            }
+        }
+        return all;
+    };
+    for (const double sum : sums(false)) {
+        CHECK(sum < 1);
+        CHECK(sum > 0.1);
+    }
+    for (const double sum : sums(true)) CHECK(sum == doctest::Approx(1).epsilon(1e-14));
+}
+
+TEST_CASE("far queries: the centre stays in the sentence, and the window is not empty")
+{
+    const auto attend = dot_with(local_p{W_p(5), random({4}, 42, 1e3), 1});
+    const auto memory = attend.on(random({2, 9, 5}, 1), lengths{9, 4});
+    for (const double scale : {1e4, -1e4}) {
+        const auto now = attend.step(memory, random({2, 5}, 3, scale), attend.start(memory));
+        for (std::size_t b = 0; b < 2; ++b) {
+            double sum = 0;
+            for (std::size_t j = 0; j < 9; ++j) sum += now.weights(b, j);
+            CHECK(sum > 0.05);
+            CHECK(sum <= 1);
+        }
+    }
+    // NaN reaches what depends on it, and nothing else.
+    auto query = random({2, 5}, 3);
+    query(0, 0) = not_a_number;
+    const auto now = attend.step(memory, query, attend.start(memory));
+    CHECK(std::isnan(now.context(0, 0)));
+    CHECK(std::isfinite(now.context(1, 0)));
 }

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/normalize/recent_temporal.hpp>
 
-#include <heed/ad/ad.hpp>
-
 #include <doctest/doctest.h>
-
-#include <support/approx.hpp>
-#include <support/gradients.hpp>
 
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include <heed/ad/ad.hpp>
+#include <heed/heed.hpp>
+#include <support/approx.hpp>
+#include <support/gradients.hpp>
+#include <support/mechanism_tests.hpp>
+#include <support/scalar_weights.hpp>
+#include <support/temporal_family.hpp>
+#include <support/tensors.hpp>
 
 using namespace heed;
 using support::check_empty, support::random;
+using support::message_of, support::random;
+using support::plain_query, support::query_with_word;
+namespace scalar = support::scalar;
+using namespace support::temporal_family;
 
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gradient")
 {
@@ -65,4 +70,44 @@ TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gr
     for (std::size_t i = 0; i < 2; ++i) CHECK(on.gradient(a).data[i] == 0);
     CHECK(on.gradient(s).data[0] == support::approx(2 * std::exp(0.5)));
     CHECK(on.gradient(s).data[1] == 0);
+}
+
+TEST_CASE("recent_temporal is its equation, whatever n")
+{
+    for (const std::size_t n : {0u, 1u, 2u, 3u, 5u, 11u, 12u, 40u}) {
+        check_values(normalize::recent_temporal{n}, scalar::temporal(1, 0, n));
+    }
+}
+
+TEST_CASE("recent_temporal: gradients and contracts")
+{
+    check_mechanism(normalize::recent_temporal{2});
+    check_verified(dot_with(normalize::recent_temporal{0}), plain_query{5});
+    check_verified(dot_with(normalize::recent_temporal{1}), plain_query{5});
+}
+
+TEST_CASE("the sums over the last n steps: long runs, the same tensors at every step")
+{
+    // A sum with a subtraction would have lost its small terms: here every step is e^40 or e^-40 times the last one.
+    auto e = random_scores({1, 3}, 60, 1);
+    for (std::size_t t = 0; t < 60; ++t) {
+        for (std::size_t j = 0; j < 3; ++j) e[t](0, j) += (t / 3 + j) % 2 == 0 ? 20 : -20;
+    }
+    const auto real = lengths{3};
+    for (const std::size_t n : {1u, 2u, 3u, 4u, 7u, 16u}) {
+        const normalize::recent_temporal recent{n};
+        CHECK(distance(scalar::weights_of(recent, e, real), scalar::weights_of(scalar::temporal(1, 0, n), e, real)) <
+              1e-13);
+        auto state = recent.start([&](double x) { return constant_like(e[0], shape_of(e[0]), x); });
+        for (std::size_t t = 0; t < 60; ++t) {
+            std::vector<shape_of_rank<3>> shapes;
+            (void)state.map([&](const auto& x) {
+                const auto shape = shape_of(x);
+                shapes.push_back({shape[0], shape[1], shape.size() == 3 ? shape.back() : 1});
+                return x;
+            });
+            CHECK(shapes == std::vector<shape_of_rank<3>>{{1, 3, 1}, {1, 3, n - 1}});
+            state = recent.advance(e[t], e[t], state, plain_moment{real, t});
+        }
+    }
 }

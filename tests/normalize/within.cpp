@@ -1,175 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <doctest/doctest.h>
+#include <heed/normalize/within.hpp>
 
-#include <heed/heed.hpp>
-#include <support/mechanism_tests.hpp>
-#include <support/scalar_weights.hpp>
-#include <support/tensors.hpp>
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
-// Windows: Luong's local-m and local-p, and normalizers with state inside them.
+#include <heed/heed.hpp>
+#include <support/mechanism_tests.hpp>
+#include <support/scalar_weights.hpp>
+#include <support/tensors.hpp>
+#include <support/windows.hpp>
 
 using namespace heed;
 using normalize::history::in_window, normalize::local_m, normalize::local_p;
 using support::message_of, support::plain_query, support::query_with_word, support::random;
 namespace scalar = support::scalar;
-
-namespace {
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t all_steps = 1000;
-
-auto additive() { return score::additive{random({3, 4}, 11), random({5, 4}, 12), random({4}, 15)}; }
-auto per_dimension()
-{
-    return score::additive_per_dimension{random({3, 4}, 21), random({5, 4}, 22), random({4, 5}, 24)};
-}
-scalar::score additive_equation()
-{
-    const auto s = additive();
-    return scalar::additive(scalar::matrix_of(s.W), scalar::matrix_of(s.U), scalar::vector_of(s.v));
-}
-scalar::score per_dimension_equation()
-{
-    const auto s = per_dimension();
-    return scalar::additive_per_dimension(scalar::matrix_of(s.W), scalar::matrix_of(s.U), scalar::matrix_of(s.V));
-}
-
-auto additive_with(const auto& normalize) { return attention{additive(), normalize, combine::weighted_sum{}}; }
-auto dot_with(const auto& normalize) { return attention{score::dot{}, normalize, combine::weighted_sum{}}; }
-
-/// Where a query of 3 numbers (or 5, for dot) looks.
-auto W_p(std::size_t query = 3) { return random({query, 4}, 41); }
-auto v_p() { return random({4}, 42, 1.5); }
-
-void check_values(const auto& normalize, const scalar::weigher& weigh)
-{
-    scalar::check_values(additive_with(normalize), additive_equation(), weigh, plain_query{3}, 5);
-    scalar::check_values(attention{per_dimension(), normalize, combine::elementwise_sum{}}, per_dimension_equation(),
-                         weigh, plain_query{3}, 5);
-}
-
-void check_verified(const auto& attend, const auto& describe)
-{
-    const auto report = verify(attend, {.query = 3, .width = 5, .positions = 7, .steps = 5}, describe);
-    CHECK_MESSAGE(bool(report), report.text());
-}
-
-enum class remembered { nothing, everywhere, in_window };
-
-/// Weights of scores in a window, with the given kind of history; `sees(length)` returns what a sentence's steps see.
-template <class Sees>
-scalar::tables in_a_window(const scalar::tables& e, const Sees& sees, remembered what, double decay = 0,
-                           std::size_t n = all_steps)
-{
-    return scalar::temporal(what == remembered::nothing ? 0 : 1, decay, n, sees,
-                            what == remembered::in_window ? scalar::visible(sees) : scalar::all_of_them)(e, {});
-}
-
-/// p_t = t, but no further than the last position.
-scalar::weigher luong_m(std::size_t D, remembered what = remembered::nothing, double decay = 0,
-                        std::size_t n = all_steps)
-{
-    return [=](const scalar::tables& e, const auto&) {
-        const std::size_t length = e[0].size();
-        const auto sees = [=](std::size_t t, std::size_t j) {
-            const std::size_t p = std::min(t, length - 1);
-            return (j > p ? j - p : p - j) <= D;
-        };
-        return in_a_window(e, sees, what, decay, n);
-    };
-}
-
-/// p_t = S sigmoid(v_p · tanh(W_p h_t)), and a Gaussian after normalising.
-scalar::weigher luong_p(const array<double, 2>& W, const array<double, 1>& v, std::size_t D,
-                        remembered what = remembered::nothing, bool renormalise = false)
-{
-    return [=](const scalar::tables& e, const std::vector<std::vector<scalar::numbers>>& queries) {
-        const double length = static_cast<double>(e[0].size());
-        std::vector<double> p;
-        for (const auto& query : queries) {
-            const double a =
-                scalar::inner(scalar::vector_of(v), scalar::hidden({scalar::times(query[0], scalar::matrix_of(W))}));
-            p.push_back(length / (1 + std::exp(-a)));
-        }
-        const auto off = [&p](std::size_t t, std::size_t j) { return static_cast<double>(j) - p[t]; };
-        const auto sees = [&](std::size_t t, std::size_t j) { return std::abs(off(t, j)) <= static_cast<double>(D); };
-        auto weights = in_a_window(e, sees, what);
-        const double sigma = static_cast<double>(D) / 2;
-        for (std::size_t t = 0; t < weights.size(); ++t) {
-            for (std::size_t d = 0; !weights[t].empty() && d < weights[t][0].size(); ++d) {
-                scalar::tall sum = 0;
-                for (std::size_t j = 0; j < weights[t].size(); ++j) {
-                    weights[t][j][d] *= std::exp(-off(t, j) * off(t, j) / (2 * sigma * sigma));
-                    sum += weights[t][j][d];
-                }
-                for (auto& row : weights[t]) row[d] /= renormalise && sum > 0 ? sum : 1;
-            }
-        }
-        return weights;
-    };
-}
-
-/// Weights at every step, with queries [B,S,Q].
-auto weights_of(const auto& attend, const auto& memory, const array<double, 3>& queries)
-{
-    auto state = attend.start(memory);
-    std::vector<std::remove_cvref_t<decltype(attend.step(memory, ops::step_of(queries, 0u), state).weights)>> all;
-    for (std::size_t t = 0; t < queries.shape()[1]; ++t) {
-        auto now = attend.step(memory, ops::step_of(queries, t), state);
-        all.push_back(std::move(now.weights));
-        state = std::move(now.state);
-    }
-    return all;
-}
-
-template <class A, class B>
-double distance(const A& a, const B& b)
-{
-    double worst = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
-    for (std::size_t t = 0; t < a.size(); ++t) worst = std::max(worst, support::distance(a[t], b[t]));
-    return worst;
-}
-
-template <class A, class B>
-bool same_bits(const A& a, const B& b)
-{
-    for (std::size_t t = 0; t < a.size(); ++t) {
-        if (!support::same_bits(a[t], b[t])) return false;
-    }
-    return a.size() == b.size();
-}
-
-}  // namespace
-
-TEST_CASE("local_m is its equation")
-{
-    // Sentences of 1 to 7 positions and up to 12 steps: from step S + D on, the paper's window is empty, ours is not.
-    for (const std::size_t D : {0u, 1u, 2u, 6u, 100u}) check_values(local_m{D}, luong_m(D));
-}
-
-TEST_CASE("local_p is its equation")
-{
-    for (const std::size_t D : {1u, 2u, 3u, 100u}) {
-        check_values(local_p{W_p(), v_p(), D}, luong_p(W_p(), v_p(), D));
-        check_values(
-            local_p{W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = true}},
-            luong_p(W_p(), v_p(), D, remembered::nothing, true));
-    }
-    // From a query of several parts, its state.
-    const auto Y = random({2, 4}, 13);
-    const auto s = additive();
-    scalar::check_values(attention{score::with_word{s, Y}, local_p{W_p(), v_p(), 2}, combine::weighted_sum{}},
-                         scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),
-                                                    scalar::vector_of(s.v), scalar::matrix_of(Y)),
-                         luong_p(W_p(), v_p(), 2), query_with_word{3, 2}, 5);
-}
+using namespace support::temporal_family;
+using namespace support::windows;
 
 TEST_CASE("local and temporal together are their equations, with either history")
 {
@@ -196,38 +47,19 @@ TEST_CASE("a state that fades or forgets does so outside the window, too")
                          additive_equation(), luong_p(W_p(), v_p(), 1, remembered::in_window), plain_query{3}, 5);
 }
 
-TEST_CASE("local_m: gradients and contracts")
-{
-    support::check_gradients(dot_with(local_m{1}), plain_query{5}, 5);
-    check_verified(dot_with(local_m{1}), plain_query{5});
-    check_verified(attention{per_dimension(), local_m{1}, combine::elementwise_sum{}}, plain_query{3});
-}
-
-TEST_CASE("local_p: gradients and contracts")
-{
-    // No p_t here is so close to an integer that a difference quotient would move the window past a position.
-    support::check_gradients(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5}, 5);
-    check_verified(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5});
-    check_verified(
-        attention{
-            score::with_word{additive(), random({2, 4}, 13)},
-            local_p{W_p(), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = true}},
-            combine::weighted_sum{}},
-        query_with_word{3, 2});
-    check_verified(attention{per_dimension(), local_p{W_p(), v_p(), 1}, combine::elementwise_sum{}}, plain_query{3});
-}
-
 TEST_CASE("local and temporal together: gradients and contracts")
 {
     const normalize::temporal temporal;
     support::check_gradients(dot_with(local_m{1, temporal}), plain_query{5}, 5);
-    check_verified(dot_with(local_m{1, temporal}), plain_query{5});
+    check_verified_windows(dot_with(local_m{1, temporal}), plain_query{5});
     support::check_gradients(dot_with(local_m{1, temporal, in_window{}}), plain_query{5}, 5);
-    check_verified(dot_with(local_m{1, temporal, in_window{}}), plain_query{5});
-    check_verified(dot_with(local_p{W_p(5), v_p(), 1, normalize::recent_temporal{2}, in_window{}}), plain_query{5});
-    check_verified(attention{per_dimension(), local_p{W_p(), v_p(), 2, temporal, in_window{}, {.renormalise = true}},
-                             combine::elementwise_sum{}},
-                   plain_query{3});
+    check_verified_windows(dot_with(local_m{1, temporal, in_window{}}), plain_query{5});
+    check_verified_windows(dot_with(local_p{W_p(5), v_p(), 1, normalize::recent_temporal{2}, in_window{}}),
+                           plain_query{5});
+    check_verified_windows(attention{per_dimension(),
+                                     local_p{W_p(), v_p(), 2, temporal, in_window{}, {.renormalise = true}},
+                                     combine::elementwise_sum{}},
+                           plain_query{3});
 }
 
 TEST_CASE("what cuts and what hides")
@@ -417,28 +249,6 @@ TEST_CASE("a constant of each position cancels under temporal from the second st
     CHECK(std::abs(weights[0](0, 2) - weights[1](0, 2)) > 1e-3);
 }
 
-TEST_CASE("local_p's weights sum to less than 1, unless they are renormalised")
-{
-    const auto sums = [&](bool renormalise) {
-        const auto attend = dot_with(local_p{
-            W_p(5), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = renormalise}});
-        std::vector<double> all;
-        for (const auto& weights :
-             weights_of(attend, attend.on(random({2, 9, 5}, 1), lengths{9, 4}), random({2, 6, 5}, 2))) {
-            for (std::size_t b = 0; b < 2; ++b) {
-                all.push_back(0);
-                for (std::size_t j = 0; j < 9; ++j) all.back() += weights(b, j);
-            }
-        }
-        return all;
-    };
-    for (const double sum : sums(false)) {
-        CHECK(sum < 1);
-        CHECK(sum > 0.1);
-    }
-    for (const double sum : sums(true)) CHECK(sum == doctest::Approx(1).epsilon(1e-14));
-}
-
 TEST_CASE("masks and windows")
 {
     const auto sentences = random({2, 6, 5}, 1);
@@ -501,27 +311,6 @@ TEST_CASE("any normalizer inside a window, a window inside any normalizer")
                             contexts(local_m{2, normalize::temporal{}})) < 1e-14);
     CHECK(support::distance(contexts(normalize::recent_temporal{2, local_p{W_p(5), v_p(), 2}}),
                             contexts(local_p{W_p(5), v_p(), 2, normalize::recent_temporal{2}})) < 1e-14);
-}
-
-TEST_CASE("far queries: the centre stays in the sentence, and the window is not empty")
-{
-    const auto attend = dot_with(local_p{W_p(5), random({4}, 42, 1e3), 1});
-    const auto memory = attend.on(random({2, 9, 5}, 1), lengths{9, 4});
-    for (const double scale : {1e4, -1e4}) {
-        const auto now = attend.step(memory, random({2, 5}, 3, scale), attend.start(memory));
-        for (std::size_t b = 0; b < 2; ++b) {
-            double sum = 0;
-            for (std::size_t j = 0; j < 9; ++j) sum += now.weights(b, j);
-            CHECK(sum > 0.05);
-            CHECK(sum <= 1);
-        }
-    }
-    // NaN reaches what depends on it, and nothing else.
-    auto query = random({2, 5}, 3);
-    query(0, 0) = not_a_number;
-    const auto now = attend.step(memory, query, attend.start(memory));
-    CHECK(std::isnan(now.context(0, 0)));
-    CHECK(std::isfinite(now.context(1, 0)));
 }
 
 TEST_CASE("float")

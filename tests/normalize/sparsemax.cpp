@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/normalize/sparsemax.hpp>
+
 #include <doctest/doctest.h>
 
 #include <heed/heed.hpp>
@@ -9,8 +11,6 @@
 #include <cmath>
 #include <limits>
 #include <vector>
-
-// Sparsemax and 1.5-entmax: what they compute, and that they keep heed's contracts.
 
 using namespace heed;
 using support::random;
@@ -225,7 +225,6 @@ TEST_CASE("lengths that do not fit are refused")
 }
 
 TEST_CASE("sparsemax keeps the contracts") { check_contracts_of(normalize::sparsemax{}); }
-TEST_CASE("entmax15 keeps the contracts") { check_contracts_of(normalize::entmax15{}); }
 TEST_CASE("sparse weights of modulated scores keep the contracts")
 {
     check_contracts(

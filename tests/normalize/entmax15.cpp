@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/normalize/entmax15.hpp>
+
+#include <doctest/doctest.h>
+
+#include <heed/heed.hpp>
+#include <support/normalizers.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+using support::random;
+
+// Its values are compared with those of bisection beside sparsemax's.
+
+TEST_CASE("entmax15 is entmax of 1.5")
+{
+    const auto scores = random({3, 9}, 1, 2.0);
+    const plain_moment at{lengths{9, 0, 4}};
+    CHECK(support::distance(normalize::entmax15{}(scores, no_state{}, at),
+                            normalize::entmax{array<double, 1>{0.0}}(scores, no_state{}, at)) < 1e-12);  // 1 + σ(0)
+}
+
+TEST_CASE("entmax15 keeps the contracts") { support::normalizers::check_contracts_of(normalize::entmax15{}); }
