@@ -11,7 +11,7 @@ usage: scripts/test.sh [option] [-- argument for ctest...]
 
 Installs what is missing (Debian 12, root or sudo), builds the tests of the library and the kit, and runs them.
 
-  (none)              clang++, which compiles them in half of g++'s time; kernels optimised, the others not
+  (none)              clang++, which compiles them in half of g++'s time; not optimised
   --compiler gcc      g++ in place of clang++, Release, with the examples
   --sanitize          address and undefined-behaviour sanitizers and xtensor's own checks, clang++; with tools and translator
   --sanitize-threads  ThreadSanitizer, clang++, on what has threads: the pool, kernels, batches, models that threads
@@ -67,17 +67,17 @@ heed_setup "${packages[@]}"
 if [[ $all == yes ]]; then "$heed_root/scripts/bare.sh" --check || true; fi  # says so if it cannot
 
 # shellcheck disable=SC2034  # used by heed_jobs
-heed_kilobytes_per_job=3200000  # units of five tests
+heed_kilobytes_per_job=4500000  # units of eight tests, with sanitizers
 for preset in "${presets[@]}"; do
     # Set either way, since a build directory remembers its options.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_PRODUCTS=none -DHEED_TEST_EXHAUSTIVE=OFF
-        -DHEED_TEST_FILES_PER_UNIT=5 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON
+        -DHEED_TEST_FILES_PER_UNIT=8 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON
         -DHEED_BUILD_BENCHMARKS=OFF -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT=
         -DHEED_EXAMPLES_ONLY= -DHEED_EXAMPLES_EXCEPT= -DHEED_FUZZ_SECONDS=4)
     case $preset in
     release) options+=(-DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF -DHEED_EXAMPLE_OPTIMIZATION=-O1
         "-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable") ;;
-    clang) options+=(-DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF) ;;
+    clang) options+=(-DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF "-DHEED_TEST_OPTIMIZATION=-O0") ;;
     asan | xt-assert) options+=(-DHEED_TEST_PRODUCTS=policies) ;;
     esac
     target=all lines=-g1
@@ -86,7 +86,7 @@ for preset in "${presets[@]}"; do
         case $preset in
         release) options+=(-DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON -DHEED_BUILD_BENCHMARKS=ON -DHEED_BENCHMARK_OPTIMIZATION=-O0) ;;
         clang) options+=(-DHEED_TEST_PRODUCTS=all -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON
-            -DHEED_BUILD_BENCHMARKS=ON) ;;
+            -DHEED_BUILD_BENCHMARKS=ON -DHEED_TEST_OPTIMIZATION=-O1) ;;
         esac
     elif [[ $all == yes ]]; then
         # Each build tests what the other does not. asan (clang++): every unit test, each policy among plain ones, the
