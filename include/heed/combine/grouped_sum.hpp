@@ -5,6 +5,7 @@
 #include <string>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/combine/elementwise_sum.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
