@@ -15,7 +15,8 @@ using support::random;
 TEST_CASE("entmax15 is entmax of 1.5")
 {
     const auto scores = random({3, 9}, 1, 2.0);
-    const plain_moment at{lengths{9, 0, 4}};
+    const lengths real{9, 0, 4};
+    const plain_moment at{real};
     CHECK(support::distance(normalize::entmax15{}(scores, no_state{}, at),
                             normalize::entmax{array<double, 1>{0.0}}(scores, no_state{}, at)) < 1e-12);  // 1 + σ(0)
 }

@@ -121,7 +121,7 @@ TEST_CASE("a function with a table: what comes back goes to the place that was l
             of, 0, x.S, what, every, [&](std::size_t first, const tiles::tile_reach& seen) {
                 std::vector<double> d(seen.count * width, 0), products(d.size(), 0.25), table(7, 0), must(7, 0);
                 for (std::size_t j = 0; j < seen.count; ++j) {
-                    for (std::size_t q = 0; q < x.S; ++q) {
+                    for (std::size_t q = 0; q < std::min(x.S, width); ++q) {
                         d[j * width + q] = std::cos(static_cast<double>(j * 5 + q));
                         must[(first + j) % 7] += 2 * d[j * width + q];
                     }
