@@ -118,7 +118,7 @@ TEST_CASE("a function with a table: what comes back goes to the place that was l
         constexpr std::size_t width = tiles::lanes<double, registers>;
         const auto every = [](std::size_t) { return true; };
         tiles::detail::each_tile<registers>(
-            of, 0, x.S, what, every, [&](std::size_t first, const tiles::tile_reach& seen) {
+            of, 0, std::min(x.S, width), what, every, [&](std::size_t first, const tiles::tile_reach& seen) {
                 std::vector<double> d(seen.count * width, 0), products(d.size(), 0.25), table(7, 0), must(7, 0);
                 for (std::size_t j = 0; j < seen.count; ++j) {
                     for (std::size_t q = 0; q < std::min(x.S, width); ++q) {
