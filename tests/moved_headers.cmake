@@ -10,7 +10,7 @@ set(headers
     heed/memory heed/at_once heed/concepts heed/nn/adam heed/nn/gradient_norm heed/io/torch heed/core/lanes
     heed/core/tables heed/core/blas heed/core/constant heed/core/members heed/ops/moves heed/attention/place
     heed/attention/rows heed/score/hooks heed/normalize/hooks
-    heed/ad/elementwise heed/ad/fused heed/ops/shape heed/ops/training heed/fused
+    heed/ad/elementwise heed/ad/fused heed/ops/shape heed/ops/training heed/fused heed/seq2seq/fixed_context heed/kernels/adam heed/kernels/gru
     # headers that have not moved
     heed/heed heed/attention heed/score/additive heed/ops/products)
 
