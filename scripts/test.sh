@@ -102,7 +102,7 @@ for preset in "${presets[@]}"; do
         esac
     fi
     [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")
-    [[ $preset != clang ]] && options+=(-DHEED_WARNINGS_AS_ERRORS="$([[ $all == yes ]] && echo ON || echo OFF)")
+    options+=(-DHEED_WARNINGS_AS_ERRORS="$([[ $all == yes ]] && echo ON || echo OFF)")
     if [[ $preset == tsan ]]; then
         target=tests_of_threads
         options+=(-DHEED_TEST_FILES_PER_UNIT=1)

@@ -15,7 +15,7 @@ using namespace heed;
 using support::random;
 
 // A mechanism without memory costs nothing: its state is the number of the next query, and of the head.
-static_assert(sizeof(heed::attention_state<no_state>) == 2 * sizeof(std::size_t));
+static_assert(sizeof(attention_state<no_state>) == 2 * sizeof(std::size_t));
 static_assert(std::is_empty_v<normalize::temporal> && std::is_empty_v<combine::weighted_sum>);
 
 TEST_CASE("a state of another batch is refused, however queries are answered")

@@ -175,7 +175,7 @@ TEST_CASE("growing tensors: messages")
     const auto begin = random({2, 3, N}, 1);
     growing_tensor<double> x(view_of(begin), lengths{3, 1});
     CHECK(support::message_of<shape_error>([&] { (void)view_of(x); }) ==
-          "a growing tensor [2,3,3] is asked for all of its rows in one piece, but each has a place of its own; give "
+          "a growing tensor [2,3,3] has rows that are stored apart, so it has no view in one piece; pass "
           "gathered(x), a copy of it");
     CHECK(support::message_of<shape_error>([&] {
               const std::vector<std::size_t> third{2};

@@ -136,8 +136,9 @@ TEST_CASE("what is wrong with weights of 8 bits is said")
     };
     archive file = small;
     std::erase_if(file.tensors, [](const tensor_entry& each) { return each.name == "cell.W.scale"; });
-    CHECK(message(file) == "tensor \"cell.W\" holds I8 [5,7] without the scales that make weights of them: there is no "
-                           "\"cell.W.scale\"");
+    CHECK(message(file) ==
+          "tensor \"cell.W\" holds I8 [5,7] without the scales that turn them into weights: there is no "
+          "\"cell.W.scale\"");
     file = small;
     named(file, "cell.W.scale") = tensor_entry::of("cell.W.scale", {7}, std::vector<float>(7));
     CHECK(message(file) == "tensor \"cell.W\" is I8 [5,7], but its scales are F32 [7]; they must be F32, one for each "

@@ -13,26 +13,9 @@
 #include <support/kernels.hpp>
 #include <support/special_rows.hpp>
 
-namespace {
-
 using namespace heed;
 using namespace heed::kernels;
 using namespace heed::test;
-
-/// The places of the `most` greatest that are admitted; of equal ones, the first.
-template <class T, class Admit>
-list<std::uint32_t> in_order(const list<T>& x, std::size_t most, Admit admit)
-{
-    list<std::uint32_t> order;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        if (admit(x[i])) order.push_back(static_cast<std::uint32_t>(i));
-    }
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return x[a] > x[b]; });
-    order.resize(std::min(order.size(), most));
-    return order;
-}
-
-}  // namespace
 
 TEST_CASE_TEMPLATE("words in order of their logits: NaN is not a word, and makes every probability NaN", T, float,
                    double)

@@ -21,53 +21,15 @@
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <support/approx.hpp>
+#include <support/searches.hpp>
 #include <support/sentences.hpp>
 
 // What all searches need of a model at work, heed's with any of its states.
 
 using namespace heed;
 using namespace heed::seq2seq;
+using namespace support::searches;
 using support::pointers;
-
-namespace {
-
-const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}};
-const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4, 4}, {}, {8, 7}};
-const sizes small{12, 11, 6, 5, 4};
-
-template <class Make>
-auto lively(std::uint64_t seed, const Make& make)
-{
-    auto model = make_translator<double>(seed, small, make);
-    for_each_parameter(model, [](const std::string&, auto& x) {
-        for (double& w : x) w *= 3;
-    });
-    return model;
-}
-
-const auto first = lively(5, attentions::temporal<double>{});
-const auto second = lively(6, attentions::per_dimension<double>{});
-
-template <class... Model>
-ensemble<double> together(const source_batch& source, averaging how, const Model&... models)
-{
-    std::vector<std::unique_ptr<decoding<double>>> members;
-    (members.push_back(decode<double>(models, source)), ...);
-    return ensemble<double>(std::move(members), how);
-}
-
-/// softmax by its definition.
-std::vector<double> probabilities(const double* logits, std::size_t count)
-{
-    std::vector<double> p(count);
-    double top = logits[0], sum = 0;
-    for (std::size_t i = 0; i < count; ++i) top = std::max(top, logits[i]);
-    for (std::size_t i = 0; i < count; ++i) sum += p[i] = std::exp(logits[i] - top);
-    for (double& x : p) x /= sum;
-    return p;
-}
-
-}  // namespace
 
 TEST_CASE("an output layer restricted to some words: probabilities among these, with their own ids")
 {

@@ -9,32 +9,13 @@
 
 #include <heed/seq2seq/translator.hpp>
 #include <support/approx.hpp>
+#include <support/searches.hpp>
 #include <support/sentences.hpp>
 
 using namespace heed;
 using namespace heed::seq2seq;
+using namespace support::searches;
 using support::pointers;
-
-namespace {
-
-const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}};
-const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4, 4}, {}, {8, 7}};
-const sizes small{12, 11, 6, 5, 4};
-
-template <class Make>
-auto lively(std::uint64_t seed, const Make& make)
-{
-    auto model = make_translator<double>(seed, small, make);
-    for_each_parameter(model, [](const std::string&, auto& x) {
-        for (double& w : x) w *= 3;
-    });
-    return model;
-}
-
-const auto first = lively(5, attentions::temporal<double>{});
-const auto blind = lively(7, attentions::none<double>{});
-
-}  // namespace
 
 TEST_CASE("forced decoding: the loss of training, word by word, and its weights")
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/seq2seq/own_model.hpp>
 
 #include <doctest/doctest.h>
 
@@ -11,28 +12,18 @@
 #include <heed/seq2seq/ensemble.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
-#include <heed/seq2seq/own_model.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <support/approx.hpp>
+#include <support/searches.hpp>
 #include <support/sentences.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;
 using namespace heed::seq2seq;
+using namespace support::searches;
 using support::pointers;
 
 namespace {
-
-const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}};
-const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4, 4}, {}, {8, 7}};
-
-const auto model = [] {
-    auto made = make_translator<double>(5, {12, 11, 6, 5, 4}, attentions::temporal<double>{});
-    for_each_parameter(made, [](const std::string&, auto& x) {
-        for (double& w : x) w *= 3;
-    });
-    return made;
-}();
 
 /// One of heed's models seen from outside: only the interface of own_model is used.
 struct foreign {
@@ -75,7 +66,7 @@ static_assert(!own_model<int, float>);
 TEST_CASE("a user's own model is searched, forced and put into ensembles like heed's")
 {
     const auto batch = make_source(pointers(sources));
-    const auto alone = [&batch] { return foreign{decode<double>(model, batch)}; };
+    const auto alone = [&batch] { return foreign{decode<double>(first, batch)}; };
     beam_options how;
     how.width = 5;
     how.best = 3;
@@ -85,7 +76,7 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
         foreign mine = alone();
         decoding_by<double, foreign> at_work(mine, 4);
         CHECK(at_work.looks());
-        const auto found = beam<double>(at_work, batch.real, how), expected = beam<double>(model, batch, how);
+        const auto found = beam<double>(at_work, batch.real, how), expected = beam<double>(first, batch, how);
         for (std::size_t b = 0; b < 4; ++b) {
             REQUIRE(found[b].size() == expected[b].size());
             for (std::size_t k = 0; k < found[b].size(); ++k) {
@@ -98,14 +89,14 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
     {
         foreign mine = alone();
         decoding_by<double, foreign> at_work(mine, 4);
-        const auto found = greedy<double>(at_work, batch.real), expected = greedy<double>(model, batch);
+        const auto found = greedy<double>(at_work, batch.real), expected = greedy<double>(first, batch);
         for (std::size_t b = 0; b < 4; ++b) CHECK(found[b].words == expected[b].words);
     }
     {
         foreign mine = alone();
         decoding_by<double, foreign> at_work(mine, 4);
         const auto wanted = pointers(targets);
-        const auto found = force<double>(at_work, batch.real, wanted), expected = force<double>(model, batch, wanted);
+        const auto found = force<double>(at_work, batch.real, wanted), expected = force<double>(first, batch, wanted);
         for (std::size_t b = 0; b < 4; ++b)
             CHECK(found[b].log_probability() == support::approx(expected[b].log_probability()));
     }
@@ -113,9 +104,9 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
         foreign mine = alone();
         std::vector<std::unique_ptr<decoding<double>>> members;
         members.push_back(std::make_unique<decoding_by<double, foreign>>(mine, 4));
-        members.push_back(decode<double>(model, batch));
+        members.push_back(decode<double>(first, batch));
         ensemble<double> both(std::move(members), averaging::arithmetic);
-        const auto found = beam<double>(both, batch.real), expected = beam<double>(model, batch);
+        const auto found = beam<double>(both, batch.real), expected = beam<double>(first, batch);
         for (std::size_t b = 0; b < 4; ++b) {
             CHECK(found[b][0].words == expected[b][0].words);
             CHECK(found[b][0].score == support::approx(expected[b][0].score));
@@ -124,7 +115,7 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
     {
         foreign mine = alone();
         decoding_by<double, foreign> at_work(mine, 4);
-        auto expected_at_work = decode<double>(model, batch);
+        auto expected_at_work = decode<double>(first, batch);
         const std::vector<std::uint32_t> some{3, 4, 7, 8};
         at_work.restrict_to(some);
         expected_at_work->restrict_to(some);

@@ -35,6 +35,7 @@
 #include <heed/seq2seq/systems/vaswani2017.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <support/approx.hpp>
+#include <support/searches.hpp>
 #include <support/sentences.hpp>
 
 // Searches with models that are laid out for them, in floats and in 8 bits: RNNsearch, whose decoder is laid out, and
@@ -143,27 +144,10 @@ struct own_sum {
 
 using namespace heed;
 using namespace heed::seq2seq;
+using namespace support::searches;
 using support::pointers;
 
 namespace {
-
-const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9}};
-const std::vector<id_sentence> targets{{4, 5}, {7, 6, 5, 4, 4}, {}, {8, 7}};
-const sizes small{12, 11, 6, 5, 4};
-
-template <class Make>
-auto lively(std::uint64_t seed, const Make& make)
-{
-    auto model = make_translator<double>(seed, small, make);
-    for_each_parameter(model, [](const std::string&, auto& x) {
-        for (double& w : x) w *= 3;
-    });
-    return model;
-}
-
-const auto first = lively(5, attentions::temporal<double>{});
-const auto second = lively(6, attentions::per_dimension<double>{});
-const auto blind = lively(7, attentions::none<double>{});
 
 /// A row's numbers do not depend on how many hypotheses the other sentences have at the moment.
 template <class Model>

@@ -35,6 +35,19 @@ list<T> some(std::size_t n, unsigned seed, double size = 1)
     return x;
 }
 
+/// The positions of the `most` greatest that are admitted; of equal ones, the first.
+template <class T, class Admit>
+list<std::uint32_t> in_order(const list<T>& x, std::size_t most, Admit admit)
+{
+    list<std::uint32_t> order;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        if (admit(x[i])) order.push_back(static_cast<std::uint32_t>(i));
+    }
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return x[a] > x[b]; });
+    order.resize(std::min(order.size(), most));
+    return order;
+}
+
 /// Fills the padding of each row with NaN and infinities in turn.
 template <class T>
 void poison(list<T>& x, const counts& lengths, std::size_t positions, std::size_t width = 1)

@@ -265,7 +265,7 @@ TEST_CASE("values of every kind, and two models under names of their own")
 
     CHECK(contains(
         message_of<error>([&] { train::save_checkpoint(path, generator, optimiser, critic, critic_optimiser); }),
-        "two parts are called \"adam.steps\"; give one of them another name"));
+        "two parts are called \"adam.steps\"; rename one"));
     CHECK(contains(message_of<error>([&] { train::load_checkpoint(path, optimiser, generator); }),
                    "there is no model before the adam among the parts"));
 }

@@ -71,8 +71,7 @@ TEST_CASE("an optimiser of another kind, model or type is refused, and nothing c
     step(optimiser, model);
     io::archive file;
     train::put(file, optimiser);
-    CHECK(message_of<error>([&] { train::put(file, optimiser); }) ==
-          "two parts are called \"adam.steps\"; give one of them another name");
+    CHECK(message_of<error>([&] { train::put(file, optimiser); }) == "two parts are called \"adam.steps\"; rename one");
 
     train::adam<double> mine({.rate = 0.7});
     const auto said = [&](const io::archive& from, const table& of) {

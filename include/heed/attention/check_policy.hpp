@@ -20,7 +20,7 @@ namespace heed {
 
 namespace detail {
 
-/// Requires that a policy that lists its hooks has all of them.
+/// Requires that a policy has every hook that it lists.
 template <class P>
 consteval void check_listed_hooks()
 {

@@ -161,8 +161,8 @@ auto match(const Score& score, const auto& projected, const auto& plain_keys, co
                          over::keys(score, plain_keys, past), over::innermost_past(score, past));
 }
 
-/// The keys that a score makes of annotations, once per batch; the annotations themselves, if it makes nothing of them.
-/// `first`: the position of the first of them, for scores that read it.
+/// The keys that a score makes of annotations, once per batch; the annotations themselves, if it prepares nothing.
+/// `first`: the position of the first annotation, for scores that read it.
 template <class Score>
 auto prepare(const Score& score, const tensor auto& annotations, std::size_t first = 0)
 try {

@@ -124,13 +124,6 @@ try {
 template <class Score, class Normalize, class Combine>
 struct step_kernel {};
 
-/// Is there a kernel for this score, this normalizer and this combiner?
-template <class Score, class Normalize, class Combine>
-concept has_kernel = requires
-{
-    typename step_kernel<Score, Normalize, Combine>::operation;
-};
-
 /// The results of the three lines, or of a kernel.
 template <class Context, class Weights, class History>
 struct outcome {

@@ -55,7 +55,7 @@ public:
     {
         if (rows_.size() > 1) {
             throw shape_error("a growing tensor " + shape_text(shape()) +
-                              " is asked for all of its rows in one piece, but each has a place of its own; give "
+                              " has rows that are stored apart, so it has no view in one piece; pass "
                               "gathered(x), a copy of it");
         }
         return {rows_.empty() ? nullptr : row(0), shape()};

@@ -11,7 +11,7 @@
 
 #include <heed/core/tensor.hpp>
 
-/// Which source positions exist, and which of them a query may attend to: lengths, masks, windows. True = attend, in
+/// Which source positions exist, and which a query may attend to: lengths, masks, windows. True = attend, in
 /// every mask of heed.
 namespace heed {
 
@@ -188,7 +188,7 @@ additive_mask(Bias) -> additive_mask<Bias>;
 /// queries, causal{})`.
 struct causal {};
 
-/// Consecutive positions of a row: `count` of them, from `first` on.
+/// `count` consecutive positions of a row, starting at `first`.
 struct stretch {
     std::size_t first = 0;
     std::size_t count = 0;
@@ -212,7 +212,7 @@ struct window_view {
     window_view rows(std::size_t first, std::size_t n) const { return {begin + first, count.rows(first, n), width}; }
 };
 
-/// Consecutive positions of each row: count[b] of them, from begin[b] on, at most `width`.
+/// count[b] consecutive positions of row b, at most `width`, starting at begin[b].
 struct window {
     std::vector<std::size_t> begin;  // [B]
     lengths count;                   // [B]

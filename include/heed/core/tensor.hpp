@@ -158,7 +158,8 @@ struct family_among<Family, First, Rest...> {
 
 }  // namespace detail
 
-/// The family that computes with these arguments: taped if one of them is. Arguments that are not tensors do not count.
+/// The family that computes with these arguments: taped if any argument is. Arguments that are not tensors do not
+/// count.
 template <class... X>
 using common_family_of = typename detail::family_among<plain_family, std::remove_cvref_t<X>...>::type;
 

@@ -19,7 +19,7 @@
 
 // HEED_BLAS_NONE says that there is no BLAS: heed's own products serve.
 //
-// xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one of them: HEED_BLAS_CBLAS
+// xtensor-blas and <cblas.h> declare the same enumerations, so a file can include only one: HEED_BLAS_CBLAS
 // says that it is <cblas.h>. Compilers read on after an #error; a file that does not exist stops them.
 #if defined(HEED_BLAS_NONE)
 #elif defined(HEED_BLAS_CBLAS)
@@ -183,9 +183,9 @@ public:
     one_blas_thread& operator=(const one_blas_thread&) = delete;
 
 private:
-    // Lower half of `state`: the number of users, and a bit that is set while one of them changes OpenBLAS's number.
-    // Upper half: how often that number was restored; if `state` is the same before and after a thread reads the
-    // number, no user changed it meanwhile.
+    // Lower half of `state`: the number of users, and a bit that is set while one user changes OpenBLAS's number of
+    // threads. Upper half: how often that number was restored; if `state` is the same before and after a thread reads
+    // the number, no user changed it meanwhile.
     static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
     static inline std::atomic<std::uint64_t> state{0};
     static inline int before = 1;  // read and written only while `changing` is set
@@ -254,7 +254,7 @@ inline bool callable_from_several_threads() { return kind_of_threads() != 0; }
 // Below this a fork and join costs more than it saves (some 10 us against 200 Gflop/s).
 inline constexpr double worth_sharing = 3e6;
 
-/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all of them are 0.
+/// Values and slopes of a matrix of dual numbers, each contiguous; no slopes where all slopes are 0.
 template <class T>
 struct parts_of_matrix {
     T *value, *slope;

@@ -73,7 +73,7 @@ HEED_SIMD_INLINE simd::mask<float> rounded(simd::vec<float> x, simd::vec<float> 
     return simd::bits_of(simd::as_written(simd::as_written(x * f) + round)) - simd::bits_of(round);
 }
 
-/// The greatest |x[i]|; NaN or infinite if one of them is.
+/// The greatest |x[i]|; NaN or infinite if any x[i] is.
 inline float greatest_magnitude(std::size_t n, const float* x)
 {
     using namespace simd;

@@ -251,8 +251,8 @@ struct latent_heads {
         return in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
-    /// them; for pictures and penalties. This call needs memory for all weights.
+    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` turns the weights into contexts and does not
+    /// return them; for pictures and penalties. This call needs memory for all weights.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -410,7 +410,7 @@ private:
         const std::size_t C = shape_of(W_DKV)[1], R = shape_of(W_KR)[1], D = shape_of(W_DKV)[0], n = heads;
         if (n == 0 || shape_of(W_Q)[1] % n != 0) {
             throw shape_error("latent_heads: W_Q " + shape_text(shape_of(W_Q)) + " for " + std::to_string(n) +
-                              " heads; it must have as many columns for each of them");
+                              " heads; it must have equally many columns for each head");
         }
         const char* const name = "latent_heads";
         require_shape(name, "W_QR", shape_of(W_QR), {shape_of(W_Q)[0], n * R}, "W_KR's columns for each head");

@@ -203,8 +203,8 @@ struct multi_head {
         return all_read{std::move(contexts), std::move(next)};
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not return
-    /// them; for pictures and penalties. This call needs memory for all weights.
+    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` turns the weights into contexts and does not
+    /// return them; for pictures and penalties. This call needs memory for all weights.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {

@@ -453,8 +453,8 @@ struct talking_heads {
         });
     }
 
-    /// The mixed weights U of many queries, of every head: [B,n,S,T]. `read_all` makes contexts of them and does not
-    /// return them; for pictures and penalties. This call needs memory for all weights.
+    /// The mixed weights U of many queries, of every head: [B,n,S,T]. `read_all` turns the weights into contexts and
+    /// does not return them; for pictures and penalties. This call needs memory for all weights.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {

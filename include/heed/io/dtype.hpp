@@ -63,7 +63,7 @@ constexpr std::string_view name_of_dtype()
 template <storable T>
 inline constexpr std::string_view dtype_name = detail::name_of_dtype<T>();
 
-/// All of them, for messages.
+/// Every type, for messages.
 inline constexpr std::string_view dtype_names = "F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8 and BOOL";
 
 namespace detail {

@@ -98,7 +98,7 @@ inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& sto
     const tensor_entry* const scales = from.find(stored.name + std::string(scale_suffix));
     if (scales == nullptr)
         throw error(name + " holds I8 " + shape_text(stored.shape) +
-                    " without the scales that make weights of them: "
+                    " without the scales that turn them into weights: "
                     "there is no \"" +
                     text::printable(stored.name) + std::string(scale_suffix) + "\"");
     if (stored.shape.size() != 2)

@@ -19,7 +19,7 @@ inline constexpr std::size_t numbers_of_block = 128;
 
 namespace detail {
 
-/// The rounding error of sum = a + b. NaN where one of them is not finite.
+/// The rounding error of sum = a + b. NaN if a or b is not finite.
 template <class V>
 HEED_SIMD_INLINE V lost_in_sum(V a, V b, V sum)
 {

@@ -118,7 +118,7 @@ inline bool is_finite(T x)
     return x - x == T(0);
 }
 
-/// y_j = exp(x_j - top); returns the factor that makes weights of them. y may be x.
+/// y_j = exp(x_j - top); returns the factor that turns y into weights. y may be x.
 template <class T>
 inline T exponentials(std::size_t n, const T* x, T top, T* y)
 {

@@ -172,7 +172,7 @@ namespace heed::normalize {
 ///
 /// r is below 0 at first, the more the longer sentences are: otherwise α never leaves the first positions. Weights sum
 /// to at most 1: what runs past the last position is lost, for all later steps, too. A masked position, e = -inf, is
-/// passed by. Works per dimension, too, each of them with its own scan.
+/// passed by. Works per dimension, too: each dimension has its own scan.
 ///
 /// The state is α_{i−1}; gradients flow through it. In training the paper adds noise to e, so that p is near 0 or 1 in
 /// the end: `noisy`. Its energy g vᵀ/‖v‖ tanh(…) is a matter of the score; r is here so that any score will do.

@@ -156,11 +156,11 @@ namespace heed::normalize {
 ///     b_{t,j} = exp(e_{t,j}) / Σ_{k=t-n}^{t-1} exp(e_{k,j})
 ///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, §3, last paragraph (future work)
 ///
-/// The paper leaves open what happens while fewer than n steps have passed. Here all of them count then, so that n = S
+/// The paper leaves open what happens while fewer than n steps have passed. heed counts all steps so far, so that n = S
 /// or more is `temporal`. n = 0 is `inner`. Ours: any inner normalizer may replace softmax.
 ///
 /// In the log domain nothing can be subtracted from a sum. So the state has n sums, over the last step, the last two,
-/// …, the last n, and a step is added to all of them: each becomes the sum over one step more, and the last is dropped.
+/// …, the last n, and a step is added to every sum: each becomes the sum over one step more, and the last is dropped.
 /// It is two tensors, of the same shapes at every step.
 ///
 /// Cost: n logaddexp per score and step. Memory: n numbers per score; on a tape, per step as well. Unless n is small

@@ -7,7 +7,7 @@
 
 namespace heed::normalize {
 
-/// The point of the simplex nearest to the scores: weights that sum to 1, most of them exactly 0.
+/// The point of the simplex nearest to the scores: weights that sum to 1, most exactly 0.
 ///
 ///     α = argmin_{p in simplex} ‖p − e‖²,  α_j = max(e_j − τ, 0)      Martins & Astudillo 2016, eq. 2 and 3
 ///     ∂α/∂e = diag(s) − s sᵀ / Σ s,  s_j = 1 where α_j > 0, else 0    section 2.5

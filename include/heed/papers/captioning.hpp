@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+/// A decoder asks the locations of an image: xu2015.
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -14,8 +16,6 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/score/additive.hpp>
-
-// A decoder asks the locations of an image.
 
 /// Xu et al. 2015, "Show, Attend and Tell". Its annotations are locations of an image; here they may be anything.
 ///

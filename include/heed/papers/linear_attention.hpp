@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+/// Without a softmax: time linear in the positions: wu2019, katharopoulos2020, choromanski2021, sun2023, dao2024,
+/// yang2024.
+
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -19,8 +22,6 @@
 #include <heed/score/kernel.hpp>
 #include <heed/score/rotary.hpp>
 #include <heed/score/scaled_dot.hpp>
-
-// Without a softmax: time linear in the positions.
 
 /// Wu, Fan, Baevski, Dauphin and Auli 2019, "Pay Less Attention with Lightweight and Dynamic Convolutions".
 namespace heed::papers::wu2019 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+/// Alignments that only go forward: graves2013, raffel2017, chiu2018.
+
 #include <cstddef>
 #include <utility>
 
@@ -12,8 +14,6 @@
 #include <heed/normalize/retention.hpp>
 #include <heed/score/additive.hpp>
 #include <heed/score/gaussian_mixture.hpp>
-
-// Alignments that only go forward.
 
 /// Graves 2013, "Generating Sequences With Recurrent Neural Networks".
 namespace heed::papers::graves2013 {

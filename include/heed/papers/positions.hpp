@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+/// Where a key is, relative to a query: shaw2018, raffel2020, su2021, press2022, golovneva2024.
+
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -20,8 +22,6 @@
 #include <heed/score/rotary.hpp>
 #include <heed/score/scaled_dot.hpp>
 #include <heed/simd/tables.hpp>
-
-// Where a key is, relative to a query.
 
 /// Shaw, Uszkoreit, Vaswani 2018, "Self-Attention with Relative Position Representations".
 namespace heed::papers::shaw2018 {

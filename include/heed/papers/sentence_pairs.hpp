@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+/// Two sentences are compared: yin2016.
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -10,8 +12,6 @@
 #include <heed/nn/init.hpp>
 #include <heed/pairs/abcnn.hpp>
 #include <heed/pairs/matcher.hpp>
-
-// Two sentences are compared.
 
 /// Yin, Schütze, Xiang, Zhou 2016, "ABCNN: Attention-Based Convolutional Neural Network for Modeling Sentence Pairs".
 ///

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+/// Other weights than a softmax of all scores: sparse, capped, with a sink, with gates, of a sigmoid or a stick:
+/// correia2019, gupta2021, gemma2024, xiao2024, openai2025, lin2025, ramapuram2025, tan2025.
+
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -18,8 +21,6 @@
 #include <heed/score/modified.hpp>
 #include <heed/score/scaled_dot.hpp>
 #include <heed/simd/place.hpp>
-
-// Other weights than a softmax of all scores: sparse, capped, with a sink, with gates, of a sigmoid or a stick.
 
 /// Correia, Niculae and Martins 2019, "Adaptively Sparse Transformers".
 namespace heed::papers::correia2019 {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+/// The Transformer's heads and their descendants: vaswani2017, shazeer2020, henry2020, ainslie2023, deepseek2024,
+/// ye2024, qiu2025.
+
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -17,8 +20,6 @@
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/cosine.hpp>
 #include <heed/score/scaled_dot.hpp>
-
-// The Transformer's heads and their descendants.
 
 /// Vaswani et al. 2017, "Attention Is All You Need" (Transformer).
 namespace heed::papers::vaswani2017 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+/// A decoder asks a source sentence: bahdanau2015, luong2015, mi2016, sankaran2016, gehring2017, choi2018.
+
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -28,8 +30,6 @@
 #include <heed/score/location.hpp>
 #include <heed/score/with_coverage.hpp>
 #include <heed/score/with_word.hpp>
-
-// A decoder asks a source sentence.
 
 /// Bahdanau, Cho, Bengio 2015, "Neural Machine Translation by Jointly Learning to Align and Translate".
 namespace heed::papers::bahdanau2015 {
@@ -239,7 +239,7 @@ auto make_temporal(random_source& random, const bahdanau2015::sizes& n = {})
 
 /// Temporal attention that remembers the last n steps only: future work, section 3, last paragraph.
 ///
-/// Ours: while fewer than n steps have passed, it remembers all of them.
+/// Deviation: while fewer than n steps have passed, it remembers all steps.
 template <class Matrix, class Vector>
 auto recent_temporal(Matrix W, Matrix U, Vector v, std::size_t steps)
 {

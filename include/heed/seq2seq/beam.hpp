@@ -83,7 +83,7 @@ public:
         }
         if (!(how.alpha >= 0) || !(how.coverage >= 0) || !(how.at_most.factor >= 0)) {
             throw error("beam: alpha is " + std::to_string(how.alpha) + ", coverage " + std::to_string(how.coverage) +
-                        " and at_most.factor " + std::to_string(how.at_most.factor) + "; none of them may be below 0");
+                        " and at_most.factor " + std::to_string(how.at_most.factor) + "; none may be below 0");
         }
         if (how.coverage > 0 && !model.looks()) {
             throw error("beam: a coverage penalty needs attention, and this model has none; set coverage to 0");
@@ -176,7 +176,7 @@ private:
         return words;
     }
 
-    /// The words that would repeat an n-gram in each row, and how many more words to consider because of them.
+    /// The words that would repeat an n-gram in each row, and how many more words to consider for that reason.
     void find_blocked(std::size_t step)
     {
         const std::size_t n = how_.no_repeat;

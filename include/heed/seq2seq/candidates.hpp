@@ -102,7 +102,7 @@ private:
     std::function<void(std::span<const std::uint32_t>, const std::function<void(std::uint32_t)>&)> of_phrases_;
 };
 
-/// The positions of words in an ascending list that contains all of them, except those with a weight of 0.
+/// The positions of words in an ascending list that contains every word, except those with a weight of 0.
 template <class T = float>
 word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words, std::span<const T> weights = {})
 {

@@ -35,7 +35,7 @@ public:
     static constexpr std::size_t slots = 16;
     static constexpr std::uint64_t no_function = ~std::uint64_t{0};
 
-    /// Numbers of a function or of a table: it has the name of one of them.
+    /// Numbers of a function or of a table: it is named after one of the two.
     struct slot {
         std::uint64_t function = no_function;
         std::uint64_t table = 0, by = 0;  // its memory, and its steps

@@ -19,7 +19,7 @@ namespace heed::simd {
 namespace detail {
 
 #if defined(HEED_SIMD_AVX512)
-/// The first lanes, `count` of them; all if there are more.
+/// The first `count` lanes, or all lanes if there are fewer.
 HEED_SIMD_INLINE __mmask16 first_lanes(std::int32_t count)
 {
     return static_cast<__mmask16>((1u << std::min(std::max(count, 0), 16)) - 1u);

@@ -159,7 +159,7 @@ HEED_SIMD_INLINE mask<double> bits_of(vec<double> x) { return reinterpret_cast<m
 // lanes.
 #define HEED_SIMD_ALL16 static_cast<__mmask16>(0xFFFF)
 #define HEED_SIMD_ALL8 static_cast<__mmask8>(0xFF)
-/// a > b ? a : b, so b if one of them is NaN.
+/// a > b ? a : b, so b if either is NaN.
 HEED_SIMD_INLINE vec<float> max(vec<float> a, vec<float> b) { return _mm512_maskz_max_ps(HEED_SIMD_ALL16, a, b); }
 HEED_SIMD_INLINE vec<double> max(vec<double> a, vec<double> b) { return _mm512_maskz_max_pd(HEED_SIMD_ALL8, a, b); }
 HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return _mm512_maskz_min_ps(HEED_SIMD_ALL16, a, b); }

@@ -175,7 +175,7 @@ HEED_SIMD_INLINE dual_vec<T> as_written(const dual_vec<T>& x)
     return {as_written(x.value), as_written(x.slope)};
 }
 
-/// a > b ? a : b, so b if one of them is NaN.
+/// a > b ? a : b, so b if either is NaN.
 template <class T>
 HEED_SIMD_INLINE dual_vec<T> max(const dual_vec<T>& a, const dual_vec<T>& b)
 {

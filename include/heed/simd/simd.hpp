@@ -57,7 +57,7 @@ HEED_SIMD_INLINE void transpose_blocks(vec<T> (&rows)[lanes<T>])
 
 }  // namespace detail
 
-/// The sums of the lanes of four registers, y[0] … y[3]: folded in halves like one, all of them together.
+/// The sums of the lanes of four registers, y[0] … y[3]: folded in halves as one register is, all four together.
 template <class T>
 HEED_SIMD_INLINE void sums(std::type_identity_t<vec<T>> a, std::type_identity_t<vec<T>> b,
                            std::type_identity_t<vec<T>> c, std::type_identity_t<vec<T>> d, T* y)
@@ -116,7 +116,7 @@ HEED_SIMD_INLINE void transpose(vec<T> (&rows)[lanes<T>])
     }
 }
 
-/// The first `count` numbers from x on, at most a register of them; zeros behind them.
+/// The first `count` numbers at x, at most one register; the other lanes are 0.
 template <class T>
 HEED_SIMD_INLINE vec<T> load_first(const T* x, std::size_t count)
 {
@@ -129,7 +129,7 @@ HEED_SIMD_INLINE void store_first(T* y, std::type_identity_t<vec<T>> v, std::siz
     count == lanes<T> ? store(y, v) : store(y, v, count);
 }
 
-/// f(i, count) for each register of n numbers: `count` of them from i on.
+/// f(i, count) for each register of n numbers: the `count` numbers at i.
 template <class T, class F>
 HEED_SIMD_INLINE void each_register(std::size_t n, F&& f)
 {

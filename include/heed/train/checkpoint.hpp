@@ -229,8 +229,7 @@ public:
 private:
     void claim(const std::string& name)
     {
-        if (!to_.names.insert(name).second)
-            throw error("two parts are called \"" + name + "\"; give one of them another name");
+        if (!to_.names.insert(name).second) throw error("two parts are called \"" + name + "\"; rename one");
     }
 
     template <class... Parts>

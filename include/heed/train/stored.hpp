@@ -51,7 +51,7 @@ inline const std::string& metadata_entry(const io::archive& from, const std::str
 inline void add_text(io::archive& to, const std::string& name, std::string value)
 {
     if (!to.metadata.emplace(name, std::move(value)).second)
-        throw error("two parts are called \"" + name + "\"; give one of them another name");
+        throw error("two parts are called \"" + name + "\"; rename one");
 }
 
 template <class Number>

@@ -18,8 +18,8 @@
 
 /// What happens to the scores of a tile before they become weights: a function changes them, and a mask hides some.
 ///
-/// A kernel that knew the types of functions and masks would be compiled for each of them, for a second or more; so it
-/// calls one type, `changes`, once a tile. Only the loop over a tile is compiled for each.
+/// A kernel that knew the types of functions and masks would be compiled for each combination, a second or more each;
+/// so it calls one type, `changes`, once a tile. Only the loop over a tile is compiled for each.
 namespace heed::kernels::tiles {
 
 /// Scores as they are.

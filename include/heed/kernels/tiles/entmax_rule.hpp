@@ -278,7 +278,7 @@ private:
         return static_cast<T>(pow(epsilon, std::max(delta > 0.5 ? 0.5 : 1.0 / 3, delta)) / 4);
     }
 
-    /// A column of scores, `stride` apart, and the greatest of them.
+    /// A column of scores, `stride` apart, and the greatest score.
     struct column {
         std::size_t count;
         const T* scores;
