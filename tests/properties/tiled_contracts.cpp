@@ -81,11 +81,9 @@ void each_of_all(const auto& use)
 TEST_CASE("long attention keeps a megabyte, however long")
 {
     each_mechanism([](const auto& attend) {
-        for (const std::size_t T : {5000u, 40000u}) {
-            release_workspace();
-            gradients(attend, 16, T);
-            CHECK(workspace_size() <= std::size_t{1} << 20);
-        }
+        release_workspace();
+        gradients(attend, 16, 20000);  // all weights would take 2.5 MB
+        CHECK(workspace_size() <= std::size_t{1} << 20);
     });
     release_workspace();
 }
@@ -97,7 +95,7 @@ TEST_CASE("gradients are the same bits each time, at any number of threads; and 
         for (const std::size_t count : {1u, 2u, 3u}) {
             set_threads(count);
             const auto is = gradients(attend, 150, 200);
-            for (int again = 0; again < 3; ++again) CHECK(gradients(attend, 150, 200) == is);
+            CHECK(gradients(attend, 150, 200) == is);
             CHECK(gradients(attend, 150, 200, true) == is);
             double worst = 0;
             for (std::size_t i = 0; i < is.size(); ++i) worst = std::max(worst, std::abs(is[i] - one[i]));
