@@ -113,11 +113,11 @@ TEST_CASE_TEMPLATE("gemm is the product, in every orientation and for odd sizes"
 TEST_CASE_TEMPLATE("and when it is shared out over threads", T, float, double)
 {
     const double rounding = 16 * static_cast<double>(std::numeric_limits<T>::epsilon());
-    check_errors<T>({1, 2, 3}, 301, 67, 131, 1, rounding);   // over rows; the last shard is odd
-    check_errors<T>({1, 2, 3}, 9, 1501, 131, 1, rounding);   // over columns
-    check_errors<T>({1, 2, 3}, 1, 1801, 1001, 0, rounding);  // one row
-    check_errors<T>({1, 2, 3}, 1201, 1, 1301, 0, rounding);  // one column
-    check_errors<T>({1, 2, 3}, 97, 113, 211, 2, rounding);
+    check_errors<T>({1, 3}, 301, 67, 131, 1, rounding);  // over rows; the last shard is odd
+    check_errors<T>({1, 3}, 9, 1501, 131, 1, rounding);  // over columns
+    check_errors<T>({2}, 1, 1801, 1001, 0, rounding);    // one row
+    check_errors<T>({3}, 1201, 1, 1301, 0, rounding);    // one column
+    check_errors<T>({1, 3}, 97, 113, 211, 2, rounding);
 }
 
 TEST_CASE("two runs agree bit for bit at a given number of threads")

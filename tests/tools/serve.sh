@@ -40,13 +40,13 @@ head -n 2 offline | cmp - lines || fail "the lines before one without an end: $(
 grep -q 'standard input:3: a line of more than 16777216 bytes' log || fail "no message for a line without an end: $(cat log)"
 
 # No line is lost, however few may wait.
-for ((i = 0; i < 250; ++i)); do cat valid.a; done >many
+for ((i = 0; i < 60; ++i)); do cat valid.a; done >many
 "$translate" run --model model.safetensors --input many --beam 1 --threads 1 >offline.many 2>log || fail "translating many lines"
 for limits in '1 1' '1 2' '64 3'; do
     read -r batch queue <<<"$limits"
     "$translate" serve --threads 2 --model model.safetensors --stdin --beam 1 --batch "$batch" --queue "$queue" <many >lines 2>log ||
-        fail "3,000 lines with a queue of $queue"
-    cmp lines offline.many || fail "3,000 lines with a queue of $queue and batches of $batch are not those of offline"
+        fail "720 lines with a queue of $queue"
+    cmp lines offline.many || fail "720 lines with a queue of $queue and batches of $batch are not those of offline"
 done
 
 # A signal ends it when what was read is written, though the input has not ended.
