@@ -17,24 +17,34 @@ using support::random;
 
 constexpr std::size_t B = 2, T = 4, D = 6, A = 3, E = 5;
 
-/// Asks for the error in each way that an attention answers: it must begin with `begin`.
+/// The error of f() must begin with `begin`.
+void check_begins(const std::string& begin, const auto& f)
+{
+    const std::string message = support::message_of<shape_error>(f);
+    CHECK_MESSAGE(message.starts_with(begin), "not \"" << begin << "…\" but \"" << message << '"');
+}
+
 void check_query(const auto& attend, const auto& query, const auto& queries, const std::string& begin)
 {
+    const auto memory = attend.on(random({B, T, D}, 1));
+    check_begins(begin, [&] { (void)attend.step(memory, query, attend.start(memory)); });
+    check_begins(begin, [&] { (void)attend(memory, queries); });
+}
+
+/// Also in each other form of an attention.
+void check_each_form(const auto& attend, const auto& query, const auto& queries, const std::string& begin)
+{
+    check_query(attend, query, queries, begin);
     const auto h = random({B, T, D}, 1);
     const auto memory = attend.on(h);
     const auto state = attend.start(memory);
-    const auto starts = [&](const std::string& message) {
-        CHECK_MESSAGE(message.starts_with(begin), "not \"" << begin << "…\" but \"" << message << '"');
-    };
-    starts(support::message_of<shape_error>([&] { (void)attend.step(memory, query, state); }));
-    starts(support::message_of<shape_error>([&] { (void)attend.read(memory, query, state); }));
-    starts(support::message_of<shape_error>([&] { (void)attend.compose(memory, query, state); }));
-    starts(support::message_of<shape_error>([&] { (void)attend(memory, queries); }));
+    check_begins(begin, [&] { (void)attend.read(memory, query, state); });
+    check_begins(begin, [&] { (void)attend.compose(memory, query, state); });
     ad::tape<double> tape;
     const auto lifted = ad::lift(tape, attend);
     const auto taped = lifted.on(tape.constant(h));
-    starts(support::message_of<shape_error>([&] { (void)lifted.step(taped, query, lifted.start(taped)); }));
-    starts(support::message_of<shape_error>([&] { (void)lifted(taped, queries); }));
+    check_begins(begin, [&] { (void)lifted.step(taped, query, lifted.start(taped)); });
+    check_begins(begin, [&] { (void)lifted(taped, queries); });
 }
 void check_query(const auto& attend, const std::string& begin)
 {
@@ -43,8 +53,7 @@ void check_query(const auto& attend, const std::string& begin)
 
 void check_annotations(const auto& attend, const std::string& begin)
 {
-    const std::string message = support::message_of<shape_error>([&] { (void)attend.on(random({B, T, D + 2}, 1)); });
-    CHECK_MESSAGE(message.starts_with(begin), "not \"" << begin << "…\" but \"" << message << '"');
+    check_begins(begin, [&] { (void)attend.on(random({B, T, D + 2}, 1)); });
 }
 
 auto with(const auto& score) { return attention{score, normalize::softmax{}, combine::weighted_sum{}}; }
@@ -79,9 +88,22 @@ TEST_CASE("in full")
           }).starts_with("score::dot: the projected quer"));
 }
 
+TEST_CASE("the query in each form of an attention: of a score with parameters, without, with a word; of a normalizer")
+{
+    const auto query = random({B, D + 1}, 2);
+    const auto queries = random({B, 3, D + 1}, 2);
+    check_each_form(with(additive()), query, queries, "score::additive: the query [2,");
+    check_each_form(with(score::scaled_dot{}), query, queries, "score::scaled_dot: the projected quer");
+    check_each_form(with(score::with_word{additive(), random({D, A}, 14)}), state_and_word{query, random({B, D}, 3)},
+                    state_and_word{queries, random({B, 3, D}, 3)}, "score::additive: the query");
+    check_each_form(
+        attention{score::dot{}, normalize::local_p{random({D + 1, 3}, 1), random({3}, 2), 2}, combine::weighted_sum{}},
+        random({B, D}, 2), random({B, 3, D}, 2),
+        "normalize::local_p: the query [2,6] does not fit W_p [7,3], v_p [3] (");
+}
+
 TEST_CASE("the query of each score")
 {
-    check_query(with(additive()), "score::additive: the query [2,");
     check_query(attention{score::additive_per_dimension{random({D, A}, 1), random({D, A}, 2), random({A, D}, 3)},
                           normalize::softmax{}, combine::elementwise_sum{}},
                 "score::additive_per_dimension: the query [2,");
@@ -92,7 +114,6 @@ TEST_CASE("the query of each score")
     check_query(with(score::concat{random({2 * D, A}, 22), random({A}, 23)}), "score::concat: the ");
     check_query(with(score::location{random({D, T + 1}, 24)}), "score::location: the ");
     check_query(with(score::dot{}), "score::dot: the projected quer");
-    check_query(with(score::scaled_dot{}), "score::scaled_dot: the projected quer");
     check_query(with(score::cosine{3.0}), "score::cosine: the projected quer");
     check_query(with(score::match{}), "score::match: the projected quer");
     check_query(with(score::kernel{score::elu_plus_one{}}), "score::kernel: the projected quer");
@@ -118,7 +139,6 @@ TEST_CASE("the state of a query with a word, and scores with networks of their o
         check_query(with(score), state_and_word{random({B, D + 1}, 2), random({B, D}, 3)},
                     state_and_word{random({B, 3, D + 1}, 2), random({B, 3, D}, 3)}, begin);
     };
-    check(score::with_word{additive(), random({D, A}, 14)}, "score::additive: the query");
     check(score::conv_s2s{random({D, D}, 25), random({D}, 26)}, "score::conv_s2s: the query");
     check(score::with_coverage{additive(), random({N, A}, 74),
                                nn::coverage_gru{random({D, 3 * N}, 75), random({3 * N}, 76), random({N, 3 * N}, 77)}},
@@ -160,8 +180,6 @@ TEST_CASE("normalizers and combiners with parameters that do not fit")
     const auto normalized = [](const auto& normalize) {
         return attention{score::dot{}, normalize, combine::weighted_sum{}};
     };
-    check_query(normalized(normalize::local_p{random({D + 1, 3}, 1), random({3}, 2), 2}), right, rights,
-                "normalize::local_p: the query [2,6] does not fit W_p [7,3], v_p [3] (");
     check_query(normalized(normalize::entmax{random({2}, 1)}), right, rights, "normalize::entmax: the scores [");
     check_query(normalized(normalize::softmax_with_sink{random({2}, 1)}), right, rights,
                 "normalize::softmax_with_sink: the scores [");
