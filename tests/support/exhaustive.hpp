@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstdlib>
+
+namespace support {
+
+/// Whether to test every combination, as scripts/test.sh --exhaustive does, and not only every pair of values.
+inline bool exhaustive() { return std::getenv("HEED_TEST_EXHAUSTIVE") != nullptr; }
+
+}  // namespace support
