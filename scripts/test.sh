@@ -97,10 +97,7 @@ for preset in "${presets[@]}"; do
             "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
         # The first two checks take a third of the time to build and to run, the others a sixth to a quarter of the rest
         # to build. A null pointer that is followed ends the program without them; --sanitize alone has them.
-        # Checks of addresses as calls, and none for what is off by default, take a tenth of the time and a fifth of the
-        # memory to compile.
-        asan) lines="-g0 -mllvm -asan-instrumentation-with-call-threshold=0 -fsanitize-address-use-after-return=never"
-            options+=(-DHEED_TEST_FILES_PER_UNIT=12 -DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
+        asan) lines=-g0 options+=(-DHEED_TEST_FILES_PER_UNIT=12 -DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
             -DHEED_EXAMPLES_ONLY=use_model -DHEED_FUZZ_SECONDS=1) ;;
         esac
     fi
