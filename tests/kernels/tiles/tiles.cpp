@@ -124,7 +124,7 @@ TEST_CASE("what groups of queries see of a tile: its parts cover it once, and no
 {
     using T = float;
     constexpr std::size_t registers = tiles::most_registers, groups = tiles::lanes<T, registers> / lane_count;
-    tiles::tile_reach seen{20, groups, {}, {}, {}, false};
+    tiles::tile_reach seen{0, 0, 20, groups, {}, {}, {}, false};
     for (std::size_t g = 0; g < groups; ++g) {
         seen.reach[g] = {2 * g, 11 + g};
         seen.whole[g] = {2 * g, 11};

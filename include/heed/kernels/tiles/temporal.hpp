@@ -70,30 +70,28 @@ public:
     {
         first_ = first;
         n_ = std::min(width, of_.positions - first);
-        transposed<registers>(of_.width, n_, rows<const T>{of_.keys[first], of_.keys.stride}, of_.scale, panel_);
+        transposed<registers>(of_.width, n_, of_.keys.from(first), of_.scale, panel_);
     }
     std::size_t keys() const { return n_; }
 
-    /// Scores of `count` queries from s on, whether they see a key or not.
-    void scores(std::size_t s, std::size_t count, T* tile) const
+    /// Scores of `count` queries from s on, whether they see a key or not; and their derivatives by the inner products,
+    /// times the scale, unless `slopes` is null.
+    void scores(std::size_t s, std::size_t count, T* tile, T* slopes = nullptr) const
     {
         products(s, count, tile);
         if constexpr (changed) {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                put_lanes(tile + at, heed::pack<T>(pair_(lanes_at(tile + at), heed::detail::for_score(p))));
-            });
-        }
-    }
-    /// The same, and by how much they change with the inner products, times the scale.
-    void scores(std::size_t s, std::size_t count, T* tile, T* slopes) const
-    {
-        products(s, count, tile);
-        if constexpr (changed) {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                const dual<T> e = pair_(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
-                put_lanes(tile + at, e.value);
-                put_lanes(slopes + at, e.slope * of_.scale);
-            });
+            const auto each = [&](const auto& f) { each_place_of_keys<registers>(of_, s, count, first_, f); };
+            if (slopes == nullptr) {
+                each([&](std::size_t at, const place& p) {
+                    store_lanes(tile + at, heed::pack<T>(pair_(load_lanes(tile + at), heed::detail::for_score(p))));
+                });
+            } else {
+                each([&](std::size_t at, const place& p) {
+                    const dual<T> e = pair_(dual<T>{load_lanes(tile + at), 1}, heed::detail::for_score(p));
+                    store_lanes(tile + at, e.value);
+                    store_lanes(slopes + at, e.slope * of_.scale);
+                });
+            }
         }
     }
     void products(std::size_t s, std::size_t count, T* tile) const
@@ -127,7 +125,7 @@ public:
             each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
                 const lane_mask sees(mask_(p));
                 if constexpr (asks) seen = seen | (sees & first_lanes(n_ - std::min(n_, at % width)));
-                put_lanes(tile + at, select(sees, lanes_at(tile + at), lowest));
+                store_lanes(tile + at, select(sees, load_lanes(tile + at), lowest));
             });
         }
         if (n_ < width) {
@@ -143,7 +141,7 @@ public:
             pair_.f, pair_.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
                 each_place_of_keys<registers>(
                     of_, s, count, first_, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                        come_back(lanes_at(products + at), heed::detail::for_score(p), lanes_at(d_scores + at));
+                        come_back(load_lanes(products + at), heed::detail::for_score(p), load_lanes(d_scores + at));
                     });
             });
     }
@@ -194,14 +192,10 @@ public:
             using std::exp;
             T *const part = part_ + s * width_, *const lost = part + queries_ * width_;
             const T top = greatest[s], base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
-            const T factor = exp(tops()[s] - base);
+            const auto fade = [by = simd::splat(exp(tops()[s] - base))](auto v) { return v * by; };
             tops()[s] = top;
-            const auto fade = [width = width_, by = simd::splat(factor)](T* x) {
-                simd::transform(
-                    width, x, [by](auto v) { return v * by; }, x);
-            };
-            fade(contexts_[s]);
-            fade(lost);
+            simd::transform(width_, contexts_[s], fade, contexts_[s]);
+            simd::transform(width_, lost, fade, lost);
             kernels::detail::add_and_keep(width_, contexts_[s], lost, part);
             std::fill_n(part, width_, T(0));
             if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], lost);
@@ -277,10 +271,9 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
                 }
                 sums[s + q] += static_cast<in_double<T>>(simd::sum(sum));
             }
-            const rows<const T> values{of.values[first], of.values.stride};
-            const rows<T> to{now[s], now.stride};
             // The value of a hidden key, which has a weight of 0, may be NaN.
-            detail::safe_products_of_lanes<registers>(finite, count, block.keys(), tile, values, to, of.value_width);
+            detail::safe_products_of_lanes<registers>(finite, count, block.keys(), tile, of.values.from(first),
+                                                      now.from(s), of.value_width);
         }
         T after[width];
         L.put(after);
@@ -319,25 +312,19 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
     T* const d_panel = here.take<T>(of.value_width * width);
     T* const d_keys = here.take<T>(of.width * width);
     T* const d_values = here.take<T>(of.value_width * width);
-    T ones[width];
-    std::fill_n(ones, width, T(1));
     // Where a weight is 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are.
     const bool finite = detail::finite_rows(of.positions, of.width, of.keys) &&
                         detail::finite_rows(of.queries_count, of.width, of.queries) &&
                         detail::finite_rows(of.queries_count, of.value_width, d_contexts);
     const auto add_products = [&](std::size_t wide, std::size_t count, rows<const T> x, const T* tile, T* y) {
-        if (finite) {
-            detail::products<registers, true>(wide, count, x.data, 1, x.stride, tile, y);
-        } else {
-            detail::selected_products<registers>(wide, count, x, tile, y);
-        }
+        if (finite) return detail::products<registers, true>(wide, count, x.data, 1, x.stride, tile, y);
+        detail::selected_products<registers>(wide, count, x, tile, y);
     };
     block_of_keys block(of, pair, mask, past);
     for (std::size_t first = 0; first < of.positions; first += width) {
         block.go_to(first);
         const std::size_t n = block.keys();
-        detail::transposed<registers>(of.value_width, n, rows<const T>{of.values[first], of.values.stride}, T(1),
-                                      d_panel);
+        detail::transposed<registers>(of.value_width, n, of.values.from(first), T(1), d_panel);
         std::fill_n(d_keys, of.width * width, T(0));
         std::fill_n(d_values, of.value_width * width, T(0));
         row L = detail::past_of<registers>(history + first, n);
@@ -367,14 +354,8 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                 detail::products<registers, false>(count, of.value_width, d_contexts[s], d_contexts.stride, 1, d_panel,
                                                    d_scores);
             for (std::size_t q = count; q-- > 0;) {
-                T mean = 0;  // Σ_j w_j dw_j = dc · c
-                if (seen) {
-                    vec<T> sum{};
-                    each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
-                        sum = fma(load_first(d_contexts[s + q] + i, some), load_first(contexts[s + q] + i, some), sum);
-                    });
-                    mean = simd::sum(sum);
-                }
+                // Σ_j w_j dw_j = dc · c
+                const T mean = seen ? detail::inner(of.value_width, d_contexts[s + q], contexts[s + q]) : T(0);
                 const vec<T> top = splat(numbers[s + q]), by = splat(numbers[of.queries_count + s + q]);
                 unrolled<registers>([&](auto c) {
                     const std::size_t at = q * width + c * simd::lanes<T>;
@@ -406,23 +387,16 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                 }
             }
             if (to.values.data != nullptr && seen)
-                add_products(of.value_width, count, {d_contexts[s], d_contexts.stride}, weights, d_values);
-            if (to.keys.data != nullptr)
-                add_products(of.width, count, {of.queries[s], of.queries.stride}, d_scores, d_keys);
-            if (to.queries.data != nullptr) {
-                const rows<const T> of_keys{of.keys[first], of.keys.stride};
-                const rows<T> d_queries{to.queries[s], to.queries.stride};
-                detail::safe_products_of_lanes<registers>(finite, count, n, d_scores, of_keys, d_queries, of.width);
-            }
+                add_products(of.value_width, count, d_contexts.from(s), weights, d_values);
+            if (to.keys.data != nullptr) add_products(of.width, count, of.queries.from(s), d_scores, d_keys);
+            if (to.queries.data != nullptr)
+                detail::safe_products_of_lanes<registers>(finite, count, n, d_scores, of.keys.from(first),
+                                                          to.queries.from(s), of.width);
         }
         d_L.put(of_history);
         for (std::size_t j = 0; d_before != nullptr && j < n; ++j) d_before[first + j] += of_history[j];
-        if (to.keys.data != nullptr)
-            detail::transposed_back<registers, true>(of.width, n, d_keys, ones,
-                                                     rows<T>{to.keys[first], to.keys.stride});
-        if (to.values.data != nullptr)
-            detail::transposed_back<registers, true>(of.value_width, n, d_values, ones,
-                                                     rows<T>{to.values[first], to.values.stride});
+        detail::add_transposed<registers>(of.width, first, n, d_keys, to.keys);
+        detail::add_transposed<registers>(of.value_width, first, n, d_values, to.values);
     }
 }
 
