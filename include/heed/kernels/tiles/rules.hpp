@@ -39,6 +39,20 @@ HEED_SIMD_INLINE auto hidden(V e)
 /// Of normalizers that have no rule.
 struct no_rule {};
 
+/// A rule with a number of each head, an argument of ops::attend_tiled_with_op.
+template <class Rule, class Numbers>
+struct with_numbers_of_heads : Rule {
+    using alone = Rule;
+    const Numbers& of_heads;
+};
+
+/// Does the rule depend on that number? `of_head(number)` is then the rule of that head.
+template <class Rule>
+concept learned_rule = requires(const Rule& rule)
+{
+    rule.of_head(1.0);
+};
+
 /// A rule for scores that are multiplied by a number first, after everything else that changes them.
 template <class Rule>
 struct of_scaled_scores {
@@ -54,14 +68,14 @@ struct of_scaled_scores {
 template <class Rule>
 auto scaled_before(Rule rule, double factor)
 {
-    return of_scaled_scores<Rule>{rule, factor};
+    if constexpr (std::is_same_v<Rule, no_rule>) {
+        return rule;
+    } else if constexpr (requires { rule.rule; }) {
+        return of_scaled_scores<decltype(rule.rule)>{rule.rule, rule.factor * factor};
+    } else {
+        return of_scaled_scores<Rule>{rule, factor};
+    }
 }
-template <class Rule>
-auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
-{
-    return of_scaled_scores<Rule>{scaled.rule, scaled.factor * factor};
-}
-inline no_rule scaled_before(no_rule, double) { return {}; }
 
 /// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest score, and 1 / divisor of
 /// e^{e_j − top}; the logarithm of the divisor would lose digits.
@@ -78,65 +92,38 @@ struct softmax {
     HEED_SIMD_INLINE static auto slope(auto weight) { return weight; }
 };
 
-/// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
-template <class Sinks>
-struct softmax_with_sinks : softmax {
-    using alone = softmax;
-    const Sinks& of_heads;
-};
-
 /// w_j = σ(e_j + bias)
-struct sigmoid {
+template <class Bias>
+struct sigmoid_by {
     static constexpr std::size_t numbers = 0;
     static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = false;
     static constexpr centre mean = centre::none;
-    double bias = 0;
+    Bias bias{};
 
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
     {
         using T = std::remove_cvref_t<decltype(e[0])>;
-        return moved(e, V{} + static_cast<T>(bias));
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V moved(V e, V by)
-    {
-        return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
+        return simd::select(hidden(e), V{}, simd::sigmoid(e + (V{} + static_cast<T>(bias))));
     }
     HEED_SIMD_INLINE static auto slope(auto weight) { return weight * (1 - weight); }
 };
+using sigmoid = sigmoid_by<double>;
 
 /// The same with a bias that learns, of one head.
 template <class T>
-class sigmoid_of_head : public sigmoid {
-public:
-    explicit sigmoid_of_head(T by) : by_(by) {}
-
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
-    {
-        return moved(e, simd::splat(by_));
-    }
-    /// How a weight changes with the bias, and what comes back to it.
-    HEED_SIMD_INLINE static auto bend(auto weight) { return slope(weight); }
+struct sigmoid_of_head : sigmoid_by<T> {
+    /// ∂w/∂bias, and the gradient of the head's number from that of the bias.
+    HEED_SIMD_INLINE static auto bend(auto weight) { return sigmoid_by<T>::slope(weight); }
     static T of_number(T d_bias) { return d_bias; }
-
-private:
-    T by_;
 };
 /// Its rule of each head.
 struct learned_sigmoid : sigmoid {
     template <class T>
     sigmoid_of_head<T> of_head(T by) const
     {
-        return sigmoid_of_head<T>(by);
+        return {{by}};
     }
-};
-/// The same, with the biases of the heads: ops::attend_tiled_with_op takes them.
-template <class Vector>
-struct sigmoid_with_biases : learned_sigmoid {
-    using alone = learned_sigmoid;
-    const Vector& of_heads;
 };
 
 /// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)); the product, `stick`, runs from the last key to the first.
