@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <type_traits>
 
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -35,32 +34,41 @@ struct additive_step {
 
 namespace detail {
 
-/// e_j for the positions [j0, j1) of one sentence.
+/// vᵀ tanh(q + k)
 template <class T>
-inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t width, const T* query, const T* keys,
-                                const T* v, T* scores)
+HEED_SIMD_INLINE T additive_score(std::size_t width, const T* query, const T* k, const T* v)
 {
     using namespace simd;
-    for (std::size_t j = j0; j < j1; ++j) {
-        const T* k = keys + j * width;
-        const auto term = [&](std::size_t a, vec<T> sum) {
-            return fma(load(v + a), tanh(load(query + a) + load(k + a)), sum);
-        };
-        vec<T> e{}, f{};  // two, because a processor looks only so far ahead in one long chain
-        std::size_t a = 0;
-        for (; a + 2 * lanes<T> <= width; a += 2 * lanes<T>) {
-            e = term(a, e);
-            f = term(a + lanes<T>, f);
-        }
-        if (a + lanes<T> <= width) {
-            e = term(a, e);
-            a += lanes<T>;
-        }
-        if (a < width) {
-            const std::size_t count = width - a;  // v = 0 past the end, tanh(0 + 0) = 0: adds nothing
-            f = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), f);
-        }
-        scores[j] = sum(e + f);
+    const auto term = [&](std::size_t a, vec<T> sum) {
+        return fma(load(v + a), tanh(load(query + a) + load(k + a)), sum);
+    };
+    vec<T> e{}, f{};  // two, because a processor looks only so far ahead in one long chain
+    std::size_t a = 0;
+    for (; a + 2 * lanes<T> <= width; a += 2 * lanes<T>) {
+        e = term(a, e);
+        f = term(a + lanes<T>, f);
+    }
+    if (a + lanes<T> <= width) {
+        e = term(a, e);
+        a += lanes<T>;
+    }
+    if (a < width) {
+        const std::size_t count = width - a;  // v = 0 past the end, tanh(0 + 0) = 0: adds nothing
+        f = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), f);
+    }
+    return sum(e + f);
+}
+
+/// e_j for the positions [j0, j1) of sentence b. `far`: its values are prefetched meanwhile.
+template <class T>
+inline void additive_scores(const additive_step<T>& step, std::size_t b, std::size_t j0, std::size_t j1, bool far,
+                            T* scores)
+{
+    constexpr std::size_t line = 64 / sizeof(T);
+    const std::size_t A = step.alignment, D = step.width;
+    for (std::size_t at = b * step.positions + j0; at < b * step.positions + j1; ++at) {
+        for (std::size_t i = 0; far && i < D; i += line) __builtin_prefetch(step.values + at * D + i, 0, 2);
+        scores[at] = additive_score(A, step.query + b * A, step.keys + at * A, step.v);
     }
 }
 
@@ -101,14 +109,6 @@ inline bool values_are_far(const additive_step<T>& step)
            step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
 }
 
-/// Prefetches a row of n elements, which will be read soon.
-template <class T>
-inline void fetch(std::size_t n, const T* x)
-{
-    constexpr std::size_t line = 64 / sizeof(T);
-    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(x + i, 0, 2);
-}
-
 /// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
 template <class T>
 inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T* scores, T* weights, T* next_history)
@@ -147,30 +147,25 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
 
 }  // namespace detail
 
-/// Elements of `workspace` that additive_scores_backward needs.
-inline std::size_t additive_scores_backward_scratch(std::size_t alignment) { return 3 * alignment; }
-
 /// Backward of e_j = vᵀ tanh(q + k_j), with t_j = tanh(q + k_j) recomputed:
 /// dk_j += de_j v ⊙ (1 - t_j²),  dq += Σ_j de_j v ⊙ (1 - t_j²),  dv += Σ_bj de_j t_j.
 template <class T>
 void additive_scores_backward(std::size_t batch, std::size_t positions, std::size_t alignment,
                               const std::size_t* lengths, const T* query, const T* keys, const T* v, const T* d_scores,
-                              T* d_query, T* d_keys, T* d_v, T* workspace)
+                              T* d_query, T* d_keys, T* d_v)
 {
     if (d_scores == nullptr || (d_query == nullptr && d_keys == nullptr && d_v == nullptr)) return;
     // An unwanted gradient goes to a row that nothing reads.
-    detail::zero(workspace, 3 * alignment);
-    T* const no_query = workspace;
-    T* const no_v = workspace + alignment;
-    T* const no_keys = workspace + 2 * alignment;
+    scratch memory;
+    T *const no_query = detail::filled(memory, 3 * alignment, T(0)), *const no_v = no_query + alignment,
+             *const no_keys = no_v + alignment;
     // Threads share columns, not sentences: then no two threads add to the same dv, and the sum has a fixed order.
     parallel_for(
         alignment, detail::rows_a_shard(batch * positions),
         [=](std::size_t a0, std::size_t a1, std::size_t) {
             const std::size_t columns = a1 - a0;
             scratch here;
-            T *const part_of_v = here.take<T>(columns), *const lost_of_v = here.take<T>(columns);
-            detail::zero(lost_of_v, columns);
+            T *const part_of_v = here.take<T>(columns), *const lost_of_v = detail::filled(here, columns, T(0));
             const bool blocks = batch * positions > numbers_of_block;  // of the sum over all sentences
             T* const into_v = d_v == nullptr ? no_v : d_v;
             for (std::size_t b = 0; b < batch; ++b) {
@@ -205,32 +200,17 @@ void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* co
     if (step.batch >= 4 * threads()) {
         return detail::each_row(step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t b) {
             const std::size_t n = detail::length_of(step.lengths, b, T_);
-            const T *query = step.query + b * A, *keys = step.keys + b * T_ * A, *values = step.values + b * T_ * D;
-            if (far) {
-                for (std::size_t j = 0; j < n; ++j) {
-                    detail::fetch(D, values + j * D);
-                    detail::additive_scores_row(j, j + 1, A, query, keys, step.v, scores + b * T_);
-                }
-            } else {
-                detail::additive_scores_row(0, n, A, query, keys, step.v, scores + b * T_);
-            }
+            detail::additive_scores(step, b, 0, n, far, scores);
             detail::additive_weights_row(step, b, scores, weights, next_history);
-            detail::weighted_sum_row(n, D, weights + b * T_, values, context + b * D, 0, D);
+            detail::weighted_sum_row(n, D, weights + b * T_, step.values + b * T_ * D, context + b * D, 0, D);
         });
     }
     // Few sentences: threads share their positions, then the columns of their values.
     detail::each_position(step.batch, T_, step.lengths, A, [&](std::size_t b, std::size_t j0, std::size_t j1) {
-        detail::additive_scores_row(j0, j1, A, step.query + b * A, step.keys + b * T_ * A, step.v, scores + b * T_);
+        detail::additive_scores(step, b, j0, j1, false, scores);
     });
     for (std::size_t b = 0; b < step.batch; ++b) detail::additive_weights_row(step, b, scores, weights, next_history);
     weighted_sum(step.batch, T_, D, step.lengths, weights, step.values, context);
-}
-
-/// Elements of `workspace` that additive_backward needs.
-template <class T>
-std::size_t additive_backward_scratch(const additive_step<T>& step)
-{
-    return step.batch * step.positions + additive_scores_backward_scratch(step.alignment);
 }
 
 /// Backward of the step in the head of this file, from its scores e and weights α:
@@ -246,12 +226,13 @@ std::size_t additive_backward_scratch(const additive_step<T>& step)
 template <class T>
 void additive_backward(const additive_step<T>& step, const T* scores, const T* weights, const T* d_context,
                        const T* d_weights, const T* d_next_history, T* d_query, T* d_keys, T* d_v, T* d_values,
-                       T* d_history, T* workspace)
+                       T* d_history)
 {
     using namespace simd;
     constexpr T none = -std::numeric_limits<T>::infinity();
     const std::size_t T_ = step.positions, D = step.width;
-    T* const d_scores = workspace;
+    scratch here;
+    T* const d_scores = here.take<T>(step.batch * T_);
     detail::each_position(step.batch, T_, step.lengths, 2 * D, [&](std::size_t b, std::size_t j0, std::size_t j1) {
         const std::size_t at = b * T_;
         detail::weighted_sum_row_backward(j0, j1, D, weights + at, step.values + at * D,
@@ -294,8 +275,8 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
             }
         });
     }
-    additive_scores_backward(step.batch, T_, step.alignment, step.lengths, step.query, step.keys, step.v, d_scores,
-                             d_query, d_keys, d_v, workspace + step.batch * T_);
+    additive_scores_backward<T>(step.batch, T_, step.alignment, step.lengths, step.query, step.keys, step.v, d_scores,
+                                d_query, d_keys, d_v);
 }
 
 }  // namespace heed::kernels

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 

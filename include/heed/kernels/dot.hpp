@@ -298,8 +298,7 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
     const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
         scratch here;
         T* const d_alpha = here.take<T>(P);
-        T* const d_scores = here.take<T>((end - begin) * P);
-        detail::zero(d_scores, (end - begin) * P);
+        T* const d_scores = detail::filled(here, (end - begin) * P, T(0));
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
             detail::selected_sum_row_backward(n, D, weights + at, step.values + at * D,

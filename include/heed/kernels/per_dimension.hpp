@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <type_traits>
 
 #include <heed/core/parallel.hpp>
 #include <heed/gemm/blas.hpp>
@@ -57,14 +56,6 @@ inline void each_block(const per_dimension_step<T>& step, F&& f)
         begin = b + 1;
         rows = 0;
     }
-}
-
-template <class T>
-inline std::size_t largest_block(const per_dimension_step<T>& step)
-{
-    std::size_t most = 0;
-    each_block(step, [&](std::size_t, std::size_t, std::size_t rows) { most = rows > most ? rows : most; });
-    return most;
 }
 
 /// The first packed row of sentence b in a block that begins with sentence b0.
@@ -128,8 +119,8 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const std::size_t columns = d1 - d0;
     scratch here;
-    T *const sums = here.take<T>(2 * columns), *const contexts = sums + columns;  // Σ exp and Σ exp ⊙ h, from d0 on
-    zero(sums, 2 * columns);
+    T *const sums = filled(here, 2 * columns, T(0)), *const contexts =
+                                                         sums + columns;  // Σ exp and Σ exp ⊙ h, from d0 on
     each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(top + d, splat(lowest)); });
     const auto highest = [&](auto count, std::size_t t) {
         constexpr std::size_t rows = decltype(count)::value;
@@ -218,24 +209,18 @@ inline void per_dimension_piece_backward(std::size_t n, std::size_t width, T* sc
 
 }  // namespace detail
 
-/// Elements of `workspace` that per_dimension_forward needs. Depends on the lengths, not on the number of steps.
-template <class T>
-std::size_t per_dimension_scratch(const per_dimension_step<T>& step)
-{
-    return detail::largest_block(step) * (step.alignment + step.width);
-}
-
 /// The forward step: see the head of this file.
 ///
 /// Writes context c [B,D]; weights α [B,T,D] (0 beyond the length), unless nullptr; and normalizer [B,2,D], which the
 /// backward needs: max_t e_t and 1 / Σ_t exp(e_t - max). One number, max + log Σ, is not enough: added to a score of
 /// 1e4, the logarithm is lost in float. A sentence without positions gets context, weights and normalizer 0.
 template <class T>
-void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* context, T* normalizer, T* workspace)
+void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* context, T* normalizer)
 {
     const std::size_t A = step.alignment, D = step.width, P = step.positions;
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
-        T *const t = workspace, *const scores = t + rows * A;
+        scratch here;
+        T *const t = here.take<T>(rows * A), *const scores = here.take<T>(rows * D);
         detail::pack_tanh(step, b0, b1, rows, t);
         times_weights(rows, D, A, t, step.V, false, scores);
         detail::each_piece(
@@ -246,13 +231,6 @@ void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* con
                 for (std::size_t j = n; w != nullptr && j < P; ++j) detail::zero(w + j * D + d0, d1 - d0);
             });
     });
-}
-
-/// Elements of `workspace` that per_dimension_backward needs.
-template <class T>
-std::size_t per_dimension_backward_scratch(const per_dimension_step<T>& step)
-{
-    return detail::largest_block(step) * (2 * step.alignment + step.width) + step.batch * step.width;
 }
 
 /// Backward of the step in the head of this file, from its normalizer; with t = tanh(q + k) and e recomputed:
@@ -266,14 +244,17 @@ std::size_t per_dimension_backward_scratch(const per_dimension_step<T>& step)
 /// d_values [B,T,D] are added to (each may be nullptr).
 template <class T>
 void per_dimension_backward(const per_dimension_step<T>& step, const T* normalizer, const T* d_context,
-                            const T* d_weights, T* d_query, T* d_keys, T* d_V, T* d_values, T* workspace)
+                            const T* d_weights, T* d_query, T* d_keys, T* d_V, T* d_values)
 {
     using namespace simd;
     if (d_context == nullptr && d_weights == nullptr) return;
     const std::size_t A = step.alignment, D = step.width, P = step.positions;
-    T* const means = workspace;
+    scratch memory;
+    T* const means = memory.take<T>(step.batch * D);
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
-        T *const t = means + step.batch * D, *const d_t = t + rows * A, *const scores = d_t + rows * A;
+        scratch here;
+        T *const t = here.take<T>(rows * A), *const d_t = here.take<T>(rows * A),
+                 *const scores = here.take<T>(rows * D);
         detail::pack_tanh(step, b0, b1, rows, t);
         blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, t, step.V, T(0), scores);
         detail::each_piece(

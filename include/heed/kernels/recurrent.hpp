@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
@@ -62,17 +61,12 @@ template <class T>
 void gru_next_backward(std::size_t H, const T* z, const T* candidate, const T* h, const T* g, T* da_z, T* da_h, T* dh)
 {
     using namespace simd;
-    const vec<T> one = splat(T(1));
-    if (dh != nullptr) {
-        transform(
-            H, dh, [one](auto d, auto gate, auto dy) { return fma(dy, one - gate, d); }, dh, z, g);
-    }
-    transform(
-        H, da_z, [one](auto gate, auto fresh, auto old, auto dy) { return dy * (fresh - old) * (gate * (one - gate)); },
-        z, candidate, h, g);
-    transform(
-        H, da_h, [one](auto gate, auto fresh, auto dy) { return dy * gate * fma(-fresh, fresh, one); }, z, candidate,
-        g);
+    each_column<T>(0, H, [&](std::size_t i, auto get, auto put) {
+        const vec<T> one = splat(T(1)), gate = get(z + i), fresh = get(candidate + i), dy = get(g + i);
+        if (dh != nullptr) put(dh + i, fma(dy, one - gate, get(dh + i)));
+        put(da_z + i, dy * (fresh - get(h + i)) * (gate * (one - gate)));
+        put(da_h + i, dy * gate * fma(-fresh, fresh, one));
+    });
 }
 
 }  // namespace detail
@@ -163,11 +157,7 @@ void gru_gates_backward(const gru_step<T>& step, const T* saved, const T* d_rese
         const vec<T> one = splat(T(1));
         transform(
             H, dr, [one](auto gate, auto old, auto dy) { return dy * old * (gate * (one - gate)); }, r, h, g);
-        if (d_hidden != nullptr) {
-            T* const dh = d_hidden + b * H;
-            transform(
-                H, dh, [](auto d, auto gate, auto dy) { return fma(dy, gate, d); }, dh, r, g);
-        }
+        if (d_hidden != nullptr) add_product(H, d_hidden + b * H, g, r);
     });
 }
 

@@ -129,6 +129,14 @@ void add(std::size_t n, T* y, const T* x)
         n, y, [](auto sum, auto v) { return sum + v; }, y, x);
 }
 
+/// y += a ⊙ b, rounded once.
+template <class T>
+void add_product(std::size_t n, T* y, const T* a, const T* b)
+{
+    simd::transform(
+        n, y, [](auto sum, auto u, auto v) { return simd::fma(u, v, sum); }, y, a, b);
+}
+
 /// y[j] += Σ_i x[i,j]: x [rows,n].
 template <class T>
 void add_columns(std::size_t rows, std::size_t n, T* y, const T* x)

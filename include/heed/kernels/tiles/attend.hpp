@@ -324,19 +324,15 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     scratch here;
     const typename Compare::template block<registers, T> compare(of, s, n);
     T* const tile = here.take<T>(tiles::keys * width);
-    T* const sums = here.take<T>(of.value_width * width);
-    constexpr std::size_t most = std::max(Rule::numbers, std::size_t{2});
-    T* const z = here.take<T>(most * width);
-    std::fill_n(sums, of.value_width * width, T(0));
-    std::fill_n(z, most * width, T(0));
+    T* const sums = detail::filled(here, of.value_width * width, T(0));
+    T* const z = detail::filled(here, std::max(Rule::numbers, std::size_t{2}) * width, T(0));
     row sum = row::all(0);
     // Sums over the keys before this block, relative to `tops_before`, and their rounding errors: of the values, then
     // of the divisor. Few keys are one block.
     const bool blocks = of.positions > keys_of_sum;
     const std::size_t size = of.value_width * width;
-    T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;
+    T* const before = blocks ? detail::filled(here, 2 * (size + width), T(0)) : nullptr;
     T* const lost = before + (blocks ? size + width : 0);
-    if (blocks) std::fill_n(before, 2 * (size + width), T(0));
     row tops_before = row::all(lowest);
     std::size_t block_now = 0;
     // `all` and `top` by value, so that they stay in registers elsewhere.
@@ -502,10 +498,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
     T* const parts = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
     T* const products_alone = learning ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const means = here.take<T>(width);
+    T* const means = detail::filled(here, width, T(0));
     detail::transposed<registers>(of.value_width, n, d_contexts.from(s), T(1), d_panel);
     selects = selects || !compare.finite() || !detail::finite_lanes<registers>(of.value_width, n, d_panel);
-    std::fill_n(means, width, T(0));
     const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
     [[maybe_unused]] row later = row::all(0);
     detail::running<registers, Rule, T> rest;

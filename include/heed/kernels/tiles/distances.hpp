@@ -62,8 +62,7 @@ struct inner_product_with_distances {
         void begin_back()
         {
             product::begin_back();
-            d_by_row_ = here_.template take<T>(rows_ * width);
-            std::fill_n(d_by_row_, rows_ * width, T(0));
+            d_by_row_ = detail::filled(here_, rows_ * width, T(0));
         }
         void back(const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
         {
@@ -87,16 +86,13 @@ struct inner_product_with_distances {
         {
             const head<T>& of = product::of_;
             scratch brief;
-            T* const by_column = brief.template take<T>(columns_ * width);
-            std::fill_n(by_column, columns_ * width, T(0));
+            T* const by_column = detail::filled(brief, columns_ * width, T(0));
             each_lane([&](std::size_t of_row, std::size_t of_column) { by_column[of_column] += d_by_row_[of_row]; });
             detail::products<registers, true>(of.width, columns_, of.factors, columns_, 1, by_column,
                                               product::d_queries_, width);
             product::add_to(to);
             if (to.factors == nullptr) return;
-            T* const sums = brief.template take<T>(columns_ * of.width);
-            std::fill_n(sums, columns_ * of.width, T(0));
-            const rows<T> sum{sums, of.width};
+            const rows<T> sum{detail::filled(brief, columns_ * of.width, T(0)), of.width};
             detail::safe_products_of_lanes<registers>(product::finite(), columns_, product::n_, by_column,
                                                       product::queries(), sum, of.width);
             for (std::size_t r = 0; r < columns_; ++r)

@@ -59,11 +59,8 @@ struct inner_product {
         void begin_back()
         {
             const std::size_t size = of_.width * width;
-            d_queries_ = here_.template take<T>(size);
-            std::fill_n(d_queries_, size, T(0));
-            if (of_.positions <= keys_of_sum) return;
-            before_ = here_.template take<T>(2 * size);
-            std::fill_n(before_, 2 * size, T(0));
+            d_queries_ = detail::filled(here_, size, T(0));
+            if (of_.positions > keys_of_sum) before_ = detail::filled(here_, 2 * size, T(0));
         }
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, panel_); }
         void back(const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
@@ -367,10 +364,8 @@ struct sum_of {
 
         void begin_back()
         {
-            d_queries_ = here_.template take<T>(of_.width * width);
-            std::fill_n(d_queries_, of_.width * width, T(0));
-            d_factors_ = here_.template take<T>(of_.width * simd::lanes<T>);
-            std::fill_n(d_factors_, of_.width * simd::lanes<T>, T(0));
+            d_queries_ = detail::filled(here_, of_.width * width, T(0));
+            d_factors_ = detail::filled(here_, of_.width * simd::lanes<T>, T(0));
         }
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, plain_.panel); }
         /// Keys are looked at, which costs little beside a function of each dimension.

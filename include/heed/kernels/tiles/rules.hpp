@@ -306,16 +306,12 @@ public:
 
     explicit selection(const Rule& rule) : rule_(rule)
     {
-        list_ = here_.template take<T>(width * (room + tiles::keys));
-        top_ = here_.template take<T>(3 * width);
+        list_ = detail::filled(here_, width * (room + tiles::keys), lowest);
+        top_ = detail::filled(here_, 3 * width, lowest);
         second_ = top_ + width;
         bound_ = second_ + width;
-        count_ = here_.template take<std::size_t>(width);
-        std::fill_n(list_, width * (room + tiles::keys), lowest);
-        std::fill_n(top_, width, lowest);
         std::fill_n(second_, width, static_cast<T>(Rule::first));
-        std::fill_n(bound_, width, lowest);
-        std::fill_n(count_, width, std::size_t{0});
+        count_ = detail::filled(here_, width, std::size_t{0});
     }
 
     /// The scores of some more keys.

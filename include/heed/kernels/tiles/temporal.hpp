@@ -227,9 +227,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
     scratch here;
     T* const tile = here.take<T>(tiles::queries * width);
     T* const tops = numbers;
-    auto* const sums = here.take<in_double<T>>(of.queries_count);
+    auto* const sums = detail::filled(here, of.queries_count, in_double<T>(0));
     std::fill_n(tops, of.queries_count, lowest);
-    std::fill_n(sums, of.queries_count, in_double<T>(0));
     for (std::size_t s = 0; s < of.queries_count; ++s) std::fill_n(contexts[s], of.value_width, T(0));
     detail::contexts_in_blocks<T> blocks(of, contexts, here);
     const rows<T> now = blocks.now();

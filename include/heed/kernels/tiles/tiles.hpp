@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/simd/lane_steps.hpp>
 #include <heed/simd/place.hpp>
 #include <heed/simd/simd.hpp>
@@ -138,6 +138,8 @@ struct tile_reach {
 };
 
 namespace detail {
+
+using kernels::detail::filled;
 
 /// y_r (+)= Σ_k x[r·across + k·along] panel_k, for `count` rows r of lanes; rows of panel and y are `stride` apart.
 template <std::size_t count, std::size_t registers, bool add, class T>
