@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 
@@ -72,34 +73,7 @@ inline void additive_scores(const additive_step<T>& step, std::size_t b, std::si
     }
 }
 
-/// The columns [a0, a1) of the gradients of e_j = vᵀ tanh(q + k_j), of all positions of one sentence:
-/// dk_j += de_j v (1 - tanh²), dq += Σ_j dk_j, dv += Σ_j de_j tanh. dq and dv begin with the column a0.
-template <std::size_t rows, class T>
-inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const T* query, const T* keys,
-                                          std::size_t stride, const T* v, const T* d_scores, T* d_query, T* d_keys,
-                                          std::size_t d_stride, T* d_v)
-{
-    using namespace simd;
-    vec<T> de[rows];
-    for (std::size_t r = 0; r < rows; ++r) de[r] = splat(d_scores[r]);
-    each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
-        const vec<T> q = get(query + a), w = get(v + a);
-        vec<T> dq = get(d_query + (a - a0)), dv = get(d_v + (a - a0));
-        unrolled<rows>([&](auto r) {
-            const vec<T> t = tanh(q + get(keys + r * stride + a));
-            const vec<T> g = de[r] * w;
-            const vec<T> d = fma(-(g * t), t, g);
-            dv = fma(de[r], t, dv);
-            dq = dq + d;
-            put(d_keys + r * d_stride + a, get(d_keys + r * d_stride + a) + d);
-        });
-        put(d_query + (a - a0), dq);
-        put(d_v + (a - a0), dv);
-    });
-}
-
-/// Whether the values of a batch come from main memory while those of one sentence fit in a core's own cache: then they
-/// are prefetched while the sentence's scores are computed.
+/// Do the values of a batch come from main memory, while those of one sentence fit in a core's own cache?
 template <class T>
 inline bool values_are_far(const additive_step<T>& step)
 {
@@ -123,21 +97,16 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
     if (!step.temporal) return softmax_row(n, e, w);
     const T* L = behind(step.history, at);
     if (next_history != nullptr) {
-        T* next = next_history + at;
-        if (L == nullptr) {
-            transform(
-                n, next, [](auto x) { return x; }, e);
-        } else {
-            // The greater one is factored out, so that no exponent is above 0.
+        T* const next = next_history + at;
+        std::fill(std::copy_n(e, n, next), next + step.positions, none);
+        if (L != nullptr)
             transform(
                 n, next,
                 [=](auto l, auto x) {
                     const vec<T> low = min(x, l), high = max(l, x);  // in this order, NaN in either argument shows up
-                    return select(l == splat(none), x, high + log1p(exp(low - high)));
+                    return select(l == splat(none), x, high + log1p(exp(low - high)));  // no exponent is above 0
                 },
                 L, e);
-        }
-        for (std::size_t j = n; j < step.positions; ++j) next[j] = none;
     }
     if (L == nullptr) return softmax_row(n, e, w);
     transform(
@@ -150,18 +119,17 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
 /// Backward of e_j = vᵀ tanh(q + k_j), with t_j = tanh(q + k_j) recomputed:
 /// dk_j += de_j v ⊙ (1 - t_j²),  dq += Σ_j de_j v ⊙ (1 - t_j²),  dv += Σ_bj de_j t_j.
 template <class T>
-void additive_scores_backward(std::size_t batch, std::size_t positions, std::size_t alignment,
-                              const std::size_t* lengths, const T* query, const T* keys, const T* v, const T* d_scores,
-                              T* d_query, T* d_keys, T* d_v)
+void additive_scores_backward(const additive_step<T>& step, const T* d_scores, T* d_query, T* d_keys, T* d_v)
 {
-    if (d_scores == nullptr || (d_query == nullptr && d_keys == nullptr && d_v == nullptr)) return;
+    using namespace simd;
+    if (d_query == nullptr && d_keys == nullptr && d_v == nullptr) return;
+    const std::size_t batch = step.batch, positions = step.positions, A = step.alignment;
     // An unwanted gradient goes to a row that nothing reads.
     scratch memory;
-    T *const no_query = detail::filled(memory, 3 * alignment, T(0)), *const no_v = no_query + alignment,
-             *const no_keys = no_v + alignment;
+    T *const no_query = detail::filled(memory, 3 * A, T(0)), *const no_v = no_query + A, *const no_keys = no_v + A;
     // Threads share columns, not sentences: then no two threads add to the same dv, and the sum has a fixed order.
     parallel_for(
-        alignment, detail::rows_a_shard(batch * positions),
+        A, detail::rows_a_shard(batch * positions),
         [=](std::size_t a0, std::size_t a1, std::size_t) {
             const std::size_t columns = a1 - a0;
             scratch here;
@@ -169,21 +137,34 @@ void additive_scores_backward(std::size_t batch, std::size_t positions, std::siz
             const bool blocks = batch * positions > numbers_of_block;  // of the sum over all sentences
             T* const into_v = d_v == nullptr ? no_v : d_v;
             for (std::size_t b = 0; b < batch; ++b) {
-                const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions;
+                const std::size_t n = detail::length_of(step.lengths, b, positions), at = b * positions;
                 // The positions [first, last); dq and dv begin with the column a0.
                 const auto block = [&](std::size_t first, std::size_t last, T* dq) {
                     T* const dv = blocks ? part_of_v : into_v + a0;
                     if (blocks) detail::zero(part_of_v, columns);
-                    const auto rows = [&](auto count, std::size_t j) {
-                        detail::additive_scores_rows_backward<decltype(count)::value>(
-                            a0, a1, query + b * alignment, keys + (at + j) * alignment, alignment, v, d_scores + at + j,
-                            dq, d_keys == nullptr ? no_keys : d_keys + (at + j) * alignment,
-                            d_keys == nullptr ? std::size_t{0} : alignment, dv);
-                    };
-                    simd::in_groups<4>(first, last, rows);
+                    in_groups<4>(first, last, [&](auto rows, std::size_t j) {
+                        const T *const query = step.query + b * A, *const keys = step.keys + (at + j) * A;
+                        T* const dk = d_keys == nullptr ? no_keys : d_keys + (at + j) * A;
+                        const std::size_t stride = d_keys == nullptr ? 0 : A;
+                        vec<T> de[rows];
+                        for (std::size_t r = 0; r < rows; ++r) de[r] = splat(d_scores[at + j + r]);
+                        detail::each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
+                            const vec<T> q = get(query + a), w = get(step.v + a);
+                            vec<T> to_q = get(dq + (a - a0)), to_v = get(dv + (a - a0));
+                            unrolled<rows>([&](auto r) {
+                                const vec<T> t = tanh(q + get(keys + r * A + a)), g = de[r] * w;
+                                const vec<T> d = fma(-(g * t), t, g);
+                                to_v = fma(de[r], t, to_v);
+                                to_q = to_q + d;
+                                put(dk + r * stride + a, get(dk + r * stride + a) + d);
+                            });
+                            put(dq + (a - a0), to_q);
+                            put(dv + (a - a0), to_v);
+                        });
+                    });
                     if (blocks) detail::add_and_keep(columns, into_v + a0, lost_of_v, part_of_v);
                 };
-                add_in_blocks(n, columns, (d_query == nullptr ? no_query : d_query + b * alignment) + a0, block);
+                add_in_blocks(n, columns, (d_query == nullptr ? no_query : d_query + b * A) + a0, block);
             }
             if (blocks) detail::add_lost(columns, into_v + a0, lost_of_v);
         },
@@ -275,8 +256,7 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
             }
         });
     }
-    additive_scores_backward<T>(step.batch, T_, step.alignment, step.lengths, step.query, step.keys, step.v, d_scores,
-                                d_query, d_keys, d_v);
+    additive_scores_backward<T>(step, d_scores, d_query, d_keys, d_v);
 }
 
 }  // namespace heed::kernels

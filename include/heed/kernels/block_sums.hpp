@@ -72,8 +72,7 @@ template <class T>
 
 }  // namespace detail
 
-/// y[j] += Σ_i x[i,j] for j < n and i < rows, block by block: f(first, last, to) adds the rows [first, last) to `to`
-/// [n].
+/// y[j] += Σ_i x[i,j], j < n, block by block: f(first, last, to) adds the rows [first, last) to `to` [n].
 template <class T>
 HEED_SIMD_INLINE void add_in_blocks(std::size_t rows, std::size_t n, T* y, const auto& f)
 {

@@ -21,7 +21,7 @@ struct elementwise_sum_of_row {};  // c = Σ_j α_j ⊙ h_j
 
 namespace detail {
 
-/// c += Σ_r α_r h_r of the four rows r = at(0) … at(3), summed in this order.
+/// c += Σ_r α_r h_r of the rows r = at(0), … at(3), summed in this order.
 template <class T>
 HEED_SIMD_INLINE void add_four(std::size_t columns, std::size_t stride, const T* weights, const T* values, T* context,
                                const auto& at)
@@ -59,8 +59,7 @@ inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights,
     });
 }
 
-/// The same over all columns, skipping positions of weight 0, of values that are `registers` registers wide: the sums
-/// stay there.
+/// The same over all columns, skipping weights of 0, of values that are `registers` registers wide.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void selected_sum_narrow(std::size_t n, const T* weights, const T* values, T* context, bool ahead)
 {
@@ -100,8 +99,7 @@ inline void selected_sum_block(std::size_t n, std::size_t width, const T* weight
     for (std::size_t k = 0; k < count; ++k) add_scaled(width, context, weights[chosen[k]], values + chosen[k] * width);
 }
 
-/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache, see
-/// simd::fetch_ahead.
+/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache.
 template <class T>
 inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
                              bool ahead = false)

@@ -105,8 +105,7 @@ void check_selection(const auto& rule, std::size_t keys, double spread)
         const std::size_t n = std::min(x.S, width);
         const tiles::inner_product::block<registers, T> compare(of, 0, n);
         std::vector<T> all(x.P * width), tile(tiles::keys * width), kept(2 * width), by_tile(2 * width);
-        const std::size_t count = tiles::detail::keep_scores<registers>(compare, of, 0, n, what, all.data());
-        tiles::detail::settle_rows<registers>(count, rule, all.data(), kept.data());
+        tiles::detail::settle_rows<registers>(compare, of, 0, n, what, rule, all.data(), kept.data());
         tiles::detail::select_weights<registers>(compare, of, 0, n, what, rule, tile.data(), by_tile.data());
         for (std::size_t q = 0; q < n; ++q) {
             CHECK(kept[q] == by_tile[q]);

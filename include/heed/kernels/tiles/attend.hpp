@@ -93,15 +93,10 @@ public:
     {
         return next_ == nullptr ? rows_ahead<const T>{} : rows_ahead<const T>{next_->queries, queries_, next_->width};
     }
-    rows_ahead<const T> keys(std::size_t first) const
-    {
-        return behind_all(first) ? rows_ahead<const T>{next_->keys, first_keys(), next_->width}
-                                 : of_keys(of_.keys, first, of_.width);
-    }
+    rows_ahead<const T> keys(std::size_t first) const { return behind(first, &head<T>::keys, &head<T>::width); }
     rows_ahead<const T> values(std::size_t first) const
     {
-        return behind_all(first) ? rows_ahead<const T>{next_->values, first_keys(), next_->value_width}
-                                 : of_keys(of_.values, first, of_.value_width);
+        return behind(first, &head<T>::values, &head<T>::value_width);
     }
 
     /// Rows of x that belong to the queries of the next block, if it is one of this head.
@@ -120,8 +115,12 @@ public:
 private:
     static constexpr std::size_t width = lanes<T, registers>;
 
-    bool behind_all(std::size_t first) const { return first >= end_ && next_ != nullptr && next_ != &of_; }
-    range first_keys() const { return {0, std::min(tiles::keys, next_->positions)}; }
+    /// Rows from the first-th on; behind the last one, the first of the next head.
+    rows_ahead<const T> behind(std::size_t first, rows<const T> head<T>::*x, std::size_t head<T>::*row_width) const
+    {
+        if (first < end_ || next_ == nullptr || next_ == &of_) return of_keys(of_.*x, first, of_.*row_width);
+        return {next_->*x, {0, std::min(tiles::keys, next_->positions)}, next_->*row_width};
+    }
 
     const head<T>& of_;
     const head<T>* next_;
@@ -253,25 +252,18 @@ void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::
     }
 }
 
-/// All scores of a block of queries, where there is room for them: [keys that it reaches][lanes].
-template <std::size_t registers, class T>
-std::size_t keep_scores(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
-                        T* all)
-{
-    std::size_t kept = 0;
-    each_tile<registers>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
-        scores_of(compare, of, seen, what, all + kept * lanes<T, registers>);
-        kept += seen.count;
-    });
-    return kept;
-}
-
-/// The rule's numbers of each row from all its scores: [numbers][lanes].
+/// The same where there is room for all scores, [keys that a query reaches][lanes].
 template <std::size_t registers, class T, class Rule>
-void settle_rows(std::size_t count, const Rule& rule, const T* all, T* z)
+void settle_rows(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
+                 const Rule& rule, T* all, T* z)
 {
     using namespace simd;
     constexpr std::size_t width = lanes<T, registers>;
+    std::size_t count = 0;
+    each_tile<registers>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+        scores_of(compare, of, seen, what, all + count * width);
+        count += seen.count;
+    });
     const vec<T> none = splat(-std::numeric_limits<T>::infinity());
     unrolled<registers>([&](auto c) {
         const T* const scores = all + c * simd::lanes<T>;
@@ -285,8 +277,7 @@ void settle_rows(std::size_t count, const Rule& rule, const T* all, T* z)
     });
 }
 
-/// Contexts of a block of queries from the rule's numbers z [numbers][lanes] where a value is infinite or NaN: what has
-/// no weight is left out.
+/// Contexts from the rule's numbers z [numbers][lanes] where a value is infinite or NaN: skips values without a weight.
 template <std::size_t registers, class Rule, class T>
 [[gnu::noinline]] void selected_contexts(const auto& compare, const head<T>& of, std::size_t s, std::size_t n,
                                          const changes<T>& what, const Rule& rule, const T* z, T* tile,
@@ -311,8 +302,7 @@ template <std::size_t registers, class Rule, class T>
 
 }  // namespace detail
 
-/// Contexts of `n` ≤ lanes queries from s on; `numbers` [Rule::numbers, queries] of the head. A query that sees nothing
-/// gets 0.
+/// Contexts of `n` ≤ lanes queries from s on, 0 where one sees nothing; `numbers` [Rule::numbers, queries] of the head.
 template <std::size_t registers, class Compare = inner_product, class T, class Rule>
 void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
              rows<T> contexts, T* numbers)
@@ -428,8 +418,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
             Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
         if constexpr (Rule::selects) {
             if (all != nullptr) {
-                const std::size_t kept = detail::keep_scores<registers>(compare, of, s, n, what, all);
-                detail::settle_rows<registers>(kept, rule, all, z);
+                detail::settle_rows<registers>(compare, of, s, n, what, rule, all, z);
             } else {
                 detail::select_weights<registers>(compare, of, s, n, what, rule, tile, z);
             }
@@ -493,11 +482,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     typename Compare::template block<registers, T> compare(of, s, n);
     compare.begin_back();
     T* const d_panel = here.take<T>(of.value_width * width);
-    T* const weights = here.take<T>(tiles::keys * width);
-    T* const d_scores = here.take<T>(tiles::keys * width);
-    T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const parts = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const products_alone = learning ? here.take<T>(tiles::keys * width) : nullptr;
+    const auto tile = [&](bool wanted = true) { return wanted ? here.take<T>(tiles::keys * width) : nullptr; };
+    T *const weights = tile(), *const d_scores = tile(), *const slopes = tile(changed), *const parts = tile(Rule::runs),
+             *const products_alone = tile(learning);
     T* const means = detail::filled(here, width, T(0));
     detail::transposed<registers>(of.value_width, n, d_contexts.from(s), T(1), d_panel);
     selects = selects || !compare.finite() || !detail::finite_lanes<registers>(of.value_width, n, d_panel);
@@ -615,8 +602,8 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
             clear_lanes();
         }
         if (to.values.data != nullptr)
-            detail::safe_products_of_lanes<registers>(!selects, count, n, weights, d_contexts.from(s),
-                                                      to.values.from(first), of.value_width, &seen);
+            detail::products_of_lanes<registers>(!selects, count, n, weights, d_contexts.from(s), to.values.from(first),
+                                                 of.value_width, &seen);
         compare.back(seen, d_scores, to, selects);
     });
     if (!selects && to.queries.data != nullptr && !compare.sums_finite())

@@ -25,8 +25,7 @@ namespace heed::kernels::tiles {
 /// Scores as they are.
 struct unmodified {};
 
-/// A function as a loop over a tile keeps it: a copy where that is easy, so that its members stay in registers (scores
-/// that are written might alias the caller's function).
+/// A function as a loop over a tile keeps it: a copy if that is easy, since scores might alias the caller's function.
 template <class Function>
 using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
                                    const Function&>;
@@ -141,7 +140,6 @@ template <class T>
     what.ask(of, n, seen);
     range all;
     for (std::size_t g = 0; g < seen.groups; ++g) all = all.around(seen.reach[g]);
-    if (all.empty()) all = {};
     constexpr std::size_t few = 4;  // sums over dimensions take as many keys at once: the same ones as without a mask
     all = {all.begin / few * few, std::min((all.end + few - 1) / few * few, seen.count)};
     for (std::size_t g = 0; g < seen.groups; ++g) {
@@ -154,8 +152,7 @@ template <class T>
     seen.conclude();
 }
 
-/// The tiles of keys that queries s … s + n − 1 see: f(reach) for each that `wants(tile)`, from the first or from the
-/// last.
+/// f(reach) for each tile of keys that queries s … s + n − 1 see and that `wants(tile)`, from the first or the last.
 template <std::size_t registers, bool from_the_last = false, class T>
 void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const auto& wants,
                const auto& f)
@@ -174,8 +171,8 @@ void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>
     }
 }
 
-/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset. The head's memo keeps what functions
-/// find, from a slot on.
+/// f(offset, place) for rows of a group of lanes. The head's memo keeps the numbers that functions find, from `slot`
+/// on.
 template <class T>
 HEED_SIMD_INLINE void each_place(const head<T>& of, const tile_reach& seen, std::size_t group, const range& rows,
                                  const auto& f, std::size_t slot = 0)

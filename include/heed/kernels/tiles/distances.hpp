@@ -93,8 +93,8 @@ struct inner_product_with_distances {
             product::add_to(to);
             if (to.factors == nullptr) return;
             const rows<T> sum{detail::filled(brief, columns_ * of.width, T(0)), of.width};
-            detail::safe_products_of_lanes<registers>(product::finite(), columns_, product::n_, by_column,
-                                                      product::queries(), sum, of.width);
+            detail::products_of_lanes<registers>(product::finite(), columns_, product::n_, by_column,
+                                                 product::queries(), sum, of.width);
             for (std::size_t r = 0; r < columns_; ++r)
                 for (std::size_t i = 0; i < of.width; ++i) to.factors[i * columns_ + r] += sum[r][i];
         }

@@ -286,8 +286,7 @@ private:
                                    : best(u, now.weights * times, now.slopes * times, now.bends * times);
         return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // so few only in a sample without the greatest
     }
-    /// A u that is surely not too large: Newton's step for a convex function, less what rough powers may change. 0 is
-    /// one, too.
+    /// A u that is not too large, as 0 is: Newton's step for a convex function, less what rough powers may change.
     simd::vec<T> too_small(const sums& now, simd::vec<T> u) const
     {
         using namespace simd;

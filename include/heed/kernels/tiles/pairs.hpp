@@ -67,8 +67,8 @@ struct inner_product {
         {
             const std::size_t first = seen.first;
             if (to.keys.data != nullptr)
-                detail::safe_products_of_lanes<registers>(!selects, seen.count, n_, d, queries(), to.keys.from(first),
-                                                          of_.width, &seen);
+                detail::products_of_lanes<registers>(!selects, seen.count, n_, d, queries(), to.keys.from(first),
+                                                     of_.width, &seen);
             if (to.queries.data == nullptr) return;
             if (selects)
                 return detail::selected_products<registers>(of_.width, seen.count, of_.keys.from(first), d, d_queries_);
@@ -138,8 +138,7 @@ struct summands {
     }
 };
 
-/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys:
-/// these sums are independent, and share what is read of the queries.
+/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys.
 template <class Terms, std::size_t few, std::size_t across, class T>
 HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t key, const auto& f)
 {
@@ -348,7 +347,11 @@ struct sum_of {
             for (std::size_t j = 0; used_ < width && j < seen.count; ++j)
                 std::fill(tile + j * width + used_, tile + (j + 1) * width, T(0));
             const simd::vec<T> scale = simd::splat(of_.scale), factors = simd::splat(factors_);
-            if (serves_) prepare(first, seen.count);
+            if constexpr (prepares) {
+                T* to = keys_;
+                for (std::size_t j = 0; serves_ && j < seen.count; ++j, to += of_.width + 1)
+                    to[of_.width] = prepared(of_.width, of_.keys[first + j], to) ? T(1) : T(0);
+            }
             simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
                 with_terms<few>(first, j, [&](const auto& x, auto terms) {
@@ -421,16 +424,6 @@ struct sum_of {
             }
         }
 
-        /// The keys of a tile as Quick reads them: [count][width + 1], the last number being 1 if Quick serves, else 0.
-        void prepare(std::size_t first, std::size_t count) const
-        {
-            if constexpr (prepares) {
-                T* to = keys_;
-                for (std::size_t j = 0; j < count; ++j, to += of_.width + 1)
-                    to[of_.width] = prepared(of_.width, of_.keys[first + j], to) ? T(1) : T(0);
-            }
-        }
-
         /// f(summands, terms) for a few keys of a tile, with the quick terms if they serve.
         template <std::size_t few>
         void with_terms(std::size_t first, std::size_t j, const auto& f) const
@@ -450,7 +443,9 @@ struct sum_of {
         bool serves_ = false;       // may the quick terms be taken for these queries?
         T factors_ = 0;             // their sum
         detail::summands<T> plain_;
-        T *quick_ = nullptr, *keys_ = nullptr;  // queries in lanes, and keys of a tile, as the quick terms read them
+        // As Quick reads them: queries in lanes, and keys of a tile [count][width + 1], of which the last number is 1
+        // if Quick serves, else 0.
+        T *quick_ = nullptr, *keys_ = nullptr;
         T *d_queries_ = nullptr, *d_factors_ = nullptr;
     };
 

@@ -186,14 +186,9 @@ struct sparse_weights {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
     {
-        const V over = above(e, z);
+        const V x = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
+        const V over = simd::select((x <= 0) | hidden(e), V{}, x);
         return power == 1 ? over : over * over;
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V above(V e, const std::array<V, 2>& z)
-    {
-        const V over = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
-        return simd::select((over <= 0) | hidden(e), V{}, over);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -244,6 +239,9 @@ struct sparse_weights {
     static auto better(auto tau, auto weights, auto slopes) { return tau + (weights - 1) / (slopes * power); }
 };
 
+/// Scores of a row that a selection keeps, at most.
+inline constexpr std::size_t scores_kept = 160;
+
 /// softmax over the k greatest scores (and those equal to the k-th). z: the greatest score, the least with a
 /// weight, and 1 divided by the divisor, as softmax has it.
 struct top_k {
@@ -293,7 +291,7 @@ struct top_k {
     static auto moved(auto least, auto) { return least; }
     /// So many scores have a weight.
     std::size_t kept() const { return k; }
-    bool fits() const;  // k scores of each row are kept while keys go by
+    bool fits() const { return k <= scores_kept; }  // k scores of each row are kept while keys go by
     static constexpr double first = -std::numeric_limits<double>::infinity();
 };
 
@@ -301,9 +299,6 @@ struct top_k {
 template <std::size_t registers, class T, class Rule>
 class selection {
 public:
-    /// Scores of a row that are kept, at most.
-    static constexpr std::size_t room = 160;
-
     explicit selection(const Rule& rule) : rule_(rule)
     {
         list_ = detail::filled(here_, width * (room + tiles::keys), lowest);
@@ -358,7 +353,7 @@ public:
     bool full(std::size_t q) const { return bound_[q] == -lowest; }
 
 private:
-    static constexpr std::size_t width = lanes<T, registers>;
+    static constexpr std::size_t width = lanes<T, registers>, room = scores_kept;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
 
     void settle()
@@ -397,7 +392,5 @@ private:
     T *list_, *top_, *second_, *bound_;
     std::size_t* count_;
 };
-
-inline bool top_k::fits() const { return k <= selection<1, float, top_k>::room; }
 
 }  // namespace heed::kernels::tiles

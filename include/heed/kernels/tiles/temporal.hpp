@@ -32,28 +32,6 @@ inline constexpr std::size_t queries = 48;
 
 namespace detail {
 
-/// f(at, place) for each register of a tile of `count` queries from s on and of keys in the lanes.
-template <std::size_t registers, class T>
-HEED_SIMD_INLINE void each_place_of_keys(const head<T>& of, std::size_t s, std::size_t count, std::size_t first,
-                                         const auto& f)
-{
-    constexpr std::size_t groups = lanes<T, registers> / lane_count;
-    static_assert(groups * lane_count == lanes<T, registers>);
-    place p;
-    p.batch = static_cast<std::int32_t>(of.batch);
-    p.head = static_cast<std::int32_t>(of.number);
-    for (std::size_t q = 0; q < count; ++q) {
-        p.query = heed::pack<std::int32_t>(static_cast<std::int32_t>(of.first_query + s + q));
-        p.here = heed::pack<std::int32_t>(of.place_of(s + q));
-        simd::unrolled<groups>([&](auto g) {
-            place here = p;
-            for (std::size_t i = 0; i < lane_count; ++i)
-                here.key.at[i] = static_cast<std::int32_t>(first + g * lane_count + i);
-            f(q * lanes<T, registers> + g * lane_count, here);
-        });
-    }
-}
-
 /// A block of keys against all queries of a sentence, a tile at a time.
 template <std::size_t registers, class T, class Pair, class Mask, class Past>
 class block_of_keys {
@@ -74,19 +52,17 @@ public:
     }
     std::size_t keys() const { return n_; }
 
-    /// Scores of `count` queries from s on, whether they see a key or not; and their derivatives by the inner products,
-    /// times the scale, unless `slopes` is null.
+    /// Scores of `count` queries from s on, seen or not; `slopes`: ∂e / ∂(inner product) times the scale, or null.
     void scores(std::size_t s, std::size_t count, T* tile, T* slopes = nullptr) const
     {
         products(s, count, tile);
         if constexpr (changed) {
-            const auto each = [&](const auto& f) { each_place_of_keys<registers>(of_, s, count, first_, f); };
             if (slopes == nullptr) {
-                each([&](std::size_t at, const place& p) {
+                each_place(s, count, [&](std::size_t at, const place& p) {
                     store_lanes(tile + at, heed::pack<T>(pair_(load_lanes(tile + at), heed::detail::for_score(p))));
                 });
             } else {
-                each([&](std::size_t at, const place& p) {
+                each_place(s, count, [&](std::size_t at, const place& p) {
                     const dual<T> e = pair_(dual<T>{load_lanes(tile + at), 1}, heed::detail::for_score(p));
                     store_lanes(tile + at, e.value);
                     store_lanes(slopes + at, e.slope * of_.scale);
@@ -122,7 +98,7 @@ public:
         if (heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
             seen = true;
         } else {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+            each_place(s, count, [&](std::size_t at, const place& p) {
                 const lane_mask sees(mask_(p));
                 if constexpr (asks) seen = seen | (sees & first_lanes(n_ - std::min(n_, at % width)));
                 store_lanes(tile + at, select(sees, load_lanes(tile + at), lowest));
@@ -139,8 +115,8 @@ public:
     {
         heed::detail::add_to_table(
             pair_.f, pair_.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
-                each_place_of_keys<registers>(
-                    of_, s, count, first_, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                each_place(
+                    s, count, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
                         come_back(load_lanes(products + at), heed::detail::for_score(p), load_lanes(d_scores + at));
                     });
             });
@@ -149,6 +125,26 @@ public:
     static constexpr bool changed = !std::is_same_v<Pair, unmodified>;
 
 private:
+    /// f(at, place) for each register of a tile of `count` queries from s on.
+    HEED_SIMD_INLINE void each_place(std::size_t s, std::size_t count, const auto& f) const
+    {
+        constexpr std::size_t groups = width / lane_count;
+        static_assert(groups * lane_count == width);
+        place p;
+        p.batch = static_cast<std::int32_t>(of_.batch);
+        p.head = static_cast<std::int32_t>(of_.number);
+        for (std::size_t q = 0; q < count; ++q) {
+            p.query = heed::pack<std::int32_t>(static_cast<std::int32_t>(of_.first_query + s + q));
+            p.here = heed::pack<std::int32_t>(of_.place_of(s + q));
+            simd::unrolled<groups>([&](auto g) {
+                place here = p;
+                for (std::size_t i = 0; i < lane_count; ++i)
+                    here.key.at[i] = static_cast<std::int32_t>(first_ + g * lane_count + i);
+                f(q * width + g * lane_count, here);
+            });
+        }
+    }
+
     const head<T>& of_;
     const Pair& pair_;
     const Mask& mask_;
@@ -167,8 +163,7 @@ row<T, registers> past_of(const T* history, std::size_t n)
     return row<T, registers>::of(all);
 }
 
-/// Contexts to which very many blocks of keys are added: see kernels/block_sums.hpp. Few keys go into the result at
-/// once; of more, keys_of_part are summed up by themselves.
+/// Contexts to which very many blocks of keys are added, keys_of_part at a time: see kernels/block_sums.hpp.
 template <class T>
 class contexts_in_blocks {
 public:
@@ -271,8 +266,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
                 sums[s + q] += static_cast<in_double<T>>(simd::sum(sum));
             }
             // The value of a hidden key, which has a weight of 0, may be NaN.
-            detail::safe_products_of_lanes<registers>(finite, count, block.keys(), tile, of.values.from(first),
-                                                      now.from(s), of.value_width);
+            detail::products_of_lanes<registers>(finite, count, block.keys(), tile, of.values.from(first), now.from(s),
+                                                 of.value_width);
         }
         T after[width];
         L.put(after);
@@ -302,15 +297,13 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
     scratch here;
     const std::size_t blocks = (of.queries_count + tiles::queries - 1) / tiles::queries;
     T* const begins = here.take<T>(blocks * width);  // L before each tile
-    T* const weights = here.take<T>(size);           // first the scores
     T* const pasts = here.take<T>(size + width);     // L before each query, and after the last
-    T* const modulated = here.take<T>(size);
-    T* const d_scores = here.take<T>(size);
-    T* const slopes = block_of_keys::changed ? here.take<T>(size) : nullptr;
-    T* const products_alone = learns && to.table != nullptr ? here.take<T>(size) : nullptr;
-    T* const d_panel = here.take<T>(of.value_width * width);
-    T* const d_keys = here.take<T>(of.width * width);
-    T* const d_values = here.take<T>(of.value_width * width);
+    const auto tile = [&](bool wanted = true) { return wanted ? here.take<T>(size) : nullptr; };
+    T *const weights = tile(), *const modulated = tile(), *const d_scores = tile(),  // weights: first the scores
+                                                              *const slopes = tile(block_of_keys::changed),
+             *const products_alone = tile(learns && to.table != nullptr);
+    const auto panel = [&](std::size_t rows) { return here.take<T>(rows * width); };
+    T *const d_panel = panel(of.value_width), *const d_keys = panel(of.width), *const d_values = panel(of.value_width);
     // Where a weight is 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are.
     const bool finite = detail::finite_rows(of.positions, of.width, of.keys) &&
                         detail::finite_rows(of.queries_count, of.width, of.queries) &&
@@ -389,8 +382,8 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                 add_products(of.value_width, count, d_contexts.from(s), weights, d_values);
             if (to.keys.data != nullptr) add_products(of.width, count, of.queries.from(s), d_scores, d_keys);
             if (to.queries.data != nullptr)
-                detail::safe_products_of_lanes<registers>(finite, count, n, d_scores, of.keys.from(first),
-                                                          to.queries.from(s), of.width);
+                detail::products_of_lanes<registers>(finite, count, n, d_scores, of.keys.from(first),
+                                                     to.queries.from(s), of.width);
         }
         d_L.put(of_history);
         for (std::size_t j = 0; d_before != nullptr && j < n; ++j) d_before[first + j] += of_history[j];

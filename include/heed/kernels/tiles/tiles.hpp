@@ -12,8 +12,7 @@
 #include <heed/simd/place.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Attention of many queries tile by tile: a block of queries against a block of keys, whose scores never leave the
-/// cache.
+/// Attention of many queries tile by tile: a block of queries against a block of keys. Scores never leave the cache.
 ///
 ///     C = softmax(Q Kᵀ) V            Vaswani et al. 2017, eq. 1; computed online as in Milakov, Gimelshein 2018
 ///
@@ -204,11 +203,20 @@ HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<
     });
 }
 
-/// The same for all rows and columns; with a reach, only over lanes that see a row.
+/// The same for all rows and columns; with a reach, only over lanes that see a row. Unless x is `finite`, a 0 in the
+/// tile, as of a hidden key, adds nothing.
 template <std::size_t registers, class T>
-void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, rows<const T> x, rows<T> y,
+void products_of_lanes(bool finite, std::size_t count, std::size_t queries, const T* tile, rows<const T> x, rows<T> y,
                        std::size_t width, const tile_reach* reach = nullptr)
 {
+    for (std::size_t j = 0; !finite && j < count; ++j) {
+        for (std::size_t q = 0; q < queries; ++q) {
+            const T factor = tile[j * lanes<T, registers> + q];
+            if (factor == T(0)) continue;
+            for (std::size_t i = 0; i < width; ++i) y[j][i] += factor * x[q][i];
+        }
+    }
+    if (!finite) return;
     constexpr std::size_t most = most_registers_of<T>;  // of columns
     const auto strip = [&](auto columns, std::size_t first, std::size_t some) {
         std::size_t j = 0;
@@ -233,29 +241,6 @@ void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, ro
         strip(std::integral_constant<std::size_t, 2>{}, first, simd::lanes<T>);
     for (; first < width; first += simd::lanes<T>)
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
-}
-
-/// The same where x may be infinite or NaN: a 0 in the tile, as of a hidden key, adds nothing.
-template <std::size_t registers, class T>
-[[gnu::noinline]] void selected_products_of_lanes(std::size_t count, std::size_t queries, const T* tile,
-                                                  rows<const T> x, rows<T> y, std::size_t width)
-{
-    for (std::size_t j = 0; j < count; ++j) {
-        for (std::size_t q = 0; q < queries; ++q) {
-            const T factor = tile[j * lanes<T, registers> + q];
-            if (factor == T(0)) continue;
-            for (std::size_t i = 0; i < width; ++i) y[j][i] += factor * x[q][i];
-        }
-    }
-}
-
-/// One of the two.
-template <std::size_t registers, class T>
-void safe_products_of_lanes(bool finite, std::size_t count, std::size_t queries, const T* tile, rows<const T> x,
-                            rows<T> y, std::size_t width, const tile_reach* reach = nullptr)
-{
-    if (finite) return products_of_lanes<registers>(count, queries, tile, x, y, width, reach);
-    selected_products_of_lanes<registers>(count, queries, tile, x, y, width);
 }
 
 /// y_i += Σ_j x_j[i] tile_j for `width` rows i of lanes, where x may be infinite or NaN, too.
