@@ -18,7 +18,7 @@ set(heed_width_needs_x86-64-v4 avx512f avx512bw avx512cd avx512dq avx512vl)
 
 set(heed_width_kernels
     kernels/additive kernels/block_sums kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear kernels/layer_norm
-    kernels/leaders kernels/linear_attention kernels/optimizers kernels/output_words kernels/per_dimension kernels/recurrent
+    kernels/linear_attention kernels/optimizers kernels/per_dimension kernels/recurrent
     kernels/rows kernels/softmax kernels/sparse kernels/top_words kernels/weighted_sum kernels/tiles/entmax_rule simd/dual_lanes
     simd/lookup simd/registers simd/registers_of_duals simd/simd simd/sines gemm/int8_panels gemm/panels gemm/weight_panels)
 

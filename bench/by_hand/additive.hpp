@@ -66,8 +66,7 @@ inline void per_dimension(const source& z, const float* query, const float* W, c
     product(z.B, z.Q, z.A, query, W, projected);
     const heed::kernels::per_dimension_step<float> step{z.B, z.T, z.A, z.D, z.lengths, projected, z.keys, V, z.values};
     float* const normalizer = here.take<float>(2 * z.B * z.D);
-    float* const workspace = here.take<float>(heed::kernels::per_dimension_scratch(step));
-    heed::kernels::per_dimension_forward(step, weights, context, normalizer, workspace);
+    heed::kernels::per_dimension_forward(step, weights, context, normalizer);
 }
 
 /// tanh(q + k) [B,T,A] in one pass.
@@ -116,13 +115,12 @@ inline void with_coverage(const source& z, const coverage& c, const float* query
     float* const projected = here.take<float>(z.B * z.A);
     float* const word_gates = here.take<float>(z.B * 3 * N);
     float* const products = here.take<float>(rows * 3 * N);
-    float* const gates = here.take<float>(z.B * 3 * N);
     float* const keys = here.take<float>(rows * z.A);
     product(z.B, z.Q, z.A, query, W, projected);
     product(z.B, c.E, 3 * N, word, c.by_word, word_gates);
     product(rows, N, 3 * N, before, c.by_state, products);
     heed::kernels::coverage_update<float>({z.B, z.T, N, word_gates, weights_before, c.by_weight, products, before},
-                                          gates, after);
+                                          after);
     std::copy_n(z.keys, rows * z.A, keys);
     add_product(rows, N, z.A, after, c.C, keys);
     float* const scores = here.take<float>(rows);

@@ -77,10 +77,9 @@ struct additive_case {
     {
         gradients d{list<T>(query.size(), base), list<T>(keys.size(), base), list<T>(v.size(), base),
                     list<T>(values.size(), base), list<T>(history.size(), base)};
-        list<T> workspace(additive_backward_scratch(step()), std::numeric_limits<T>::quiet_NaN());
         additive_backward(step(), scores.data(), weights.data(), d_context.data(), d_weights.data(),
                           temporal ? d_next.data() : nullptr, d.query.data(), d.keys.data(), d.v.data(),
-                          d.values.data(), history.empty() ? nullptr : d.history.data(), workspace.data());
+                          d.values.data(), history.empty() ? nullptr : d.history.data());
         return d;
     }
 
@@ -226,13 +225,12 @@ TEST_CASE("additive step: each gradient may be left out, and so may each incomin
     additive_case<double> x(18, 21, 5, {5, 2}, 2);
     x.forward();
     const auto all = x.backward();
-    list<double> workspace(additive_backward_scratch(x.step()));
     for (int wanted = 0; wanted < 5; ++wanted) {
         list<double> q(x.query.size()), k(x.keys.size()), v(x.v.size()), h(x.values.size()), l(x.history.size());
         additive_backward(x.step(), x.scores.data(), x.weights.data(), x.d_context.data(), x.d_weights.data(),
                           x.d_next.data(), wanted == 0 ? q.data() : nullptr, wanted == 1 ? k.data() : nullptr,
                           wanted == 2 ? v.data() : nullptr, wanted == 3 ? h.data() : nullptr,
-                          wanted == 4 ? l.data() : nullptr, workspace.data());
+                          wanted == 4 ? l.data() : nullptr);
         if (wanted == 0) CHECK(q == all.query);
         if (wanted == 1) CHECK(k == all.keys);
         if (wanted == 2) CHECK(v == all.v);
@@ -244,12 +242,12 @@ TEST_CASE("additive step: each gradient may be left out, and so may each incomin
     for (int part = 0; part < 3; ++part) {
         additive_backward<double>(x.step(), x.scores.data(), x.weights.data(), part == 0 ? x.d_context.data() : nullptr,
                                   part == 1 ? x.d_weights.data() : nullptr, part == 2 ? x.d_next.data() : nullptr,
-                                  nullptr, nullptr, v.data(), nullptr, nullptr, workspace.data());
+                                  nullptr, nullptr, v.data(), nullptr, nullptr);
     }
     CHECK(far(v, all.v) <= 1e-13);
     list<double> zero(x.keys.size());
     additive_backward<double>(x.step(), x.scores.data(), x.weights.data(), nullptr, nullptr, nullptr, nullptr,
-                              zero.data(), nullptr, nullptr, nullptr, workspace.data());
+                              zero.data(), nullptr, nullptr, nullptr);
     CHECK(zero == list<double>(zero.size(), 0));
 }
 
@@ -299,9 +297,8 @@ TEST_CASE("weighted sum: gradient of either side alone, and the composed step eq
     CHECK(dh_alone == dh);
     CHECK(same_bits(dw_alone.data(), dw.data(), dw.size()));
     softmax_backward(x.batch, x.positions, x.lengths.data(), w.data(), dw.data(), de.data());
-    list<double> dv(x.v.size()), scratch(additive_scores_backward_scratch(x.alignment));
-    additive_scores_backward<double>(x.batch, x.positions, x.alignment, x.lengths.data(), x.query.data(), x.keys.data(),
-                                     x.v.data(), de.data(), nullptr, nullptr, dv.data(), scratch.data());
+    list<double> dv(x.v.size());
+    additive_scores_backward<double>(x.step(), de.data(), nullptr, nullptr, dv.data());
     CHECK(far(dv, all.v) <= 1e-13);
 }
 

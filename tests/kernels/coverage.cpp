@@ -37,8 +37,8 @@ struct coverage_case {
     }
     list<T> next() const
     {
-        list<T> gates(B * 3 * N), result(B * P * N, T(9));
-        coverage_update(step(), gates.data(), result.data());
+        list<T> result(B * P * N, T(9));
+        coverage_update(step(), result.data());
         return result;
     }
 };
@@ -78,9 +78,9 @@ TEST_CASE("coverage: gradients, each of them alone, too")
     const list<double> g = some<double>(x.coverage.size(), 9);
     const auto loss = [&] { return test::dot(x.next(), g); };
     list<double> word(x.word.size(), 0.5), weights(x.weights.size(), 0.5), by_weight(x.by_weight.size(), 0.5),
-        products(x.products.size(), 0.5), coverage(x.coverage.size(), 0.5), scratch(x.B * 9 * x.N);
+        products(x.products.size(), 0.5), coverage(x.coverage.size(), 0.5);
     const auto back = [&](const coverage_adjoints<double>& into) {
-        coverage_update_backward(x.step(), g.data(), into, scratch.data());
+        coverage_update_backward(x.step(), g.data(), into);
     };
     back({word.data(), weights.data(), by_weight.data(), products.data(), coverage.data()});
     check_gradient("word", x.word, loss, word, 0.5);

@@ -52,9 +52,7 @@ struct per_dimension_case {
         weights.assign(with_weights ? batch * positions * width : 0, T(77));
         context.assign(batch * width, T(77));
         normalizer.assign(2 * batch * width, T(77));
-        list<T> workspace(per_dimension_scratch(step()), std::numeric_limits<T>::quiet_NaN());
-        per_dimension_forward(step(), with_weights ? weights.data() : nullptr, context.data(), normalizer.data(),
-                              workspace.data());
+        per_dimension_forward(step(), with_weights ? weights.data() : nullptr, context.data(), normalizer.data());
     }
 
     struct gradients {
@@ -64,11 +62,9 @@ struct per_dimension_case {
     {
         gradients d{list<T>(query.size(), base), list<T>(keys.size(), base), list<T>(V.size(), base),
                     list<T>(values.size(), base)};
-        list<T> workspace(per_dimension_backward_scratch(step()), std::numeric_limits<T>::quiet_NaN());
         const auto wanted = [only](int which, list<T>& x) { return only < 0 || only == which ? x.data() : nullptr; };
         per_dimension_backward(step(), normalizer.data(), d_context.data(), with_weights ? d_weights.data() : nullptr,
-                               wanted(0, d.query), wanted(1, d.keys), wanted(2, d.V), wanted(3, d.values),
-                               workspace.data());
+                               wanted(0, d.query), wanted(1, d.keys), wanted(2, d.V), wanted(3, d.values));
         return d;
     }
 
@@ -158,12 +154,12 @@ TEST_CASE("per-dimension step: gradients, over one block and over several")
         CHECK(one.V == (only == 2 ? d.V : list<double>(d.V.size(), 0)));
         CHECK(one.values == (only == 3 ? d.values : list<double>(d.values.size(), 0)));
     }
-    list<double> dV(x.V.size()), workspace(per_dimension_backward_scratch(x.step()));
+    list<double> dV(x.V.size());
     const double* const nothing = nullptr;
     per_dimension_backward<double>(x.step(), x.normalizer.data(), x.d_context.data(), nothing, nullptr, nullptr,
-                                   dV.data(), nullptr, workspace.data());
+                                   dV.data(), nullptr);
     per_dimension_backward<double>(x.step(), x.normalizer.data(), nothing, x.d_weights.data(), nullptr, nullptr,
-                                   dV.data(), nullptr, workspace.data());
+                                   dV.data(), nullptr);
     CHECK(far(dV, d.V) <= 1e-12);
 }
 

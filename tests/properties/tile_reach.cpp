@@ -133,34 +133,16 @@ struct counting final : kernels::tiles::changes<float> {
     }
     key_range reach(std::int32_t first, std::int32_t last) const override { return of.reach(first, last); }
     key_range whole(std::int32_t first, std::int32_t last) const override { return of.whole(first, last); }
-    void ask(const head& h, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const override
-    {
-        of.ask(h, s, n, first, seen);
-    }
-    void scores(const head& h, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
-                float* tile) const override
-    {
-        count(h, s, seen);
-        of.scores(h, s, first, seen, width, tile);
-    }
-    void scores_and_slopes(const head& h, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
-                           float* tile, float* slopes) const override
-    {
-        count(h, s, seen);
-        of.scores_and_slopes(h, s, first, seen, width, tile, slopes);
-    }
-    void back_to_table(const head&, std::size_t, std::size_t, const tile_reach&, std::size_t, const float*,
-                       const float*, float*) const override
-    {}
-
-private:
-    void count(const head& h, std::size_t s, const tile_reach& seen) const
+    void ask(const head& h, std::size_t n, tile_reach& seen) const override { of.ask(h, n, seen); }
+    void scores(const head& h, const tile_reach& seen, float* tile, float* slopes) const override
     {
         ++tiles;
-        for (std::size_t g = 0; g < seen.groups && s + g * lane_count < h.queries_count; ++g)
+        for (std::size_t g = 0; g < seen.groups && seen.s + g * lane_count < h.queries_count; ++g)
             if (!seen.reach[g].empty())
-                pairs += seen.reach[g].size() * std::min(lane_count, h.queries_count - s - g * lane_count);
+                pairs += seen.reach[g].size() * std::min(lane_count, h.queries_count - seen.s - g * lane_count);
+        of.scores(h, seen, tile, slopes);
     }
+    void back_to_table(const head&, const tile_reach&, const float*, const float*, float*) const override {}
 };
 
 constexpr std::size_t most_registers = kernels::tiles::most_registers_of<float>,

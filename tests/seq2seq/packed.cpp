@@ -16,7 +16,6 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 #include <heed/gemm/blas.hpp>
-#include <heed/kernels/output_words.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/nn/lstm.hpp>
 #include <heed/score/conv_s2s.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <type_traits>
 
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -35,63 +35,45 @@ struct additive_step {
 
 namespace detail {
 
-/// e_j for the positions [j0, j1) of one sentence.
+/// vᵀ tanh(q + k)
 template <class T>
-inline void additive_scores_row(std::size_t j0, std::size_t j1, std::size_t width, const T* query, const T* keys,
-                                const T* v, T* scores)
+HEED_SIMD_INLINE T additive_score(std::size_t width, const T* query, const T* k, const T* v)
 {
     using namespace simd;
-    for (std::size_t j = j0; j < j1; ++j) {
-        const T* k = keys + j * width;
-        const auto term = [&](std::size_t a, vec<T> sum) {
-            return fma(load(v + a), tanh(load(query + a) + load(k + a)), sum);
-        };
-        vec<T> e{}, f{};  // two, because a processor looks only so far ahead in one long chain
-        std::size_t a = 0;
-        for (; a + 2 * lanes<T> <= width; a += 2 * lanes<T>) {
-            e = term(a, e);
-            f = term(a + lanes<T>, f);
-        }
-        if (a + lanes<T> <= width) {
-            e = term(a, e);
-            a += lanes<T>;
-        }
-        if (a < width) {
-            const std::size_t count = width - a;  // v = 0 past the end, tanh(0 + 0) = 0: adds nothing
-            f = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), f);
-        }
-        scores[j] = sum(e + f);
+    const auto term = [&](std::size_t a, vec<T> sum) {
+        return fma(load(v + a), tanh(load(query + a) + load(k + a)), sum);
+    };
+    vec<T> e{}, f{};  // two, because a processor looks only so far ahead in one long chain
+    std::size_t a = 0;
+    for (; a + 2 * lanes<T> <= width; a += 2 * lanes<T>) {
+        e = term(a, e);
+        f = term(a + lanes<T>, f);
+    }
+    if (a + lanes<T> <= width) {
+        e = term(a, e);
+        a += lanes<T>;
+    }
+    if (a < width) {
+        const std::size_t count = width - a;  // v = 0 past the end, tanh(0 + 0) = 0: adds nothing
+        f = fma(load(v + a, count), tanh(load(query + a, count) + load(k + a, count)), f);
+    }
+    return sum(e + f);
+}
+
+/// e_j for the positions [j0, j1) of sentence b. `far`: its values are prefetched meanwhile.
+template <class T>
+inline void additive_scores(const additive_step<T>& step, std::size_t b, std::size_t j0, std::size_t j1, bool far,
+                            T* scores)
+{
+    constexpr std::size_t line = 64 / sizeof(T);
+    const std::size_t A = step.alignment, D = step.width;
+    for (std::size_t at = b * step.positions + j0; at < b * step.positions + j1; ++at) {
+        for (std::size_t i = 0; far && i < D; i += line) __builtin_prefetch(step.values + at * D + i, 0, 2);
+        scores[at] = additive_score(A, step.query + b * A, step.keys + at * A, step.v);
     }
 }
 
-/// The columns [a0, a1) of the gradients of e_j = vᵀ tanh(q + k_j), of all positions of one sentence:
-/// dk_j += de_j v (1 - tanh²), dq += Σ_j dk_j, dv += Σ_j de_j tanh. dq and dv begin with the column a0.
-template <std::size_t rows, class T>
-inline void additive_scores_rows_backward(std::size_t a0, std::size_t a1, const T* query, const T* keys,
-                                          std::size_t stride, const T* v, const T* d_scores, T* d_query, T* d_keys,
-                                          std::size_t d_stride, T* d_v)
-{
-    using namespace simd;
-    vec<T> de[rows];
-    for (std::size_t r = 0; r < rows; ++r) de[r] = splat(d_scores[r]);
-    each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
-        const vec<T> q = get(query + a), w = get(v + a);
-        vec<T> dq = get(d_query + (a - a0)), dv = get(d_v + (a - a0));
-        unrolled<rows>([&](auto r) {
-            const vec<T> t = tanh(q + get(keys + r * stride + a));
-            const vec<T> g = de[r] * w;
-            const vec<T> d = fma(-(g * t), t, g);
-            dv = fma(de[r], t, dv);
-            dq = dq + d;
-            put(d_keys + r * d_stride + a, get(d_keys + r * d_stride + a) + d);
-        });
-        put(d_query + (a - a0), dq);
-        put(d_v + (a - a0), dv);
-    });
-}
-
-/// Whether the values of a batch come from main memory while those of one sentence fit in a core's own cache: then they
-/// are prefetched while the sentence's scores are computed.
+/// Do the values of a batch come from main memory, while those of one sentence fit in a core's own cache?
 template <class T>
 inline bool values_are_far(const additive_step<T>& step)
 {
@@ -99,14 +81,6 @@ inline bool values_are_far(const additive_step<T>& step)
     const std::size_t sentence = step.positions * step.width * sizeof(T);
     return sentence <= own_cache &&
            step.batch * (sentence + step.positions * step.alignment * sizeof(T)) > shared_cache;
-}
-
-/// Prefetches a row of n elements, which will be read soon.
-template <class T>
-inline void fetch(std::size_t n, const T* x)
-{
-    constexpr std::size_t line = 64 / sizeof(T);
-    for (std::size_t i = 0; i < n; i += line) __builtin_prefetch(x + i, 0, 2);
 }
 
 /// α = softmax(u) of one sentence, and L' = log(exp L + exp e).
@@ -123,21 +97,16 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
     if (!step.temporal) return softmax_row(n, e, w);
     const T* L = behind(step.history, at);
     if (next_history != nullptr) {
-        T* next = next_history + at;
-        if (L == nullptr) {
-            transform(
-                n, next, [](auto x) { return x; }, e);
-        } else {
-            // The greater one is factored out, so that no exponent is above 0.
+        T* const next = next_history + at;
+        std::fill(std::copy_n(e, n, next), next + step.positions, none);
+        if (L != nullptr)
             transform(
                 n, next,
                 [=](auto l, auto x) {
                     const vec<T> low = min(x, l), high = max(l, x);  // in this order, NaN in either argument shows up
-                    return select(l == splat(none), x, high + log1p(exp(low - high)));
+                    return select(l == splat(none), x, high + log1p(exp(low - high)));  // no exponent is above 0
                 },
                 L, e);
-        }
-        for (std::size_t j = n; j < step.positions; ++j) next[j] = none;
     }
     if (L == nullptr) return softmax_row(n, e, w);
     transform(
@@ -147,48 +116,55 @@ inline void additive_weights_row(const additive_step<T>& step, std::size_t b, T*
 
 }  // namespace detail
 
-/// Elements of `workspace` that additive_scores_backward needs.
-inline std::size_t additive_scores_backward_scratch(std::size_t alignment) { return 3 * alignment; }
-
 /// Backward of e_j = vᵀ tanh(q + k_j), with t_j = tanh(q + k_j) recomputed:
 /// dk_j += de_j v ⊙ (1 - t_j²),  dq += Σ_j de_j v ⊙ (1 - t_j²),  dv += Σ_bj de_j t_j.
 template <class T>
-void additive_scores_backward(std::size_t batch, std::size_t positions, std::size_t alignment,
-                              const std::size_t* lengths, const T* query, const T* keys, const T* v, const T* d_scores,
-                              T* d_query, T* d_keys, T* d_v, T* workspace)
+void additive_scores_backward(const additive_step<T>& step, const T* d_scores, T* d_query, T* d_keys, T* d_v)
 {
-    if (d_scores == nullptr || (d_query == nullptr && d_keys == nullptr && d_v == nullptr)) return;
+    using namespace simd;
+    if (d_query == nullptr && d_keys == nullptr && d_v == nullptr) return;
+    const std::size_t batch = step.batch, positions = step.positions, A = step.alignment;
     // An unwanted gradient goes to a row that nothing reads.
-    detail::zero(workspace, 3 * alignment);
-    T* const no_query = workspace;
-    T* const no_v = workspace + alignment;
-    T* const no_keys = workspace + 2 * alignment;
+    scratch memory;
+    T *const no_query = detail::filled(memory, 3 * A, T(0)), *const no_v = no_query + A, *const no_keys = no_v + A;
     // Threads share columns, not sentences: then no two threads add to the same dv, and the sum has a fixed order.
     parallel_for(
-        alignment, detail::rows_a_shard(batch * positions),
+        A, detail::rows_a_shard(batch * positions),
         [=](std::size_t a0, std::size_t a1, std::size_t) {
             const std::size_t columns = a1 - a0;
             scratch here;
-            T *const part_of_v = here.take<T>(columns), *const lost_of_v = here.take<T>(columns);
-            detail::zero(lost_of_v, columns);
+            T *const part_of_v = here.take<T>(columns), *const lost_of_v = detail::filled(here, columns, T(0));
             const bool blocks = batch * positions > numbers_of_block;  // of the sum over all sentences
             T* const into_v = d_v == nullptr ? no_v : d_v;
             for (std::size_t b = 0; b < batch; ++b) {
-                const std::size_t n = detail::length_of(lengths, b, positions), at = b * positions;
+                const std::size_t n = detail::length_of(step.lengths, b, positions), at = b * positions;
                 // The positions [first, last); dq and dv begin with the column a0.
                 const auto block = [&](std::size_t first, std::size_t last, T* dq) {
                     T* const dv = blocks ? part_of_v : into_v + a0;
                     if (blocks) detail::zero(part_of_v, columns);
-                    const auto rows = [&](auto count, std::size_t j) {
-                        detail::additive_scores_rows_backward<decltype(count)::value>(
-                            a0, a1, query + b * alignment, keys + (at + j) * alignment, alignment, v, d_scores + at + j,
-                            dq, d_keys == nullptr ? no_keys : d_keys + (at + j) * alignment,
-                            d_keys == nullptr ? std::size_t{0} : alignment, dv);
-                    };
-                    simd::in_groups<4>(first, last, rows);
+                    in_groups<4>(first, last, [&](auto rows, std::size_t j) {
+                        const T *const query = step.query + b * A, *const keys = step.keys + (at + j) * A;
+                        T* const dk = d_keys == nullptr ? no_keys : d_keys + (at + j) * A;
+                        const std::size_t stride = d_keys == nullptr ? 0 : A;
+                        vec<T> de[rows];
+                        for (std::size_t r = 0; r < rows; ++r) de[r] = splat(d_scores[at + j + r]);
+                        detail::each_column<T>(a0, a1, [&](std::size_t a, auto get, auto put) {
+                            const vec<T> q = get(query + a), w = get(step.v + a);
+                            vec<T> to_q = get(dq + (a - a0)), to_v = get(dv + (a - a0));
+                            unrolled<rows>([&](auto r) {
+                                const vec<T> t = tanh(q + get(keys + r * A + a)), g = de[r] * w;
+                                const vec<T> d = fma(-(g * t), t, g);
+                                to_v = fma(de[r], t, to_v);
+                                to_q = to_q + d;
+                                put(dk + r * stride + a, get(dk + r * stride + a) + d);
+                            });
+                            put(dq + (a - a0), to_q);
+                            put(dv + (a - a0), to_v);
+                        });
+                    });
                     if (blocks) detail::add_and_keep(columns, into_v + a0, lost_of_v, part_of_v);
                 };
-                add_in_blocks(n, columns, (d_query == nullptr ? no_query : d_query + b * alignment) + a0, block);
+                add_in_blocks(n, columns, (d_query == nullptr ? no_query : d_query + b * A) + a0, block);
             }
             if (blocks) detail::add_lost(columns, into_v + a0, lost_of_v);
         },
@@ -205,32 +181,17 @@ void additive_forward(const additive_step<T>& step, T* scores, T* weights, T* co
     if (step.batch >= 4 * threads()) {
         return detail::each_row(step.batch, detail::rows_a_shard(T_ * (A + D)), [&](std::size_t b) {
             const std::size_t n = detail::length_of(step.lengths, b, T_);
-            const T *query = step.query + b * A, *keys = step.keys + b * T_ * A, *values = step.values + b * T_ * D;
-            if (far) {
-                for (std::size_t j = 0; j < n; ++j) {
-                    detail::fetch(D, values + j * D);
-                    detail::additive_scores_row(j, j + 1, A, query, keys, step.v, scores + b * T_);
-                }
-            } else {
-                detail::additive_scores_row(0, n, A, query, keys, step.v, scores + b * T_);
-            }
+            detail::additive_scores(step, b, 0, n, far, scores);
             detail::additive_weights_row(step, b, scores, weights, next_history);
-            detail::weighted_sum_row(n, D, weights + b * T_, values, context + b * D, 0, D);
+            detail::weighted_sum_row(n, D, weights + b * T_, step.values + b * T_ * D, context + b * D, 0, D);
         });
     }
     // Few sentences: threads share their positions, then the columns of their values.
     detail::each_position(step.batch, T_, step.lengths, A, [&](std::size_t b, std::size_t j0, std::size_t j1) {
-        detail::additive_scores_row(j0, j1, A, step.query + b * A, step.keys + b * T_ * A, step.v, scores + b * T_);
+        detail::additive_scores(step, b, j0, j1, false, scores);
     });
     for (std::size_t b = 0; b < step.batch; ++b) detail::additive_weights_row(step, b, scores, weights, next_history);
     weighted_sum(step.batch, T_, D, step.lengths, weights, step.values, context);
-}
-
-/// Elements of `workspace` that additive_backward needs.
-template <class T>
-std::size_t additive_backward_scratch(const additive_step<T>& step)
-{
-    return step.batch * step.positions + additive_scores_backward_scratch(step.alignment);
 }
 
 /// Backward of the step in the head of this file, from its scores e and weights α:
@@ -246,12 +207,13 @@ std::size_t additive_backward_scratch(const additive_step<T>& step)
 template <class T>
 void additive_backward(const additive_step<T>& step, const T* scores, const T* weights, const T* d_context,
                        const T* d_weights, const T* d_next_history, T* d_query, T* d_keys, T* d_v, T* d_values,
-                       T* d_history, T* workspace)
+                       T* d_history)
 {
     using namespace simd;
     constexpr T none = -std::numeric_limits<T>::infinity();
     const std::size_t T_ = step.positions, D = step.width;
-    T* const d_scores = workspace;
+    scratch here;
+    T* const d_scores = here.take<T>(step.batch * T_);
     detail::each_position(step.batch, T_, step.lengths, 2 * D, [&](std::size_t b, std::size_t j0, std::size_t j1) {
         const std::size_t at = b * T_;
         detail::weighted_sum_row_backward(j0, j1, D, weights + at, step.values + at * D,
@@ -294,8 +256,7 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
             }
         });
     }
-    additive_scores_backward(step.batch, T_, step.alignment, step.lengths, step.query, step.keys, step.v, d_scores,
-                             d_query, d_keys, d_v, workspace + step.batch * T_);
+    additive_scores_backward<T>(step, d_scores, d_query, d_keys, d_v);
 }
 
 }  // namespace heed::kernels

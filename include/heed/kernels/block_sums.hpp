@@ -19,6 +19,15 @@ inline constexpr std::size_t numbers_of_block = 128;
 
 namespace detail {
 
+/// Scratch memory with n numbers x.
+template <class T>
+T* filled(scratch& here, std::size_t n, T x)
+{
+    T* const result = here.take<T>(n);
+    std::fill_n(result, n, x);
+    return result;
+}
+
 /// The rounding error of sum = a + b. NaN if a or b is not finite.
 template <class V>
 HEED_SIMD_INLINE V lost_in_sum(V a, V b, V sum)
@@ -52,8 +61,7 @@ template <class T>
 [[gnu::noinline]] void add_all_blocks(std::size_t rows, std::size_t n, T* y, const auto& f)
 {
     scratch here;
-    T *const part = here.take<T>(n), *const lost = here.take<T>(n);
-    std::fill_n(lost, n, T(0));
+    T *const part = here.take<T>(n), *const lost = filled(here, n, T(0));
     for (std::size_t first = 0; first < rows; first += numbers_of_block) {
         std::fill_n(part, n, T(0));
         f(first, std::min(rows, first + numbers_of_block), part);
@@ -64,8 +72,7 @@ template <class T>
 
 }  // namespace detail
 
-/// y[j] += Σ_i x[i,j] for j < n and i < rows, block by block: f(first, last, to) adds the rows [first, last) to `to`
-/// [n].
+/// y[j] += Σ_i x[i,j], j < n, block by block: f(first, last, to) adds the rows [first, last) to `to` [n].
 template <class T>
 HEED_SIMD_INLINE void add_in_blocks(std::size_t rows, std::size_t n, T* y, const auto& f)
 {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -42,42 +40,42 @@ struct coverage_adjoints {
 
 namespace detail {
 
-/// z|r|c̃ of one position.
+/// z|r|c̃ of one position, the i-th of the batch.
 template <class T>
-void coverage_gates(std::size_t N, const T* word, T weight, const T* by_weight, const T* product, T* gates)
+void coverage_gates(const coverage_step<T>& step, std::size_t i, T* gates)
 {
     using namespace simd;
-    const vec<T> a = splat<T>(weight);
+    const std::size_t N = step.width;
+    const T *const word = step.word + i / step.positions * 3 * N, *const product = step.products + i * 3 * N;
+    const vec<T> a = splat<T>(step.weights[i]);
     transform(
-        2 * N, gates, [a](auto y, auto w, auto u) { return sigmoid(fma(a, w, y + u)); }, word, by_weight, product);
+        2 * N, gates, [a](auto y, auto w, auto u) { return sigmoid(fma(a, w, y + u)); }, word, step.by_weight, product);
     transform(
         N, gates + 2 * N, [a](auto y, auto w, auto u, auto r) { return tanh(fma(a, w, fma(r, u, y))); }, word + 2 * N,
-        by_weight + 2 * N, product + 2 * N, gates + N);
+        step.by_weight + 2 * N, product + 2 * N, gates + N);
 }
 
 }  // namespace detail
 
-/// c' into next [B,T,N]. gates [B,3N] is scratch.
+/// c' into next [B,T,N].
 template <class T>
-void coverage_update(const coverage_step<T>& step, T* gates, T* next)
+void coverage_update(const coverage_step<T>& step, T* next)
 {
     using namespace simd;
     const std::size_t N = step.width;
-    parallel_for(step.batch, detail::rows_a_shard(step.positions * N, std::size_t{1} << 14),
-                 [&](std::size_t begin, std::size_t end, std::size_t) {
-                     for (std::size_t i = begin * step.positions; i < end * step.positions; ++i) {
-                         const std::size_t b = i / step.positions;
-                         T* const z = gates + b * 3 * N;
-                         detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight,
-                                                step.products + i * 3 * N, z);
-                         transform(
-                             N, next + i * N,
-                             [](auto keep, auto fresh, auto old) {
-                                 return fma(keep, old, (1 - keep) * fresh);  // exactly old and fresh at 1 and 0
-                             },
-                             z, z + 2 * N, step.coverage + i * N);
-                     }
-                 });
+    detail::each_row(step.batch, detail::rows_a_shard(step.positions * N, std::size_t{1} << 14), [&](std::size_t b) {
+        scratch here;
+        T* const z = here.take<T>(3 * N);
+        for (std::size_t i = b * step.positions; i < (b + 1) * step.positions; ++i) {
+            detail::coverage_gates(step, i, z);
+            transform(
+                N, next + i * N,
+                [](auto keep, auto fresh, auto old) {
+                    return fma(keep, old, (1 - keep) * fresh);  // exactly old and fresh at 1 and 0
+                },
+                z, z + 2 * N, step.coverage + i * N);
+        }
+    });
 }
 
 /// Backward of c' = z ⊙ c + (1 - z) ⊙ c̃, where a_z|a_r|a_c are the arguments of the gates' functions:
@@ -85,23 +83,22 @@ void coverage_update(const coverage_step<T>& step, T* gates, T* next)
 ///     da_z = dc' ⊙ (c - c̃) ⊙ z (1 - z),   da_c = dc' ⊙ (1 - z) ⊙ (1 - c̃²),   da_r = da_c ⊙ u_c ⊙ r (1 - r)
 ///     dc += dc' ⊙ z,   du += da_z|da_r|da_c ⊙ r,   dy += Σ_j da,   dα_j += w · da,   dw += Σ_j α_j da
 ///
-/// scratch [B,9N]. Each row of the batch sums its own dw; these are added in the order of the rows.
+/// Each row of the batch sums its own dw; these are added in the order of the rows.
 template <class T>
-void coverage_update_backward(const coverage_step<T>& step, const T* d_next, const coverage_adjoints<T>& into,
-                              T* scratch)
+void coverage_update_backward(const coverage_step<T>& step, const T* d_next, const coverage_adjoints<T>& into)
 {
     using namespace simd;
     const std::size_t N = step.width;
     const vec<T> one = splat<T>(1);
+    scratch memory;
+    T* const of_rows = detail::filled(memory, step.batch * 6 * N, T(0));  // [B,6N] Σ_j da|Σ_j α_j da
     detail::each_row(step.batch, detail::rows_a_shard(step.positions * N, std::size_t{1} << 13), [&](std::size_t b) {
-        T *const z = scratch + b * 9 * N, *const r = z + N, *const fresh = z + 2 * N;
-        T *const da = z + 3 * N, *const d_by_weight = z + 6 * N;
-        heed::scratch here;
-        T* const of_row = here.take<T>(6 * N);  // Σ_j da, Σ_j α_j da
-        std::fill_n(of_row, 6 * N, T(0));
+        scratch here;
+        T *const z = here.take<T>(6 * N), *const r = z + N, *const fresh = r + N, *const da = fresh + N;
+        T* const of_row = of_rows + b * 6 * N;
         const auto each = [&](std::size_t i, T* to) {
             const T *u = step.products + i * 3 * N, *old = step.coverage + i * N, *dy = d_next + i * N;
-            detail::coverage_gates(N, step.word + b * 3 * N, step.weights[i], step.by_weight, u, z);
+            detail::coverage_gates(step, i, z);
             transform(
                 N, da,
                 [one](auto d, auto gate, auto c, auto candidate) {
@@ -115,31 +112,24 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
             transform(
                 N, da + N, [one](auto d, auto product, auto gate) { return d * product * (gate * (one - gate)); },
                 da + 2 * N, u + 2 * N, r);
-            if (into.coverage != nullptr) {
-                T* const dc = into.coverage + i * N;
-                transform(
-                    N, dc, [](auto sum, auto d, auto gate) { return fma(d, gate, sum); }, dc, dy, z);
-            }
+            if (into.coverage != nullptr) add_product(N, into.coverage + i * N, dy, z);
             if (into.products != nullptr) {
                 T* const du = into.products + i * 3 * N;
                 add(2 * N, du, da);
-                transform(
-                    N, du + 2 * N, [](auto sum, auto d, auto gate) { return fma(d, gate, sum); }, du + 2 * N,
-                    da + 2 * N, r);
+                add_product(N, du + 2 * N, da + 2 * N, r);
             }
             add(3 * N, to, da);
-            if (into.weights != nullptr) { into.weights[i] += dot(3 * N, step.by_weight, da); }
+            if (into.weights != nullptr) into.weights[i] += dot(3 * N, step.by_weight, da);
             add_scaled(3 * N, to + 3 * N, step.weights[i], da);
         };
         add_in_blocks(step.positions, 6 * N, of_row, [&](std::size_t first, std::size_t last, T* to) {
             for (std::size_t j = first; j < last; ++j) each(b * step.positions + j, to);
         });
         if (into.word != nullptr) add(3 * N, into.word + b * 3 * N, of_row);
-        std::copy_n(of_row + 3 * N, 3 * N, d_by_weight);
     });
     if (into.by_weight == nullptr) return;
     add_in_blocks(step.batch, 3 * N, into.by_weight, [&](std::size_t first, std::size_t last, T* to) {
-        for (std::size_t b = first; b < last; ++b) add(3 * N, to, scratch + b * 9 * N + 6 * N);
+        for (std::size_t b = first; b < last; ++b) add(3 * N, to, of_rows + b * 6 * N + 3 * N);
     });
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -79,7 +78,6 @@ inline in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, cons
 }  // namespace detail
 
 /// Writes each row's loss in nats (losses [R], not weighted; 0 if the weight is 0). Returns Σ_r weight_r loss_r.
-///
 /// logits [R,V], biases included; targets [R], each below V; weights [R], or nullptr: 1 for every row.
 template <class T, class Index>
 in_double<T> cross_entropy(std::size_t rows, std::size_t vocabulary, const T* logits, const Index* targets,

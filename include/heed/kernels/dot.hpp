@@ -103,16 +103,8 @@ HEED_SIMD_INLINE simd::vec<T> next_exponentials(std::size_t begin, std::size_t n
     return e;
 }
 
-/// w_j = exp(e_j − top), in place of e_j. Returns Σ_j w_j.
-template <class T>
-inline T exponentials_of_part(std::size_t n, T* weights, T top)
-{
-    long_sum<T> sum;
-    for (std::size_t j = 0; j < n; j += simd::lanes<T>) sum.add(next_exponentials(j, n, simd::splat(top), weights));
-    return sum.get();
-}
-
-/// The same, and meanwhile c = Σ_j w_j h_j of values that are `registers` registers wide.
+/// w_j = exp(e_j − top), in place of e_j; returns Σ_j w_j. And meanwhile c = Σ_j w_j h_j of values that are `registers`
+/// registers wide.
 template <std::size_t registers, class T>
 [[gnu::noinline]] T exponential_sum_narrow(std::size_t n, T* weights, T top, const T* values, T* context, bool ahead)
 {
@@ -155,45 +147,9 @@ inline softmax_of_part<T> weigh_part(std::size_t n, std::size_t width, const T* 
     if (width == 2 * L) return narrow(std::integral_constant<std::size_t, 2>{});
     if (width == 4 * L) return narrow(std::integral_constant<std::size_t, 4>{});
     if (width == 8 * L) return narrow(std::integral_constant<std::size_t, 8>{});
-    const T sum = exponentials_of_part(n, weights, shift);
+    const T sum = exponentials(n, weights, shift, weights);
     selected_sum_row(n, width, weights, values, context, ahead);
     return {top, sum};
-}
-
-/// dα_j = g_j + dcᵀ h_j (written) and dh_j += α_j dc for all n positions of a sentence; nothing is added where α_j is
-/// 0. One row after the other: with several side by side, memory would be read more slowly.
-template <class T>
-inline void selected_sum_row_backward(std::size_t n, std::size_t width, const T* weights, const T* values,
-                                      const T* d_context, const T* g, T* d_weights, T* d_values)
-{
-    if (d_context == nullptr) d_values = nullptr;
-    for (std::size_t j = 0; j < n; ++j) {
-        T* const into = d_values == nullptr || weights[j] == T(0) ? nullptr : d_values + j * width;
-        weighted_sum_row_backward(0, 1, width, weights + j, values + j * width, d_context, behind(g, j), d_weights + j,
-                                  into);
-    }
-}
-
-/// dq += Σ_j de_j k_j and dk_j += de_j q for all n positions of a sentence, except those whose de_j is 0.
-template <class T>
-inline void inner_products_row_backward(std::size_t n, std::size_t width, const T* query, const T* keys,
-                                        const T* d_scores, T* d_query, T* d_keys)
-{
-    using namespace simd;
-    const auto rows = [=](std::size_t first, std::size_t last, T* dq) {
-        for (std::size_t j = first; j < last; ++j) {
-            if (d_scores[j] == T(0)) continue;
-            const T* const k = keys + j * width;
-            T* const dk = behind(d_keys, j * width);
-            const vec<T> de = splat(d_scores[j]);
-            each_column<T>(0, width, [&](std::size_t a, auto get, auto put) {
-                if (dq != nullptr) put(dq + a, fma(de, get(k + a), get(dq + a)));
-                if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
-            });
-        }
-    };
-    if (d_query == nullptr) return rows(0, n, nullptr);
-    add_in_blocks(n, width, d_query, rows);
 }
 
 }  // namespace detail
@@ -294,27 +250,41 @@ template <class T>
 void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context, const T* d_weights, T* d_query,
                   T* d_keys, T* d_values)
 {
+    using namespace simd;
     const std::size_t P = step.positions, A = step.alignment, D = step.width;
-    const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
+    const auto sentences = [=](std::size_t begin, std::size_t end, std::size_t) {
         scratch here;
         T* const d_alpha = here.take<T>(P);
-        T* const d_scores = here.take<T>((end - begin) * P);
-        detail::zero(d_scores, (end - begin) * P);
+        T* const all = detail::filled(here, (end - begin) * P, T(0));
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
-            detail::selected_sum_row_backward(n, D, weights + at, step.values + at * D,
-                                              detail::behind(d_context, b * D), detail::behind(d_weights, at), d_alpha,
-                                              detail::behind(d_values, at * D));
-            detail::softmax_row_backward(n, weights + at, d_alpha, d_scores + (b - begin) * P);
+            // One row after the other: with several side by side, memory would be read more slowly.
+            for (std::size_t j = at; j < at + n; ++j)
+                detail::weighted_sum_row_backward(
+                    0, 1, D, weights + j, step.values + j * D, detail::behind(d_context, b * D),
+                    detail::behind(d_weights, j), d_alpha + (j - at),
+                    d_context == nullptr || weights[j] == T(0) ? nullptr : detail::behind(d_values, j * D));
+            detail::softmax_row_backward(n, weights + at, d_alpha, all + (b - begin) * P);
         }
         for (std::size_t b = begin; b < end; ++b) {
-            const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
-            detail::inner_products_row_backward(n, A, step.query + b * A, step.keys + at * A,
-                                                d_scores + (b - begin) * P, detail::behind(d_query, b * A),
-                                                detail::behind(d_keys, at * A));
+            const std::size_t n = detail::length_of(step.lengths, b, P);
+            const T *const query = step.query + b * A, *const d_scores = all + (b - begin) * P;
+            const auto rows = [=](std::size_t first, std::size_t last, T* dq) {
+                for (std::size_t j = first; j < last; ++j) {
+                    if (d_scores[j] == T(0)) continue;
+                    const T* const k = step.keys + (b * P + j) * A;
+                    T* const dk = detail::behind(d_keys, (b * P + j) * A);
+                    const vec<T> de = splat(d_scores[j]);
+                    detail::each_column<T>(0, A, [&](std::size_t a, auto get, auto put) {
+                        if (dq != nullptr) put(dq + a, fma(de, get(k + a), get(dq + a)));
+                        if (dk != nullptr) put(dk + a, fma(de, get(query + a), get(dk + a)));
+                    });
+                }
+            };
+            d_query == nullptr ? rows(0, n, nullptr) : add_in_blocks(n, A, d_query + b * A, rows);
         }
     };
-    parallel_for(step.batch, detail::rows_a_shard(2 * P * (A + D)), rows);
+    parallel_for(step.batch, detail::rows_a_shard(2 * P * (A + D)), sentences);
 }
 
 }  // namespace heed::kernels

@@ -14,7 +14,6 @@ namespace heed::kernels {
 template <class T>
 void gated_linear(std::size_t N, const T* v, T* y)
 {
-    using simd::vec;
     simd::transform(
         N, y, [](auto value, auto gate) { return value * simd::sigmoid(gate); }, v, v + N);
 }
@@ -23,7 +22,6 @@ void gated_linear(std::size_t N, const T* v, T* y)
 template <class T>
 void gated_residual(std::size_t N, T factor, const T* x, const T* v, T* y)
 {
-    using simd::vec;
     simd::transform(
         N, y,
         [f = simd::splat(factor)](auto before, auto value, auto gate) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -62,44 +61,38 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
     const auto normalised = [&](std::size_t row, std::size_t at, std::size_t n) {
         return (load_first(of.x + row * N + at, n) - splat(moments[2 * row])) * splat(moments[2 * row + 1]);
     };
-    const auto by_rows = [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t row = begin; row < end; ++row) {
-            const T* const dy = d_y + row * N;
-            vec<T> plain{}, weighed{};
-            each_register<T>(N, [&](std::size_t at, std::size_t n) {
-                const vec<T> d = load_first(dy + at, n) * load_first(of.gain + at, n);
-                plain += d;  // zeros behind n
-                weighed = fma(d, normalised(row, at, n), weighed);
-            });
-            const vec<T> scale = splat(moments[2 * row + 1]);
-            const vec<T> mean = splat(sum(plain) / static_cast<T>(N));
-            const vec<T> slope = splat(sum(weighed) / static_cast<T>(N));
-            T* const dx = d_x + row * N;
-            each_register<T>(N, [&](std::size_t at, std::size_t n) {
-                const vec<T> d = load_first(dy + at, n) * load_first(of.gain + at, n);
-                const vec<T> all = d - mean - normalised(row, at, n) * slope;
-                store_first(dx + at, fma(scale, all, load_first(dx + at, n)), n);
-            });
-        }
-    };
-    if (d_x != nullptr) parallel_for(of.rows, detail::rows_a_shard(8 * N), by_rows);
+    detail::each_row(d_x == nullptr ? 0 : of.rows, detail::rows_a_shard(8 * N), [&](std::size_t row) {
+        const auto d = [&](std::size_t at, std::size_t n) {
+            return load_first(d_y + row * N + at, n) * load_first(of.gain + at, n);
+        };
+        vec<T> plain{}, weighed{};
+        each_register<T>(N, [&](std::size_t at, std::size_t n) {
+            const vec<T> e = d(at, n);  // zeros behind n
+            plain += e;
+            weighed = fma(e, normalised(row, at, n), weighed);
+        });
+        const vec<T> scale = splat(moments[2 * row + 1]);
+        const vec<T> mean = splat(sum(plain) / static_cast<T>(N)), slope = splat(sum(weighed) / static_cast<T>(N));
+        T* const dx = d_x + row * N;
+        each_register<T>(N, [&](std::size_t at, std::size_t n) {
+            const vec<T> all = d(at, n) - mean - normalised(row, at, n) * slope;
+            store_first(dx + at, fma(scale, all, load_first(dx + at, n)), n);
+        });
+    });
     // By columns, so that the sums do not depend on the number of threads.
-    const auto by_columns = [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t block = begin; block < end; ++block) {
-            const std::size_t at = block * lanes<T>, n = std::min(lanes<T>, N - at);
-            block_sum<T> gain, bias;
-            for (std::size_t row = 0; row < of.rows; ++row) {
-                const vec<T> d = load_first(d_y + row * N + at, n);
-                gain.add_product(d, normalised(row, at, n));
-                bias.add(d);
-            }
-            if (d_gain != nullptr) store_first(d_gain + at, load_first(d_gain + at, n) + gain.get(), n);
-            if (d_bias != nullptr) store_first(d_bias + at, load_first(d_bias + at, n) + bias.get(), n);
+    if (d_gain == nullptr && d_bias == nullptr) return;
+    const std::size_t blocks = (N + lanes<T> - 1) / lanes<T>;
+    detail::each_row(blocks, detail::rows_a_shard(4 * of.rows * lanes<T>), [&](std::size_t block) {
+        const std::size_t at = block * lanes<T>, n = std::min(lanes<T>, N - at);
+        block_sum<T> gain, bias;
+        for (std::size_t row = 0; row < of.rows; ++row) {
+            const vec<T> d = load_first(d_y + row * N + at, n);
+            gain.add_product(d, normalised(row, at, n));
+            bias.add(d);
         }
-    };
-    if (d_gain != nullptr || d_bias != nullptr) {
-        parallel_for((N + lanes<T> - 1) / lanes<T>, detail::rows_a_shard(4 * of.rows * lanes<T>), by_columns);
-    }
+        if (d_gain != nullptr) store_first(d_gain + at, load_first(d_gain + at, n) + gain.get(), n);
+        if (d_bias != nullptr) store_first(d_bias + at, load_first(d_bias + at, n) + bias.get(), n);
+    });
 }
 
 }  // namespace heed::kernels

@@ -129,8 +129,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
             blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, left, A, depth);
         } else {
             if (lost == nullptr) {
-                more = here.take<T>(width * depth), lost = here.take<T>(width * depth);
-                std::fill_n(lost, width * depth, T(0));
+                more = here.take<T>(width * depth), lost = detail::filled(here, width * depth, T(0));
             }
             blas::gemm(op::transposed, op::plain, width, depth, n, ks, width, vs, depth, T(0), more, depth);
             detail::add_faded(width * depth, left, more, lost, A);

@@ -30,10 +30,7 @@ struct moments_of {
     T* first = nullptr;
     T* second = nullptr;
 
-    moments_of from(std::size_t i) const
-    {
-        return {first == nullptr ? nullptr : first + i, second == nullptr ? nullptr : second + i};
-    }
+    moments_of from(std::size_t i) const { return {detail::behind(first, i), detail::behind(second, i)}; }
 };
 
 /// update(n, gradient, moments, parameters) on n parameters, shared by threads.
@@ -96,16 +93,6 @@ double squared_norm(std::size_t n, const T* x)
 
 namespace detail {
 
-template <class T>
-struct sgd_update {
-    T factor;
-
-    void operator()(std::size_t n, const T* gradient, moments_of<T>, T* parameters) const
-    {
-        add_scaled(n, parameters, -factor, gradient);
-    }
-};
-
 /// m holds the momentum; it starts as zeros.
 template <class T>
 struct momentum_update {
@@ -127,29 +114,6 @@ struct momentum_update {
     }
 };
 
-template <class T>
-struct adadelta_update {
-    T rho, epsilon, rate, scale;
-
-    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
-    {
-        using namespace simd;
-        each_register<T>(n, [&](std::size_t i, std::size_t count) {
-            const auto get = [i, count](const T* x) { return load_first(x + i, count); };
-            const auto put = [i, count](T* x, vec<T> v) { store_first(x + i, v, count); };
-            const vec<T> g = get(gradient) * splat(scale), old = get(moments.second), fresh = splat(T(1) - rho);
-            const vec<T> squares = fma(fresh * g, g, splat(rho) * get(moments.first));
-            const vec<T> step = simd::sqrt((old + splat(epsilon)) / (squares + splat(epsilon))) * g;
-            put(moments.first, squares);
-            put(moments.second, fma(fresh * step, step, splat(rho) * old));
-            put(parameters, fma(splat(-rate), step, get(parameters)));
-        });
-    }
-};
-
-template <class T>
-struct adam_update;  // by adam_settings
-
 }  // namespace detail
 
 struct sgd_settings {
@@ -159,9 +123,11 @@ struct sgd_settings {
     static constexpr std::size_t moments = 0;
 
     template <class T>
-    detail::sgd_update<T> update(std::size_t, T scale) const
+    auto update(std::size_t, T scale) const
     {
-        return {static_cast<T>(rate) * scale};
+        return [factor = static_cast<T>(rate) * scale](std::size_t n, const T* gradient, moments_of<T>, T* parameters) {
+            add_scaled(n, parameters, -factor, gradient);
+        };
     }
 };
 
@@ -171,50 +137,30 @@ struct adam_settings {
     static constexpr const char* name = "adam";
     static constexpr std::size_t moments = 2;
 
-    /// The update of step t, counted from 1, with gradients times `scale`.
+    /// The update of step t, counted from 1, with gradients times `scale`. Its factors are computed in double.
     template <class T>
-    detail::adam_update<T> update(std::size_t t, T scale) const
+    auto update(std::size_t t, T scale, double decay = 0) const
     {
-        return {*this, t, scale};
+        const auto power = [t](double beta) { return std::pow(beta, static_cast<double>(t)); };
+        return [scale, keep1 = static_cast<T>(beta1), fresh1 = static_cast<T>(1 - beta1), keep2 = static_cast<T>(beta2),
+                fresh2 = static_cast<T>(1 - beta2), speed = static_cast<T>(rate / (1 - power(beta1))),
+                unbias2 = static_cast<T>(1 / std::sqrt(1 - power(beta2))), least = static_cast<T>(epsilon),
+                kept = static_cast<T>(1 - rate * decay)](std::size_t n, const T* gradient, moments_of<T> moments,
+                                                         T* parameters) {
+            using namespace simd;
+            T *const m = moments.first, *const v = moments.second;
+            detail::each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
+                const vec<T> g = get(gradient + i) * splat(scale);
+                const vec<T> first = fma(splat(fresh1), g, splat(keep1) * get(m + i));
+                const vec<T> second = fma(splat(fresh2) * g, g, splat(keep2) * get(v + i));
+                put(m + i, first);
+                put(v + i, second);
+                const vec<T> size = fma(simd::sqrt(second), splat(unbias2), splat(least));
+                put(parameters + i, splat(kept) * get(parameters + i) - splat(speed) * first / size);
+            });
+        };
     }
 };
-
-namespace detail {
-
-/// The update's factors that depend on the step alone, in double.
-template <class T>
-struct adam_update {
-    T beta1, fresh1, beta2, fresh2, rate, unbias2, epsilon, scale, kept;
-
-    adam_update(const adam_settings& settings, std::size_t t, T gradient_scale, double decay = 0)
-        : beta1(static_cast<T>(settings.beta1)),
-          fresh1(static_cast<T>(1 - settings.beta1)),
-          beta2(static_cast<T>(settings.beta2)),
-          fresh2(static_cast<T>(1 - settings.beta2)),
-          rate(static_cast<T>(settings.rate / (1 - std::pow(settings.beta1, static_cast<double>(t))))),
-          unbias2(static_cast<T>(1 / std::sqrt(1 - std::pow(settings.beta2, static_cast<double>(t))))),
-          epsilon(static_cast<T>(settings.epsilon)),
-          scale(gradient_scale),
-          kept(static_cast<T>(1 - settings.rate * decay))
-    {}
-
-    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
-    {
-        using namespace simd;
-        T *const m = moments.first, *const v = moments.second;
-        each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
-            const vec<T> g = get(gradient + i) * splat(scale);
-            const vec<T> first = fma(splat(fresh1), g, splat(beta1) * get(m + i));
-            const vec<T> second = fma(splat(fresh2) * g, g, splat(beta2) * get(v + i));
-            put(m + i, first);
-            put(v + i, second);
-            const vec<T> size = fma(simd::sqrt(second), splat(unbias2), splat(epsilon));
-            put(parameters + i, splat(kept) * get(parameters + i) - splat(rate) * first / size);
-        });
-    }
-};
-
-}  // namespace detail
 
 struct adadelta_settings {
     double rho = 0.95, epsilon = 1e-6, rate = 1;
@@ -223,9 +169,21 @@ struct adadelta_settings {
     static constexpr std::size_t moments = 2;
 
     template <class T>
-    detail::adadelta_update<T> update(std::size_t, T scale) const
+    auto update(std::size_t, T scale) const
     {
-        return {static_cast<T>(rho), static_cast<T>(epsilon), static_cast<T>(rate), scale};
+        return [scale, keep = static_cast<T>(rho), least = static_cast<T>(epsilon),
+                speed = static_cast<T>(rate)](std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) {
+            using namespace simd;
+            T *const G = moments.first, *const D = moments.second;
+            detail::each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
+                const vec<T> g = get(gradient + i) * splat(scale), old = get(D + i), fresh = splat(T(1) - keep);
+                const vec<T> squares = fma(fresh * g, g, splat(keep) * get(G + i));
+                const vec<T> step = simd::sqrt((old + splat(least)) / (squares + splat(least))) * g;
+                put(G + i, squares);
+                put(D + i, fma(fresh * step, step, splat(keep) * old));
+                put(parameters + i, fma(splat(-speed), step, get(parameters + i)));
+            });
+        };
     }
 };
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <type_traits>
 
 #include <heed/core/parallel.hpp>
 #include <heed/gemm/blas.hpp>
@@ -37,16 +36,23 @@ struct per_dimension_step {
 
 namespace detail {
 
-/// With far fewer rows BLAS packs V too often; with more, they leave the cache. (600 to 2000 measure the same on
-/// Zen 5.)
+/// With far fewer rows BLAS packs V too often; with more, they leave the cache. (600 to 2000 are alike on Zen 5.)
 inline constexpr std::size_t block_rows = 1000;
+
+/// The first packed row of sentence b in a block that begins with sentence b0.
+template <class T>
+inline std::size_t packed_row(const per_dimension_step<T>& step, std::size_t b0, std::size_t b)
+{
+    std::size_t row = 0;
+    for (; b0 < b; ++b0) row += length_of(step.lengths, b0, step.positions);
+    return row;
+}
 
 /// f(b0, b1, rows) over blocks of whole sentences, of nearly equal numbers of real positions.
 template <class T, class F>
 inline void each_block(const per_dimension_step<T>& step, F&& f)
 {
-    std::size_t total = 0;
-    for (std::size_t b = 0; b < step.batch; ++b) total += length_of(step.lengths, b, step.positions);
+    const std::size_t total = packed_row(step, 0, step.batch);
     const std::size_t blocks = total < 2 * block_rows ? 1 : total / block_rows;
     const std::size_t enough = (total + blocks - 1) / blocks;
     std::size_t begin = 0, rows = 0;
@@ -57,23 +63,6 @@ inline void each_block(const per_dimension_step<T>& step, F&& f)
         begin = b + 1;
         rows = 0;
     }
-}
-
-template <class T>
-inline std::size_t largest_block(const per_dimension_step<T>& step)
-{
-    std::size_t most = 0;
-    each_block(step, [&](std::size_t, std::size_t, std::size_t rows) { most = rows > most ? rows : most; });
-    return most;
-}
-
-/// The first packed row of sentence b in a block that begins with sentence b0.
-template <class T>
-inline std::size_t packed_row(const per_dimension_step<T>& step, std::size_t b0, std::size_t b)
-{
-    std::size_t row = 0;
-    for (; b0 < b; ++b0) row += length_of(step.lengths, b0, step.positions);
-    return row;
 }
 
 /// t = tanh(q + k) [rows,A], the real positions of sentences [b0, b1) one after the other.
@@ -128,19 +117,16 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const std::size_t columns = d1 - d0;
     scratch here;
-    T *const sums = here.take<T>(2 * columns), *const contexts = sums + columns;  // Σ exp and Σ exp ⊙ h, from d0 on
-    zero(sums, 2 * columns);
+    T* const sums = filled(here, 2 * columns, T(0));  // Σ exp, and then Σ exp ⊙ h, from d0 on
     each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(top + d, splat(lowest)); });
-    const auto highest = [&](auto count, std::size_t t) {
-        constexpr std::size_t rows = decltype(count)::value;
+    const auto highest = [&](auto rows, std::size_t t) {
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             vec<T> m = get(top + d);
             unrolled<rows>([&](auto r) { m = max(m, get(scores + (t + r) * width + d)); });
             put(top + d, m);
         });
     };
-    const auto summed = [&](auto count, std::size_t t, T* to) {
-        constexpr std::size_t rows = decltype(count)::value;
+    const auto summed = [&](auto rows, std::size_t t, T* to) {
         const bool more = t + 2 * rows <= n;  // these values come from main memory: prefetch the next ones
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const vec<T> m = get(top + d);
@@ -151,7 +137,7 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
                 part[r] = exp(get(scores + (t + r) * width + d) - m);
                 c = fma(part[r], get(values + (t + r) * width + d), c);
             });
-            if constexpr (rows == 4) part[0] = (part[0] + part[1]) + (part[2] + part[3]);
+            if constexpr (rows() == 4) part[0] = (part[0] + part[1]) + (part[2] + part[3]);
             put(into_sum, get(into_sum) + part[0]);
             put(into_context, c);
         });
@@ -163,13 +149,13 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
         put(top + d, select(m == splat(lowest), vec<T>{}, m));
     });
     add_in_blocks(n, 2 * columns, sums, [&](std::size_t first, std::size_t last, T* to) {
-        in_groups<4>(first, last, [&](auto count, std::size_t t) { summed(count, t, to); });
+        in_groups<4>(first, last, [&](auto rows, std::size_t t) { summed(rows, t, to); });
     });
     each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
         const vec<T> sum = get(sums + (d - d0));
         const vec<T> factor = select(sum == splat(T(0)), vec<T>{}, splat(T(1)) / sum);
         put(scale + d, factor);
-        put(context + d, get(contexts + (d - d0)) * factor);
+        put(context + d, get(sums + columns + (d - d0)) * factor);
     });
     if (weights == nullptr) return;
     for (std::size_t t = 0; t < n; ++t) {
@@ -180,50 +166,7 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
     }
 }
 
-/// Columns [d0, d1) of one sentence, in place: from scores e to their gradient; dh += α ⊙ dc on the way.
-template <class T>
-inline void per_dimension_piece_backward(std::size_t n, std::size_t width, T* scores, const T* values, std::size_t d0,
-                                         std::size_t d1, const T* top, const T* scale, const T* d_context,
-                                         const T* d_weights, T* d_values, T* mean)
-{
-    using namespace simd;
-    // dα = dc ⊙ h + the incoming gradient of the weights
-    const auto of_weight = [=](std::size_t at, std::size_t d, auto get) {
-        vec<T> g = d_weights == nullptr ? vec<T>{} : get(d_weights + at);
-        if (d_context != nullptr) g = fma(get(d_context + d), get(values + at), g);
-        return g;
-    };
-    each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(mean + d, vec<T>{}); });
-    add_in_blocks(n, d1 - d0, mean + d0, [&](std::size_t first, std::size_t last, T* to) {
-        for (std::size_t t = first; t < last; ++t) {
-            each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-                const std::size_t at = t * width + d;
-                const vec<T> weight = exp(get(scores + at) - get(top + d)) * get(scale + d);
-                put(scores + at, weight);
-                put(to + (d - d0), fma(weight, of_weight(at, d, get), get(to + (d - d0))));
-            });
-        }
-    });
-    for (std::size_t t = 0; t < n; ++t) {
-        each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-            const std::size_t at = t * width + d;
-            const vec<T> weight = get(scores + at);
-            put(scores + at, weight * (of_weight(at, d, get) - get(mean + d)));
-            if (d_values != nullptr && d_context != nullptr) {
-                put(d_values + at, fma(weight, get(d_context + d), get(d_values + at)));
-            }
-        });
-    }
-}
-
 }  // namespace detail
-
-/// Elements of `workspace` that per_dimension_forward needs. Depends on the lengths, not on the number of steps.
-template <class T>
-std::size_t per_dimension_scratch(const per_dimension_step<T>& step)
-{
-    return detail::largest_block(step) * (step.alignment + step.width);
-}
 
 /// The forward step: see the head of this file.
 ///
@@ -231,11 +174,12 @@ std::size_t per_dimension_scratch(const per_dimension_step<T>& step)
 /// backward needs: max_t e_t and 1 / Σ_t exp(e_t - max). One number, max + log Σ, is not enough: added to a score of
 /// 1e4, the logarithm is lost in float. A sentence without positions gets context, weights and normalizer 0.
 template <class T>
-void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* context, T* normalizer, T* workspace)
+void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* context, T* normalizer)
 {
     const std::size_t A = step.alignment, D = step.width, P = step.positions;
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
-        T *const t = workspace, *const scores = t + rows * A;
+        scratch here;
+        T *const t = here.take<T>(rows * A), *const scores = here.take<T>(rows * D);
         detail::pack_tanh(step, b0, b1, rows, t);
         times_weights(rows, D, A, t, step.V, false, scores);
         detail::each_piece(
@@ -246,13 +190,6 @@ void per_dimension_forward(const per_dimension_step<T>& step, T* weights, T* con
                 for (std::size_t j = n; w != nullptr && j < P; ++j) detail::zero(w + j * D + d0, d1 - d0);
             });
     });
-}
-
-/// Elements of `workspace` that per_dimension_backward needs.
-template <class T>
-std::size_t per_dimension_backward_scratch(const per_dimension_step<T>& step)
-{
-    return detail::largest_block(step) * (2 * step.alignment + step.width) + step.batch * step.width;
 }
 
 /// Backward of the step in the head of this file, from its normalizer; with t = tanh(q + k) and e recomputed:
@@ -266,25 +203,52 @@ std::size_t per_dimension_backward_scratch(const per_dimension_step<T>& step)
 /// d_values [B,T,D] are added to (each may be nullptr).
 template <class T>
 void per_dimension_backward(const per_dimension_step<T>& step, const T* normalizer, const T* d_context,
-                            const T* d_weights, T* d_query, T* d_keys, T* d_V, T* d_values, T* workspace)
+                            const T* d_weights, T* d_query, T* d_keys, T* d_V, T* d_values)
 {
     using namespace simd;
     if (d_context == nullptr && d_weights == nullptr) return;
     const std::size_t A = step.alignment, D = step.width, P = step.positions;
-    T* const means = workspace;
+    scratch memory;
+    T* const means = memory.take<T>(step.batch * D);
     detail::each_block(step, [&](std::size_t b0, std::size_t b1, std::size_t rows) {
-        T *const t = means + step.batch * D, *const d_t = t + rows * A, *const scores = d_t + rows * A;
+        scratch here;
+        T *const t = here.take<T>(rows * A), *const d_t = here.take<T>(rows * A),
+                 *const scores = here.take<T>(rows * D);
         detail::pack_tanh(step, b0, b1, rows, t);
         blas::gemm(blas::op::plain, blas::op::plain, rows, D, A, t, step.V, T(0), scores);
         detail::each_piece(
             step, b0, b1, 2, [&](std::size_t b, std::size_t row, std::size_t n, std::size_t d0, std::size_t d1) {
-                const std::size_t at = b * P * D;
-                detail::per_dimension_piece_backward(n, D, scores + row * D, step.values + at, d0, d1,
-                                                     normalizer + 2 * b * D, normalizer + (2 * b + 1) * D,
-                                                     detail::behind(d_context, b * D), detail::behind(d_weights, at),
-                                                     detail::behind(d_values, at), means + b * D);
+                const std::size_t first = b * P * D;
+                const T *const top = normalizer + 2 * b * D, *const scale = top + D, *const h = step.values + first,
+                               *const dc = detail::behind(d_context, b * D),
+                               *const g = detail::behind(d_weights, first);
+                T *const e = scores + row * D, *const dh = detail::behind(d_values, first), *const mean = means + b * D;
+                // dα = dc ⊙ h + the incoming gradient of the weights
+                const auto of_weight = [=](std::size_t at, std::size_t d, auto get) {
+                    const vec<T> of = g == nullptr ? vec<T>{} : get(g + at);
+                    return dc == nullptr ? of : fma(get(dc + d), get(h + at), of);
+                };
+                detail::each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(mean + d, vec<T>{}); });
+                add_in_blocks(n, d1 - d0, mean + d0, [&](std::size_t begin, std::size_t end, T* to) {
+                    for (std::size_t t = begin; t < end; ++t) {
+                        detail::each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+                            const std::size_t at = t * D + d;
+                            const vec<T> weight = exp(get(e + at) - get(top + d)) * get(scale + d);
+                            put(e + at, weight);
+                            put(to + (d - d0), fma(weight, of_weight(at, d, get), get(to + (d - d0))));
+                        });
+                    }
+                });
+                for (std::size_t t = 0; t < n; ++t) {
+                    detail::each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
+                        const std::size_t at = t * D + d;
+                        const vec<T> weight = get(e + at);
+                        put(e + at, weight * (of_weight(at, d, get) - get(mean + d)));
+                        if (dh != nullptr && dc != nullptr) put(dh + at, fma(weight, get(dc + d), get(dh + at)));
+                    });
+                }
             });
-        if (d_V != nullptr) { blas::gemm(blas::op::transposed, blas::op::plain, A, D, rows, t, scores, T(1), d_V); }
+        if (d_V != nullptr) blas::gemm(blas::op::transposed, blas::op::plain, A, D, rows, t, scores, T(1), d_V);
         if (d_query == nullptr && d_keys == nullptr) return;
         blas::gemm(blas::op::plain, blas::op::transposed, rows, A, D, scores, step.V, T(0), d_t);
         detail::each_row_or_column<T>(b1 - b0, A, P, [&](std::size_t i, std::size_t a0, std::size_t a1) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
@@ -56,25 +55,6 @@ void gru_next(std::size_t H, const T* z, const T* h, const T* candidate, T* y)
         H, y, [](auto gate, auto old, auto fresh) { return fma(gate, fresh - old, old); }, z, h, candidate);
 }
 
-/// Backward of h' with z = σ(a_z), h̃ = tanh(a_h), from g = dh'; dh may be null:
-///     da_z = dh' ⊙ (h̃ - h) ⊙ z (1 - z),   da_h = dh' ⊙ z ⊙ (1 - h̃²),   dh += dh' ⊙ (1 - z)
-template <class T>
-void gru_next_backward(std::size_t H, const T* z, const T* candidate, const T* h, const T* g, T* da_z, T* da_h, T* dh)
-{
-    using namespace simd;
-    const vec<T> one = splat(T(1));
-    if (dh != nullptr) {
-        transform(
-            H, dh, [one](auto d, auto gate, auto dy) { return fma(dy, one - gate, d); }, dh, z, g);
-    }
-    transform(
-        H, da_z, [one](auto gate, auto fresh, auto old, auto dy) { return dy * (fresh - old) * (gate * (one - gate)); },
-        z, candidate, h, g);
-    transform(
-        H, da_h, [one](auto gate, auto fresh, auto dy) { return dy * gate * fma(-fresh, fresh, one); }, z, candidate,
-        g);
-}
-
 }  // namespace detail
 
 template <class T>
@@ -86,6 +66,35 @@ struct gru_step {
     const std::size_t* lengths = nullptr;  // [B] or nullptr: no sentence ends
     std::size_t step = 0;                  // a row has ended if step >= its length
 };
+
+namespace detail {
+
+/// Backward of h' of sentence b with z|r|h̃ = z …, z = σ(a_z), h̃ = tanh(a_h); a null d_next counts as 0:
+///
+///     da_z = dh' ⊙ (h̃ - h) ⊙ z (1 - z),   da_h = dh' ⊙ z ⊙ (1 - h̃²),   dh += dh' ⊙ (1 - z)
+template <class T>
+void gru_next_backward(const gru_step<T>& step, std::size_t b, bool over, const T* z, const T* d_next, T* da_z, T* da_h,
+                       T* d_hidden)
+{
+    using namespace simd;
+    const std::size_t H = step.width;
+    const T *const h = step.hidden + b * H, *const g = behind(d_next, b * H), *const candidate = z + 2 * H;
+    T* const dh = behind(d_hidden, b * H);
+    if (over || g == nullptr) {
+        zero(da_z, H);
+        zero(da_h, H);
+        if (dh != nullptr && g != nullptr) add(H, dh, g);
+        return;
+    }
+    each_column<T>(0, H, [&](std::size_t i, auto get, auto put) {
+        const vec<T> one = splat(T(1)), gate = get(z + i), fresh = get(candidate + i), dy = get(g + i);
+        if (dh != nullptr) put(dh + i, fma(dy, one - gate, get(dh + i)));
+        put(da_z + i, dy * (fresh - get(h + i)) * (gate * (one - gate)));
+        put(da_h + i, dy * gate * fma(-fresh, fresh, one));
+    });
+}
+
+}  // namespace detail
 
 /// z and r (into saved [B,3H], parts 0 and 1) and r ⊙ h (reset_hidden [B,H]) from u_z|u_r (recurrent [B,2H]).
 /// Rows that have ended: r ⊙ h = 0, and nothing is saved.
@@ -131,24 +140,14 @@ template <class T>
 void gru_blend_backward(const gru_step<T>& step, const T* saved, const T* d_next, T* d_sums, std::size_t sum_stride,
                         T* d_hidden)
 {
-    using namespace simd;
     const std::size_t H = step.width;
     detail::each_sentence(step, [&](std::size_t b, bool over) {
-        T *const dz = d_sums + b * sum_stride, *const dc = dz + 2 * H;
-        T* const dh = d_hidden == nullptr ? nullptr : d_hidden + b * H;
-        if (over || d_next == nullptr) {
-            detail::zero(dz, H);
-            detail::zero(dc, H);
-            if (dh != nullptr && d_next != nullptr) kernels::add(H, dh, d_next + b * H);
-            return;
-        }
-        const T* const z = saved + b * 3 * H;
-        detail::gru_next_backward<T>(H, z, z + 2 * H, step.hidden + b * H, d_next + b * H, dz, dc, dh);
+        T* const dz = d_sums + b * sum_stride;
+        detail::gru_next_backward(step, b, over, saved + b * 3 * H, d_next, dz, dz + 2 * H, d_hidden);
     });
 }
 
 /// Backward of r = σ(a_r) and r ⊙ h:   da_r = d(rh) ⊙ h ⊙ r (1 - r),   dh += d(rh) ⊙ r.
-///
 /// Writes part 1 of d_sums (0 for rows that have ended).
 template <class T>
 void gru_gates_backward(const gru_step<T>& step, const T* saved, const T* d_reset_hidden, T* d_sums,
@@ -163,11 +162,7 @@ void gru_gates_backward(const gru_step<T>& step, const T* saved, const T* d_rese
         const vec<T> one = splat(T(1));
         transform(
             H, dr, [one](auto gate, auto old, auto dy) { return dy * old * (gate * (one - gate)); }, r, h, g);
-        if (d_hidden != nullptr) {
-            T* const dh = d_hidden + b * H;
-            transform(
-                H, dh, [](auto d, auto gate, auto dy) { return fma(dy, gate, d); }, dh, r, g);
-        }
+        if (d_hidden != nullptr) add_product(H, d_hidden + b * H, g, r);
     });
 }
 
@@ -195,7 +190,6 @@ void gru_reset_after(const gru_step<T>& step, const T* recurrent, const T* bias,
 }
 
 /// Backward, where a = x + u: as above, and da_r = da_h ⊙ p ⊙ r (1 - r), dp = da_h ⊙ r.
-///
 /// Writes d_inputs = da_z|da_r|da_h and d_products = da_z|da_r|dp, [B,3H] each; rows that have ended get 0 there, and
 /// dh += dh'. d_hidden may be null.
 template <class T>
@@ -206,18 +200,14 @@ void gru_reset_after_backward(const gru_step<T>& step, const T* saved, const T* 
     const std::size_t H = step.width;
     const vec<T> one = splat(T(1));
     detail::each_sentence(step, [&](std::size_t b, bool over) {
-        T *const da = d_inputs + b * 3 * H, *const du = d_products + b * 3 * H;
-        T* const dh = d_hidden == nullptr ? nullptr : d_hidden + b * H;
-        const T* const g = d_next + b * H;
+        T *const da = d_inputs + b * 3 * H, *const da_h = da + 2 * H, *const du = d_products + b * 3 * H;
+        const T *const z = saved + b * 4 * H, *const r = z + H, *const p = z + 3 * H;
+        detail::gru_next_backward(step, b, over, z, d_next, da, da_h, d_hidden);
         if (over) {
-            detail::zero(da, 3 * H);
+            detail::zero(da + H, H);
             detail::zero(du, 3 * H);
-            if (dh != nullptr) kernels::add(H, dh, g);
             return;
         }
-        const T *const z = saved + b * 4 * H, *const r = z + H, *const candidate = z + 2 * H, *const p = z + 3 * H;
-        T* const da_h = da + 2 * H;
-        detail::gru_next_backward<T>(H, z, candidate, step.hidden + b * H, g, da, da_h, dh);
         transform(
             H, da + H, [one](auto gate, auto back, auto d) { return d * back * (gate * (one - gate)); }, r, p, da_h);
         std::copy_n(da, 2 * H, du);
@@ -280,9 +270,10 @@ void lstm_backward(const lstm_step<T>& step, const T* saved, const T* d_next_hid
     using namespace simd;
     const std::size_t H = step.width;
     detail::each_sentence(step, [&](std::size_t b, bool over) {
-        const auto row = [&](auto* x) { return x == nullptr ? nullptr : x + b * H; };
-        const T *const dh_next = row(d_next_hidden), *const dc_next = row(d_next_cell);
-        T *const dh = row(d_hidden), *const dc = row(d_cell), *const d_i = d_sums + b * 4 * H;
+        const T *const dh_next = detail::behind(d_next_hidden, b * H), *const dc_next =
+                                                                           detail::behind(d_next_cell, b * H);
+        T *const dh = detail::behind(d_hidden, b * H), *const dc = detail::behind(d_cell, b * H),
+                 *const d_i = d_sums + b * 4 * H;
         if (over) {
             detail::zero(d_i, 4 * H);
             if (dh != nullptr && dh_next != nullptr) kernels::add(H, dh, dh_next);

@@ -25,9 +25,26 @@ template <class T>
     return static_cast<T>(sum);
 }
 
+/// A sum in partial sums of registers: add(sum, i, load) adds the terms of the numbers at i.
+template <std::size_t chains, class T>
+HEED_SIMD_INLINE T sum_in_chains(std::size_t n, const auto& add)
+{
+    constexpr std::size_t L = simd::lanes<T>;
+    const auto load = [](const T* x) { return simd::load(x); };
+    simd::vec<T> sum[chains] = {};
+    std::size_t i = 0;
+    for (; i + chains * L <= n; i += chains * L)
+        simd::unrolled<chains>([&](auto c) { sum[c] = add(sum[c], i + c * L, load); });
+    for (; i + L <= n; i += L) sum[0] = add(sum[0], i, load);
+    if (i < n) sum[1] = add(sum[1], i, [n, i](const T* x) { return simd::load(x, n - i); });
+    simd::vec<T> all = sum[0] + sum[1];
+    if constexpr (chains == 4) all += sum[2] + sum[3];
+    return simd::sum(all);
+}
+
 }  // namespace detail
 
-/// Σ_i a_i b_i, in four partial sums of registers.
+/// Σ_i a_i b_i
 template <class T>
 HEED_SIMD_INLINE T dot(std::size_t n, const T* a, const T* b)
 {
@@ -35,21 +52,11 @@ HEED_SIMD_INLINE T dot(std::size_t n, const T* a, const T* b)
         return detail::sum_of_parts<T>(
             n, [a, b](std::size_t first, std::size_t count) { return kernels::dot(count, a + first, b + first); });
     }
-    constexpr std::size_t L = simd::lanes<T>;
-    simd::vec<T> s0{}, s1{}, s2{}, s3{};
-    std::size_t i = 0;
-    for (; i + 4 * L <= n; i += 4 * L) {
-        s0 = simd::fma(simd::load(a + i), simd::load(b + i), s0);
-        s1 = simd::fma(simd::load(a + i + L), simd::load(b + i + L), s1);
-        s2 = simd::fma(simd::load(a + i + 2 * L), simd::load(b + i + 2 * L), s2);
-        s3 = simd::fma(simd::load(a + i + 3 * L), simd::load(b + i + 3 * L), s3);
-    }
-    for (; i + L <= n; i += L) s0 = simd::fma(simd::load(a + i), simd::load(b + i), s0);
-    if (i < n) s1 = simd::fma(simd::load(a + i, n - i), simd::load(b + i, n - i), s1);
-    return simd::sum((s0 + s1) + (s2 + s3));
+    return detail::sum_in_chains<4, T>(
+        n, [a, b](auto sum, std::size_t i, const auto& load) { return simd::fma(load(a + i), load(b + i), sum); });
 }
 
-/// Σ_i x_i, in four partial sums of registers.
+/// Σ_i x_i
 template <class T>
 HEED_SIMD_INLINE T sum_of(std::size_t n, const T* x)
 {
@@ -57,42 +64,17 @@ HEED_SIMD_INLINE T sum_of(std::size_t n, const T* x)
         return detail::sum_of_parts<T>(
             n, [x](std::size_t first, std::size_t count) { return kernels::sum_of(count, x + first); });
     }
-    constexpr std::size_t L = simd::lanes<T>;
-    simd::vec<T> s0{}, s1{}, s2{}, s3{};
-    std::size_t i = 0;
-    for (; i + 4 * L <= n; i += 4 * L) {
-        s0 += simd::load(x + i);
-        s1 += simd::load(x + i + L);
-        s2 += simd::load(x + i + 2 * L);
-        s3 += simd::load(x + i + 3 * L);
-    }
-    for (; i + L <= n; i += L) s0 += simd::load(x + i);
-    if (i < n) s1 += simd::load(x + i, n - i);
-    return simd::sum((s0 + s1) + (s2 + s3));
+    return detail::sum_in_chains<4, T>(n, [x](auto sum, std::size_t i, const auto& load) { return sum + load(x + i); });
 }
 
 /// Σ_i (a_i - b_i)², summed from the differences: |a|² + |b|² - 2ab would lose all precision where a is near b.
 template <class T>
 T squared_distance(std::size_t n, const T* a, const T* b)
 {
-    constexpr std::size_t L = simd::lanes<T>;
-    simd::vec<T> s0{}, s1{};
-    std::size_t i = 0;
-    for (; i + 2 * L <= n; i += 2 * L) {
-        const simd::vec<T> d0 = simd::load(a + i) - simd::load(b + i);
-        const simd::vec<T> d1 = simd::load(a + i + L) - simd::load(b + i + L);
-        s0 = simd::fma(d0, d0, s0);
-        s1 = simd::fma(d1, d1, s1);
-    }
-    for (; i + L <= n; i += L) {
-        const simd::vec<T> d = simd::load(a + i) - simd::load(b + i);
-        s0 = simd::fma(d, d, s0);
-    }
-    if (i < n) {
-        const simd::vec<T> d = simd::load(a + i, n - i) - simd::load(b + i, n - i);
-        s1 = simd::fma(d, d, s1);
-    }
-    return simd::sum(s0 + s1);
+    return detail::sum_in_chains<2, T>(n, [a, b](auto sum, std::size_t i, const auto& load) {
+        const auto apart = load(a + i) - load(b + i);
+        return simd::fma(apart, apart, sum);
+    });
 }
 
 /// y += factor · x.
@@ -127,6 +109,14 @@ void add(std::size_t n, T* y, const T* x)
 {
     simd::transform(
         n, y, [](auto sum, auto v) { return sum + v; }, y, x);
+}
+
+/// y += a ⊙ b, rounded once.
+template <class T>
+void add_product(std::size_t n, T* y, const T* a, const T* b)
+{
+    simd::transform(
+        n, y, [](auto sum, auto u, auto v) { return simd::fma(u, v, sum); }, y, a, b);
 }
 
 /// y[j] += Σ_i x[i,j]: x [rows,n].

@@ -118,15 +118,11 @@ inline bool is_finite(T x)
     return x - x == T(0);
 }
 
-/// y_j = exp(x_j - top); returns the factor that turns y into weights. y may be x.
+/// y_j = exp(x_j - top); returns their sum. y may be x.
 template <class T>
 inline T exponentials(std::size_t n, const T* x, T top, T* y)
 {
     using namespace simd;
-    if (top == -std::numeric_limits<T>::infinity()) {
-        no_weights(n, x, y);
-        return T(1);
-    }
     const vec<T> shift = splat(top);
     long_sum<T> sum;
     std::size_t i = 0;
@@ -140,7 +136,7 @@ inline T exponentials(std::size_t n, const T* x, T top, T* y)
         store(y + i, e, n - i);
         sum.add(e);
     }
-    return T(1) / sum.get();
+    return sum.get();
 }
 
 /// One row: y_j = exp(x_j - max x) / Σ_k exp(x_k - max x). y may be x.
@@ -151,7 +147,7 @@ inline void softmax_row(std::size_t n, const T* x, T* y)
     const T top = max_of(n, x);
     if (top == -std::numeric_limits<T>::infinity()) return no_weights(n, x, y);
     if (top == std::numeric_limits<T>::infinity()) return unknown_weights(n, x, y);
-    const T factor = exponentials(n, x, top, y);
+    const T factor = T(1) / exponentials(n, x, top, y);
     if (factor != factor) {  // in place, what has underflown counts as hidden
         for (std::size_t i = 0; i < n; ++i)
             y[i] = (x == y ? y[i] == T(0) : x[i] == -std::numeric_limits<T>::infinity()) ? T(0) : factor;
@@ -231,8 +227,7 @@ HEED_SIMD_INLINE void each_column(std::size_t begin, std::size_t end, F&& f)
     }
 }
 
-/// max_t x_t and Σ_t exp(x_t - max) down one register of columns, in one pass: eight rows share one correction of the
-/// earlier sum.
+/// max_t x_t and Σ_t exp(x_t - max) of a register of columns, in one pass: eight rows share one correction of the sum.
 template <class T>
 struct column_sums {
     simd::vec<T> top = simd::splat(-std::numeric_limits<T>::infinity()), sum{};
@@ -282,9 +277,7 @@ struct column_sums {
 
 }  // namespace detail
 
-/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b.
-///
-/// scores, weights [B,T]; weights may be scores.
+/// α_bj = exp(e_bj) / Σ_k exp(e_bk) over the positions of row b. scores, weights [B,T]; weights may be scores.
 template <class T>
 void softmax(std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights)
 {
@@ -308,9 +301,7 @@ void softmax_backward(std::size_t batch, std::size_t positions, const std::size_
     });
 }
 
-/// α_btd = exp(e_btd) / Σ_k exp(e_bkd): one softmax over the positions per dimension.
-///
-/// scores, weights [B,T,D]; weights may be scores.
+/// α_btd = exp(e_btd) / Σ_k exp(e_bkd), one softmax per dimension. scores, weights [B,T,D]; weights may be scores.
 template <class T>
 void softmax_per_dimension(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,
                            const T* scores, T* weights)

@@ -19,8 +19,7 @@
 /// some, f_k(z_{k+1}) < 1 with f_k(x) = Σ_{i<=k} (z_i - x)^p. Once that fails, f_k(τ) = 1 is a linear or a quadratic
 /// equation. Since z_1 = 0, only scores with z_j > -1 matter; a heap yields as many in order as are needed.
 ///
-/// Lengths as in softmax.hpp. -inf gets weight 0 whatever the row holds; a NaN among the scores shows up in the
-/// weights.
+/// Lengths as in softmax.hpp. -inf gets weight 0 whatever the row holds; a NaN among the scores shows in the weights.
 namespace heed::kernels {
 
 namespace detail {
@@ -95,7 +94,6 @@ HEED_SIMD_INLINE V sparse_slope(V weight)
 }
 
 /// column(n, x, y, room for n) for the real scores of each row, for each of `width` columns separately. y may be x.
-///
 /// scores, weights [B,T,width]; weights may be scores.
 template <class T>
 void each_column_of_scores(std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths,

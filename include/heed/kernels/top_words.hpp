@@ -5,12 +5,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/gemm/panels.hpp>
+#include <heed/gemm/weight_panels.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
@@ -20,7 +24,8 @@
 ///     log p_w = x_w − log Σ_i exp(x_i)       for the few words w of greatest x_w, and for one requested word
 ///
 /// A first pass over a row finds its maximum and a bound that the wanted words must reach; a second one the sum and the
-/// few words above the bound.
+/// few words above the bound. `output_words` scans the logits t W + b of an output layer tile by tile instead, while
+/// they are in registers and first-level cache, and never stores them.
 namespace heed::kernels {
 
 /// The wanted results of each row, and their destinations.
@@ -60,8 +65,7 @@ HEED_SIMD_INLINE void each_reaching(simd::vec<T> v, T bound, std::size_t count, 
 #endif
 }
 
-/// One row: its words of greatest x_w in order, as pairs (x_w, w), their maximum `top`, and Σ_i exp(x_i − top). With a
-/// bias, x = row + bias.
+/// One row: its words of greatest x_w in order, the maximum `top`, and Σ_i exp(x_i − top). With a bias, x = row + bias.
 template <class T>
 class row_search {
 public:
@@ -128,7 +132,9 @@ public:
         sum_ = sum.get();
     }
 
-    const std::vector<found>& words() const { return found_; }
+    std::size_t size() const { return found_.size(); }
+    T value(std::size_t k) const { return found_[k].first; }
+    std::uint32_t place(std::size_t k) const { return found_[k].second; }
     T top() const { return top_; }
     T sum() const { return sum_; }  // Σ_i exp(x_i − top)
 
@@ -138,15 +144,14 @@ private:
     T top_ = 0, sum_ = 0;
 };
 
+/// Writes the words found in a row: a row_search or leaders.
 template <class T>
-void put_top_words(std::size_t r, std::size_t V, const row_search<T>& search, T log_sum, const top_words<T>& wanted)
+void put_top_words(std::size_t r, std::size_t V, const auto& found, T log_sum, const top_words<T>& wanted)
 {
-    constexpr T lowest = -std::numeric_limits<T>::infinity();
     for (std::size_t k = 0; k < wanted.most; ++k) {
-        // A row of NaN has no words to find: those returned are V.
-        const bool there = k < search.words().size();
-        wanted.words[r * wanted.most + k] = there ? search.words()[k].second : static_cast<std::uint32_t>(V);
-        wanted.log_p[r * wanted.most + k] = there ? search.words()[k].first - log_sum : lowest;
+        const bool there = k < found.size();  // a row of NaN has no words to find: those returned are V
+        wanted.words[r * wanted.most + k] = there ? found.place(k) : static_cast<std::uint32_t>(V);
+        wanted.log_p[r * wanted.most + k] = there ? found.value(k) - log_sum : -std::numeric_limits<T>::infinity();
     }
 }
 
@@ -219,6 +224,269 @@ void mean_softmax_top(std::size_t rows, std::size_t V, const std::vector<const T
             }
         }
     });
+}
+
+namespace detail {
+
+/// v, shifted up by one lane; the first lane becomes the last lane of `before`.
+template <class V, std::size_t... i>
+HEED_SIMD_INLINE V moved_on(V before, V v, std::index_sequence<i...>)
+{
+    return __builtin_shufflevector(before, v, (sizeof...(i) - 1 + i)...);
+}
+
+/// Whether a lane exceeds the bound or is NaN.
+template <class T>
+HEED_SIMD_INLINE bool any_above(simd::vec<T> v, T bound)
+{
+    return simd::any(~(v <= simd::splat(bound)));
+}
+
+/// f(i) for each place i in these registers whose number exceeds the bound.
+template <class T, std::size_t n, class F>
+HEED_SIMD_INLINE void each_above(const simd::vec<T> (&x)[n], T bound, F&& f)
+{
+#if defined(HEED_SIMD_AVX512)
+    std::uint64_t bits = 0;
+    static_assert(n * simd::lanes<T> <= 64);
+    simd::unrolled<n>([&](auto i) {
+        if constexpr (sizeof(T) == 4) {
+            bits |= std::uint64_t{_mm512_cmp_ps_mask(x[i], simd::splat(bound), _CMP_GT_OQ)} << (i * simd::lanes<T>);
+        } else {
+            bits |= std::uint64_t{_mm512_cmp_pd_mask(x[i], simd::splat(bound), _CMP_GT_OQ)} << (i * simd::lanes<T>);
+        }
+    });
+    for (; bits != 0; bits &= bits - 1) f(static_cast<std::size_t>(__builtin_ctzll(bits)));
+#else
+    for (std::size_t i = 0; i < n * simd::lanes<T>; ++i) {
+        if (x[i / simd::lanes<T>][i % simd::lanes<T>] > bound) f(i);
+    }
+#endif
+}
+
+}  // namespace detail
+
+/// The `most` greatest in order, with their places; of equal ones, the earlier one first. A number is inserted into
+/// whole registers without a branch, which would be mispredicted.
+template <class T>
+class leaders {
+public:
+    void begin(std::size_t most)
+    {
+        most_ = most;
+        count_ = 0;
+        const std::size_t whole = (most + simd::lanes<T> - 1) / simd::lanes<T> * simd::lanes<T>;
+        values_.assign(whole, lowest);
+        places_.assign(whole, 0);
+        bound_ = most == 0 ? -lowest : lowest;
+    }
+
+    /// The bound that a number must exceed to be inserted.
+    T bound() const { return bound_; }
+    /// Their count: `most`, or the count of numbers above -inf so far if that is less.
+    std::size_t size() const { return count_; }
+    T value(std::size_t k) const { return values_[k]; }
+    std::uint32_t place(std::size_t k) const { return static_cast<std::uint32_t>(places_[k]); }
+
+    /// Inserts a number that exceeds the bound.
+    void insert(T value, std::uint32_t place)
+    {
+        using namespace simd;
+        constexpr auto all = std::make_index_sequence<lanes<T>>{};
+        const vec<T> fresh = splat(value);
+        const mask<T> fresh_place = mask<T>{} + static_cast<integer>(place);
+        vec<T> before = splat(-lowest);
+        mask<T> place_before{};
+        for (std::size_t i = 0; i < values_.size(); i += lanes<T>) {
+            const vec<T> old = load(values_.data() + i);
+            mask<T> old_place;
+            std::memcpy(&old_place, places_.data() + i, sizeof old_place);
+            const vec<T> next = detail::moved_on(before, old, all);
+            const mask<T> next_place = detail::moved_on(place_before, old_place, all);
+            const mask<T> later = fresh > next, here = fresh > old;
+            store(values_.data() + i, select(later, next, select(here, fresh, old)));
+            const mask<T> chosen = select(later, next_place, select(here, fresh_place, old_place));
+            std::memcpy(places_.data() + i, &chosen, sizeof chosen);
+            before = old;
+            place_before = old_place;
+        }
+        count_ += count_ < most_ ? 1 : 0;
+        bound_ = values_[most_ - 1];
+    }
+
+private:
+    using integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    static constexpr T lowest = -std::numeric_limits<T>::infinity();
+
+    std::vector<T> values_;
+    std::vector<integer> places_;
+    std::size_t most_ = 0, count_ = 0;
+    T bound_ = lowest;
+};
+
+namespace detail {
+
+/// Σ exp(x - shift) of some columns of a row, a sum in each lane.
+template <class T>
+struct sum_so_far {
+    simd::vec<T> sum{};
+    T shift = -std::numeric_limits<T>::infinity();
+
+    /// Adds the sum of later columns.
+    void add(const sum_so_far& later)
+    {
+        const T greatest = std::max(shift, later.shift);
+        if (greatest == -std::numeric_limits<T>::infinity()) {
+            sum += later.sum;
+        } else {
+            sum = sum * simd::splat(std::exp(shift - greatest)) +
+                  later.sum * simd::splat(std::exp(later.shift - greatest));
+            shift = greatest;
+        }
+    }
+};
+
+/// The state of a row after some of its columns.
+template <class T>
+struct row_so_far {
+    // Exponentials are relative to the maximum of the first tile, and to a new one only if a logit exceeds it by so
+    // much that the sum could overflow: a running maximum would cost one more exponential for every four.
+    static constexpr T room = sizeof(T) == 4 ? T(40) : T(300);
+
+    sum_so_far<T> part;  // of the columns that are scanned now: it depends on nothing before them
+    T also = -std::numeric_limits<T>::infinity();
+    leaders<T> found;
+
+    void begin(std::size_t most)
+    {
+        part = {};
+        also = -std::numeric_limits<T>::infinity();
+        found.begin(most);
+    }
+
+    /// The next tile: logits without bias, and their bias.
+    void add(const T* tile, const T* bias, std::size_t column)
+    {
+        using namespace simd;
+        constexpr std::size_t n = panels<T>::registers;
+        vec<T> x[n];
+        unrolled<n>([&](auto i) { x[i] = load(tile + i * lanes<T>) + load(bias + i * lanes<T>); });
+        vec<T> top = x[0];
+        unrolled<n>([&](auto i) { top = max(x[i], top); });
+        auto& [sum, shift] = part;
+        // After the first tiles, few have anything above the bound.
+        if (any_above(top, std::min(found.bound(), shift + room))) {
+            const T greatest = max(top);
+            if (greatest > shift + room) {
+                sum = sum * splat(std::exp(shift - greatest));
+                shift = greatest;
+            }
+            each_above(x, found.bound(), [&](std::size_t i) {
+                const T value = tile[i] + bias[i];
+                if (value > found.bound()) found.insert(value, static_cast<std::uint32_t>(column + i));
+            });
+        }
+        const vec<T> c = splat(shift == -std::numeric_limits<T>::infinity() ? T(0) : shift);
+        vec<T> more{};
+        unrolled<n>([&](auto i) { more += exp(x[i] - c); });
+        sum += more;
+    }
+
+    /// Merges what was found in later columns.
+    void add(const row_so_far& later)
+    {
+        if (!(later.also == -std::numeric_limits<T>::infinity())) also = later.also;
+        for (std::size_t k = 0; k < later.found.size() && later.found.value(k) > found.bound(); ++k)
+            found.insert(later.found.value(k), later.found.place(k));
+    }
+};
+
+}  // namespace detail
+
+/// log_softmax_top of t W + b: t [R,K]; W panels of T, or int8_panels; `bias` [panels · width], -inf past the last
+/// column. A row's sum is that of a fixed number of parts, in their order, so that it has the same bits beside any
+/// other rows and with any number of threads.
+template <class T, class Panels>
+void output_words(std::size_t rows, const T* t, const Panels& W, const T* bias, const top_words<T>& wanted)
+{
+    using row = detail::row_so_far<T>;
+    using sum = detail::sum_so_far<T>;
+    constexpr std::size_t width = panels<T>::width, block = panels<T>::most_rows;
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    const std::size_t K = W.rows(), V = W.columns(), parts = std::min<std::size_t>(16, W.count());
+    scratch here;
+    const typename Panels::operand x = W.read(rows, t, K, here);
+    // Scans parts [q0, q1) for rows [begin, end), and calls done(part, row - begin, its sum) after each.
+    const auto look = [&](std::size_t begin, std::size_t end, std::size_t q0, std::size_t q1, row* states,
+                          const auto& done) {
+        alignas(64) T tile[block * width];
+        for (std::size_t q = q0; q < q1; ++q) {
+            for (std::size_t p = q * W.count() / parts; p < (q + 1) * W.count() / parts; ++p) {
+                for (std::size_t first = begin; first < end; first += block) {
+                    const std::size_t n = std::min(block, end - first);
+                    W.multiply(n, p, x, first, tile);
+                    for (std::size_t r = 0; r < n; ++r) {
+                        row& state = states[first - begin + r];
+                        state.add(tile + r * width, bias + p * width, p * width);
+                        if (wanted.also != nullptr && wanted.also[first + r] / width == p &&
+                            wanted.also[first + r] < V) {
+                            const std::size_t at = wanted.also[first + r] % width;
+                            state.also = tile[r * width + at] + bias[p * width + at];
+                        }
+                    }
+                }
+            }
+            for (std::size_t r = 0; r < end - begin; ++r) done(q, r, std::exchange(states[r].part, sum{}));
+        }
+    };
+    const auto tell = [&](std::size_t r, const row& state, const sum& whole) {
+        const T log_sum = whole.shift + std::log(simd::sum(whole.sum));
+        detail::put_top_words(r, V, state.found, log_sum, wanted);
+        if (wanted.also != nullptr) wanted.log_p_also[r] = state.also == lowest ? lowest : state.also - log_sum;
+    };
+    const auto begun = [&](std::vector<row>& states, std::size_t count) {
+        if (states.size() < count) states.resize(count);
+        for (std::size_t r = 0; r < count; ++r) states[r].begin(wanted.most);
+        return states.data();
+    };
+    constexpr std::size_t worth_sharing = std::size_t{1} << 18;
+    if (threads() > 1 && rows <= block * (2 * threads() - 1)) {
+        // Few rows: reading W dominates, and each thread reads some parts of it.
+        const heed::detail::kept_between_calls<std::vector<row>> kept_states;
+        row* const states = begun(*kept_states, threads() * rows);
+        sum* const of_parts = detail::filled(here, parts * rows, sum{});
+        parallel_for(parts, worth_sharing * parts / (K * V * rows + 1) + 1,
+                     [&](std::size_t q0, std::size_t q1, std::size_t shard) {
+                         look(0, rows, q0, q1, states + shard * rows,
+                              [&](std::size_t q, std::size_t r, const sum& part) { of_parts[q * rows + r] = part; });
+                     });
+        for (std::size_t r = 0; r < rows; ++r) {
+            sum whole;
+            for (std::size_t q = 0; q < parts; ++q) whole.add(of_parts[q * rows + r]);
+            for (std::size_t shard = 1; shard < threads(); ++shard) states[r].add(states[shard * rows + r]);
+            tell(r, states[r], whole);
+        }
+        return;
+    }
+    parallel_for(
+        rows, worth_sharing / (K * V + 1) + 1,
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+            const heed::detail::kept_between_calls<std::vector<row>> kept_states;
+            scratch memory;
+            row* const states = begun(*kept_states, end - begin);
+            sum* const whole = detail::filled(memory, end - begin, sum{});
+            look(begin, end, 0, parts, states,
+                 [&](std::size_t, std::size_t r, const sum& part) { whole[r].add(part); });
+            for (std::size_t r = begin; r < end; ++r) tell(r, states[r - begin], whole[r - begin]);
+        },
+        block);
+}
+
+/// The same, with the panels that there are.
+template <class T>
+void output_words(std::size_t rows, const T* t, const weight_panels<T>& W, const T* bias, const top_words<T>& wanted)
+{
+    W.with([&](const auto& panels) { kernels::output_words(rows, t, panels, bias, wanted); });
 }
 
 }  // namespace heed::kernels

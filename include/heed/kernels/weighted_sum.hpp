@@ -5,6 +5,7 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/block_sums.hpp>
+#include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -20,29 +21,31 @@ struct elementwise_sum_of_row {};  // c = Σ_j α_j ⊙ h_j
 
 namespace detail {
 
+/// c += Σ_r α_r h_r of the rows r = at(0), … at(3), summed in this order.
+template <class T>
+HEED_SIMD_INLINE void add_four(std::size_t columns, std::size_t stride, const T* weights, const T* values, T* context,
+                               const auto& at)
+{
+    using namespace simd;
+    const vec<T> a0 = splat(weights[at(0)]), a1 = splat(weights[at(1)]), a2 = splat(weights[at(2)]),
+                 a3 = splat(weights[at(3)]);
+    transform(
+        columns, context,
+        [=](auto c, auto h0, auto h1, auto h2, auto h3) {
+            return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
+        },
+        context, values + at(0) * stride, values + at(1) * stride, values + at(2) * stride, values + at(3) * stride);
+}
+
 /// c += Σ_j α_j h_j of n rows that are `stride` apart, summed in their order.
 template <class T>
 inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride, const T* weights, const T* values,
                          T* context)
 {
-    using namespace simd;
     std::size_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-        const T* h = values + j * stride;
-        const vec<T> a0 = splat(weights[j]), a1 = splat(weights[j + 1]), a2 = splat(weights[j + 2]),
-                     a3 = splat(weights[j + 3]);
-        transform(
-            columns, context,
-            [=](auto c, auto h0, auto h1, auto h2, auto h3) {
-                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
-            },
-            context, h, h + stride, h + 2 * stride, h + 3 * stride);
-    }
-    for (; j < n; ++j) {
-        const vec<T> a = splat(weights[j]);
-        transform(
-            columns, context, [=](auto c, auto h) { return fma(a, h, c); }, context, values + j * stride);
-    }
+    for (; j + 4 <= n; j += 4)
+        add_four(columns, stride, weights, values, context, [j](std::size_t r) { return j + r; });
+    for (; j < n; ++j) add_scaled(columns, context, weights[j], values + j * stride);
 }
 
 /// c[d0..d1) = Σ_j α_j h_j of one sentence, summed in the order of the positions.
@@ -56,8 +59,7 @@ inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights,
     });
 }
 
-/// The same over all columns, skipping positions of weight 0, of values that are `registers` registers wide: the sums
-/// stay there.
+/// The same over all columns, skipping weights of 0, of values that are `registers` registers wide.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void selected_sum_narrow(std::size_t n, const T* weights, const T* values, T* context, bool ahead)
 {
@@ -91,26 +93,13 @@ inline void selected_sum_block(std::size_t n, std::size_t width, const T* weight
         if (weights[j] == T(0)) continue;
         chosen[count++] = j;
         if (count < 4) continue;
-        const vec<T> a0 = splat(weights[chosen[0]]), a1 = splat(weights[chosen[1]]), a2 = splat(weights[chosen[2]]),
-                     a3 = splat(weights[chosen[3]]);
-        transform(
-            width, context,
-            [=](auto c, auto h0, auto h1, auto h2, auto h3) {
-                return fma(a3, h3, fma(a2, h2, fma(a1, h1, fma(a0, h0, c))));
-            },
-            context, values + chosen[0] * width, values + chosen[1] * width, values + chosen[2] * width,
-            values + chosen[3] * width);
+        add_four(width, width, weights, values, context, [&](std::size_t r) { return chosen[r]; });
         count = 0;
     }
-    for (std::size_t k = 0; k < count; ++k) {
-        const vec<T> a = splat(weights[chosen[k]]);
-        transform(
-            width, context, [=](auto c, auto h) { return fma(a, h, c); }, context, values + chosen[k] * width);
-    }
+    for (std::size_t k = 0; k < count; ++k) add_scaled(width, context, weights[chosen[k]], values + chosen[k] * width);
 }
 
-/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache, see
-/// simd::fetch_ahead.
+/// The same of any number of positions; what they skip may be NaN. `ahead`: the values are in no cache.
 template <class T>
 inline void selected_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
                              bool ahead = false)
@@ -214,12 +203,8 @@ void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t
             detail::weighted_sum_row_backward(j0, j1, width, weights + at, values + at * width, d_context + b * width,
                                               d_weights + at, d_weights + at, dh);
         } else if (dh != nullptr) {
-            for (std::size_t j = j0; j < j1; ++j) {
-                const simd::vec<T> a = simd::splat(weights[at + j]);
-                simd::transform(
-                    width, dh + j * width, [a](auto d, auto dc) { return simd::fma(a, dc, d); }, dh + j * width,
-                    d_context + b * width);
-            }
+            for (std::size_t j = j0; j < j1; ++j)
+                add_scaled(width, dh + j * width, weights[at + j], d_context + b * width);
         }
     });
 }

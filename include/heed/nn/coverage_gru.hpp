@@ -37,9 +37,7 @@ struct coverage_gru_op : operation<coverage_gru_op> {
     static void forward(in<T, 2> word, in<T, 2> weights, in<T, 1> by_weight, in<T, 3> products, in<T, 3> coverage,
                         out<T, 3> next)
     {
-        scratch here;
-        const auto step = step_of(word, weights, by_weight, products, coverage);
-        kernels::coverage_update(step, here.take<T>(3 * step.batch * step.width), next.data);
+        kernels::coverage_update(step_of(word, weights, by_weight, products, coverage), next.data);
     }
 
     template <class T>
@@ -47,11 +45,9 @@ struct coverage_gru_op : operation<coverage_gru_op> {
                          in<T, 3>, in<T, 3> d_next, adjoint<T, 2> d_word, adjoint<T, 2> d_weights,
                          adjoint<T, 1> d_by_weight, adjoint<T, 3> d_products, adjoint<T, 3> d_coverage)
     {
-        scratch here;
-        const auto step = step_of(word, weights, by_weight, products, coverage);
         const kernels::coverage_adjoints<T> into{d_word.data, d_weights.data, d_by_weight.data, d_products.data,
                                                  d_coverage.data};
-        kernels::coverage_update_backward(step, d_next.data, into, here.take<T>(9 * step.batch * step.width));
+        kernels::coverage_update_backward(step_of(word, weights, by_weight, products, coverage), d_next.data, into);
     }
 
 private:

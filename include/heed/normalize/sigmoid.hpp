@@ -87,7 +87,7 @@ struct sigmoid {
         if constexpr (std::is_arithmetic_v<Bias>) {
             return kernels::tiles::sigmoid{bias};
         } else {
-            return kernels::tiles::sigmoid_with_biases<Bias>{{}, bias};
+            return kernels::tiles::with_numbers_of_heads<kernels::tiles::learned_sigmoid, Bias>{{}, bias};
         }
     }
 

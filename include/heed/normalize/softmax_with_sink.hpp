@@ -96,7 +96,7 @@ struct softmax_with_sink {
         return ops::softmax_with_sink(at.visible(scores), sink, at.real);
     }
 
-    auto by_tiles() const { return kernels::tiles::softmax_with_sinks<Vector>{{}, sink}; }
+    auto by_tiles() const { return kernels::tiles::with_numbers_of_heads<kernels::tiles::softmax, Vector>{{}, sink}; }
 
     static auto parameters(auto& self, auto&& visit)
     {

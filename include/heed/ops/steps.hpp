@@ -106,10 +106,8 @@ struct additive_step_op : detail::step_operation<additive_step_op> {
                          adjoint<T, 3> d_keys, adjoint<T, 1> d_v, adjoint<T, 3> d_values)
     {
         const auto step = kernel<kernels::additive_step>(query, keys, v, values, real);
-        scratch here;
-        kernels::additive_backward(step, scores, std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data,
-                                   static_cast<const T*>(nullptr), d_query.data, d_keys.data, d_v.data, d_values.data,
-                                   static_cast<T*>(nullptr), here.take<T>(kernels::additive_backward_scratch(step)));
+        kernels::additive_backward<T>(step, scores, std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data,
+                                      nullptr, d_query.data, d_keys.data, d_v.data, d_values.data, nullptr);
     }
 };
 inline constexpr additive_step_op additive_step{};
@@ -143,10 +141,9 @@ struct additive_temporal_step_op : detail::step_operation<additive_temporal_step
                          adjoint<T, 2> d_history)
     {
         const auto step = kernel<kernels::additive_step>(query, keys, v, values, real, history.data, true);
-        scratch here;
         kernels::additive_backward(step, scores, std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data,
                                    std::get<2>(d).data, d_query.data, d_keys.data, d_v.data, d_values.data,
-                                   d_history.data, here.take<T>(kernels::additive_backward_scratch(step)));
+                                   d_history.data);
     }
 };
 
@@ -219,10 +216,9 @@ struct per_dimension_step_op : detail::step_operation<per_dimension_step_op> {
     static void forward(in<T, 2> query, in<T, 3> keys, in<T, 2> V, in<T, 3> values, const lengths_view& real,
                         weights_of_step which, out<T, 2> context, out<T, 3> weights, T* normalizer)
     {
-        const auto step = kernel<kernels::per_dimension_step>(query, keys, V, values, real);
-        scratch here;
-        kernels::per_dimension_forward(step, which == weights_of_step::returned ? weights.data : nullptr, context.data,
-                                       normalizer, here.take<T>(kernels::per_dimension_scratch(step)));
+        kernels::per_dimension_forward(kernel<kernels::per_dimension_step>(query, keys, V, values, real),
+                                       which == weights_of_step::returned ? weights.data : nullptr, context.data,
+                                       normalizer);
     }
 
     template <class T>
@@ -230,12 +226,10 @@ struct per_dimension_step_op : detail::step_operation<per_dimension_step_op> {
                          weights_of_step which, const auto&, const auto& d, const T* normalizer, adjoint<T, 2> d_query,
                          adjoint<T, 3> d_keys, adjoint<T, 2> d_V, adjoint<T, 3> d_values)
     {
-        const auto step = kernel<kernels::per_dimension_step>(query, keys, V, values, real);
-        scratch here;
-        kernels::per_dimension_backward(step, normalizer, std::get<0>(d).data,
+        kernels::per_dimension_backward(kernel<kernels::per_dimension_step>(query, keys, V, values, real), normalizer,
+                                        std::get<0>(d).data,
                                         which == weights_of_step::returned ? std::get<1>(d).data : nullptr,
-                                        d_query.data, d_keys.data, d_V.data, d_values.data,
-                                        here.take<T>(kernels::per_dimension_backward_scratch(step)));
+                                        d_query.data, d_keys.data, d_V.data, d_values.data);
     }
 };
 inline constexpr per_dimension_step_op per_dimension_step{};

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include <heed/core/several.hpp>
-#include <heed/kernels/output_words.hpp>
 #include <heed/kernels/top_words.hpp>
 #include <heed/seq2seq/packed.hpp>
 

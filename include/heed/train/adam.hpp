@@ -33,11 +33,10 @@ struct adamw_settings {
 
     /// The update of step t of one parameter.
     template <class T>
-    kernels::detail::adam_update<T> update_of(const std::string& parameter, std::size_t rank, std::size_t t,
-                                              T scale) const
+    auto update_of(const std::string& parameter, std::size_t rank, std::size_t t, T scale) const
     {
         const double decay = !decays || decays(parameter, rank) ? weight_decay : 0;
-        return {{rate, beta1, beta2, epsilon}, t, scale, decay};
+        return kernels::adam_settings{rate, beta1, beta2, epsilon}.update(t, scale, decay);
     }
 };
 

@@ -37,31 +37,30 @@ std::size_t check_scores(const auto& mask, const auto& function, const auto& pla
             const std::size_t n = std::min(width, x.S - s);
             std::vector<bool> met(x.P * width);
             const auto every = [](std::size_t) { return true; };
-            tiles::detail::each_tile<registers>(
-                of, s, n, what, every, [&](std::size_t first, const tiles::tile_reach& seen) {
-                    ++come;
-                    std::vector<T> tile(seen.count * width, T(0.5)), again = tile, slopes(tile.size(), T(9));
-                    what.scores(of, s, first, seen, width, tile.data());
-                    if (what.changed) what.scores_and_slopes(of, s, first, seen, width, again.data(), slopes.data());
-                    for (std::size_t j = 0; j < seen.count; ++j) {
-                        for (std::size_t q = 0; q < n; ++q) {
-                            const auto query = static_cast<double>(s + q), key = static_cast<double>(first + j);
-                            const bool sees = is_seen(query + 180, key);  // the last of 70 stands at the last of 250
-                            const double must = sees ? plain(0.5, query, key) : -infinity;
-                            const auto off = [&](T is) {
-                                return !(static_cast<double>(is) == must ||
-                                         std::fabs(static_cast<double>(is) - must) <= 1e-5 * (1 + std::fabs(must)));
-                            };
-                            met[(first + j) * width + q] = sees;
-                            wrong += off(tile[j * width + q]) ? 1u : 0u;
-                            if (!what.changed) continue;
-                            wrong += off(again[j * width + q]) ? 1u : 0u;
-                            const double by = sees ? 0.7 * slope(0.5, query, key) : 0;
-                            const double is = static_cast<double>(slopes[j * width + q]);
-                            wrong += std::fabs(is - by) <= 1e-5 * (1 + std::fabs(by)) ? 0u : 1u;
-                        }
+            tiles::detail::each_tile<registers>(of, s, n, what, every, [&](const tiles::tile_reach& seen) {
+                ++come;
+                std::vector<T> tile(seen.count * width, T(0.5)), again = tile, slopes(tile.size(), T(9));
+                what.scores(of, seen, tile.data(), nullptr);
+                if (what.changed) what.scores(of, seen, again.data(), slopes.data());
+                for (std::size_t j = 0; j < seen.count; ++j) {
+                    for (std::size_t q = 0; q < n; ++q) {
+                        const auto query = static_cast<double>(s + q), key = static_cast<double>(seen.first + j);
+                        const bool sees = is_seen(query + 180, key);  // the last of 70 stands at the last of 250
+                        const double must = sees ? plain(0.5, query, key) : -infinity;
+                        const auto off = [&](T is) {
+                            return !(static_cast<double>(is) == must ||
+                                     std::fabs(static_cast<double>(is) - must) <= 1e-5 * (1 + std::fabs(must)));
+                        };
+                        met[(seen.first + j) * width + q] = sees;
+                        wrong += off(tile[j * width + q]) ? 1u : 0u;
+                        if (!what.changed) continue;
+                        wrong += off(again[j * width + q]) ? 1u : 0u;
+                        const double by = sees ? 0.7 * slope(0.5, query, key) : 0;
+                        const double is = static_cast<double>(slopes[j * width + q]);
+                        wrong += std::fabs(is - by) <= 1e-5 * (1 + std::fabs(by)) ? 0u : 1u;
                     }
-                });
+                }
+            });
             for (std::size_t key = 0; key < x.P; ++key)
                 for (std::size_t q = 0; q < n; ++q)
                     wrong +=
@@ -118,15 +117,15 @@ TEST_CASE("a function with a table: what comes back goes to the place that was l
         constexpr std::size_t width = tiles::lanes<double, registers>;
         const auto every = [](std::size_t) { return true; };
         tiles::detail::each_tile<registers>(
-            of, 0, std::min(x.S, width), what, every, [&](std::size_t first, const tiles::tile_reach& seen) {
+            of, 0, std::min(x.S, width), what, every, [&](const tiles::tile_reach& seen) {
                 std::vector<double> d(seen.count * width, 0), products(d.size(), 0.25), table(7, 0), must(7, 0);
                 for (std::size_t j = 0; j < seen.count; ++j) {
                     for (std::size_t q = 0; q < std::min(x.S, width); ++q) {
                         d[j * width + q] = std::cos(static_cast<double>(j * 5 + q));
-                        must[(first + j) % 7] += 2 * d[j * width + q];
+                        must[(seen.first + j) % 7] += 2 * d[j * width + q];
                     }
                 }
-                what.back_to_table(of, 0, first, seen, width, products.data(), d.data(), table.data());
+                what.back_to_table(of, seen, products.data(), d.data(), table.data());
                 for (std::size_t i = 0; i < 7; ++i) CHECK(std::fabs(table[i] - must[i]) <= 1e-13);
             });
     });

@@ -55,30 +55,29 @@ void check(std::size_t S, std::size_t P, std::size_t R, std::size_t first_query)
             tiles::inner_product_with_distances::block<registers, T> compare(of, s, n);
             compare.begin_back();
             const auto every = [](std::size_t) { return true; };
-            tiles::detail::each_tile<registers>(
-                of, s, n, what, every, [&](std::size_t first, const tiles::tile_reach& seen) {
-                    std::vector<T> tile(seen.count * width), d(tile.size(), T(0));
-                    compare.scores(first, seen, tile.data());
-                    for (std::size_t j = 0; j < seen.count; ++j) {
-                        for (std::size_t q = 0; q < n; ++q) {
-                            const std::size_t r = column(s + q, first + j);
-                            const double back = std::cos(static_cast<double>(3 * j + q));
-                            d[j * width + q] = static_cast<T>(back);
-                            double sum = 0;
-                            for (std::size_t i = 0; i < x.A; ++i) {
-                                const double query = static_cast<double>(x.queries[(s + q) * x.A + i]),
-                                             key = static_cast<double>(x.keys[(first + j) * x.A + i]),
-                                             distance = static_cast<double>(D[i * columns + r]);
-                                sum += 0.7 * query * (key + distance);
-                                must_q[(s + q) * x.A + i] += back * (key + distance);
-                                must_k[(first + j) * x.A + i] += back * query;
-                                must_D[i * columns + r] += back * query;
-                            }
-                            meet(tile[j * width + q], sum);
+            tiles::detail::each_tile<registers>(of, s, n, what, every, [&](const tiles::tile_reach& seen) {
+                std::vector<T> tile(seen.count * width), d(tile.size(), T(0));
+                compare.scores(seen, tile.data());
+                for (std::size_t j = 0; j < seen.count; ++j) {
+                    for (std::size_t q = 0; q < n; ++q) {
+                        const std::size_t r = column(s + q, seen.first + j);
+                        const double back = std::cos(static_cast<double>(3 * j + q));
+                        d[j * width + q] = static_cast<T>(back);
+                        double sum = 0;
+                        for (std::size_t i = 0; i < x.A; ++i) {
+                            const double query = static_cast<double>(x.queries[(s + q) * x.A + i]),
+                                         key = static_cast<double>(x.keys[(seen.first + j) * x.A + i]),
+                                         distance = static_cast<double>(D[i * columns + r]);
+                            sum += 0.7 * query * (key + distance);
+                            must_q[(s + q) * x.A + i] += back * (key + distance);
+                            must_k[(seen.first + j) * x.A + i] += back * query;
+                            must_D[i * columns + r] += back * query;
                         }
+                        meet(tile[j * width + q], sum);
                     }
-                    compare.back(first, seen, d.data(), to, false);
-                });
+                }
+                compare.back(seen, d.data(), to, false);
+            });
             CHECK(compare.sums_finite());
             compare.add_to(to);
         }

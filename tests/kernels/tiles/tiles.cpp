@@ -92,7 +92,7 @@ TEST_CASE_TEMPLATE("products with a tile: plain loops agree for any number of ro
                 const std::size_t n = all - 1;
                 auto tile = waves<T>(count * all, 4), of = waves<T>(n * width, 5);
                 std::vector<T> sums(count * width, T(1)), selected = sums;
-                tiles::detail::products_of_lanes<registers>(count, n, tile.data(),
+                tiles::detail::products_of_lanes<registers>(true, count, n, tile.data(),
                                                             tiles::rows<const T>{of.data(), width},
                                                             tiles::rows<T>{sums.data(), width}, width);
                 std::vector<double> must(count * width, 1);
@@ -109,9 +109,9 @@ TEST_CASE_TEMPLATE("products with a tile: plain loops agree for any number of ro
                 // What is not finite counts for nothing where the tile has a 0.
                 for (std::size_t i = 0; i < width; ++i) of[i] = std::numeric_limits<T>::quiet_NaN();
                 for (std::size_t j = 0; j < count; ++j) tile[j * all] = 0;
-                tiles::detail::selected_products_of_lanes<registers>(count, n, tile.data(),
-                                                                     tiles::rows<const T>{of.data(), width},
-                                                                     tiles::rows<T>{selected.data(), width}, width);
+                tiles::detail::products_of_lanes<registers>(false, count, n, tile.data(),
+                                                            tiles::rows<const T>{of.data(), width},
+                                                            tiles::rows<T>{selected.data(), width}, width);
                 CHECK(std::all_of(selected.begin(), selected.end(), [](T e) { return std::isfinite(e); }));
                 CHECK_FALSE(tiles::detail::finite_rows(n, width, tiles::rows<const T>{of.data(), width}));
                 CHECK(tiles::detail::finite_rows(n - 1, width, tiles::rows<const T>{of.data() + width, width}));
@@ -124,7 +124,7 @@ TEST_CASE("what groups of queries see of a tile: its parts cover it once, and no
 {
     using T = float;
     constexpr std::size_t registers = tiles::most_registers, groups = tiles::lanes<T, registers> / lane_count;
-    tiles::tile_reach seen{20, groups, {}, {}, {}, false};
+    tiles::tile_reach seen{0, 0, 20, groups, {}, {}, {}, false};
     for (std::size_t g = 0; g < groups; ++g) {
         seen.reach[g] = {2 * g, 11 + g};
         seen.whole[g] = {2 * g, 11};

@@ -14,7 +14,6 @@
 #include <heed/kernels/tiles/pairs.hpp>
 #include <heed/kernels/tiles/rules.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
-#include <heed/kernels/tiles/weights.hpp>
 #include <heed/simd/simd.hpp>
 #include <heed/simd/tables.hpp>
 
@@ -24,9 +23,16 @@
 ///
 /// Q Kᵀ stands for any comparison of kernels/tiles/pairs.hpp.
 ///
-/// softmax online as in Milakov, Gimelshein 2018. The backward pass computes scores again, and weights from the rule's
-/// numbers.
+/// softmax online as in Milakov, Gimelshein 2018. A rule that selects finds its numbers of each row from all scores
+/// first. The backward pass computes scores again, and weights from the rule's numbers.
 namespace heed::kernels::tiles {
+
+/// Is there room for all scores of a block of queries with so many keys? They have to stay in the second cache.
+template <class T, std::size_t registers>
+bool keeps_scores(std::size_t positions)
+{
+    return positions * lanes<T, registers> * sizeof(T) <= std::size_t{3} << 18;
+}
 
 /// Rows [begin, end) of `width` numbers that are needed soon, asked of memory a few lines at a time while something
 /// else is computed: the rows of a head are short and far apart, and no processor guesses the next one.
@@ -87,15 +93,10 @@ public:
     {
         return next_ == nullptr ? rows_ahead<const T>{} : rows_ahead<const T>{next_->queries, queries_, next_->width};
     }
-    rows_ahead<const T> keys(std::size_t first) const
-    {
-        return behind_all(first) ? rows_ahead<const T>{next_->keys, first_keys(), next_->width}
-                                 : of_keys(of_.keys, first, of_.width);
-    }
+    rows_ahead<const T> keys(std::size_t first) const { return behind(first, &head<T>::keys, &head<T>::width); }
     rows_ahead<const T> values(std::size_t first) const
     {
-        return behind_all(first) ? rows_ahead<const T>{next_->values, first_keys(), next_->value_width}
-                                 : of_keys(of_.values, first, of_.value_width);
+        return behind(first, &head<T>::values, &head<T>::value_width);
     }
 
     /// Rows of x that belong to the queries of the next block, if it is one of this head.
@@ -114,8 +115,12 @@ public:
 private:
     static constexpr std::size_t width = lanes<T, registers>;
 
-    bool behind_all(std::size_t first) const { return first >= end_ && next_ != nullptr && next_ != &of_; }
-    range first_keys() const { return {0, std::min(tiles::keys, next_->positions)}; }
+    /// Rows from the first-th on; behind the last one, the first of the next head.
+    rows_ahead<const T> behind(std::size_t first, rows<const T> head<T>::*x, std::size_t head<T>::*row_width) const
+    {
+        if (first < end_ || next_ == nullptr || next_ == &of_) return of_keys(of_.*x, first, of_.*row_width);
+        return {next_->*x, {0, std::min(tiles::keys, next_->positions)}, next_->*row_width};
+    }
 
     const head<T>& of_;
     const head<T>* next_;
@@ -125,8 +130,154 @@ private:
 
 namespace detail {
 
-/// Contexts of a block of queries from the rule's numbers z [numbers][lanes] where a value is infinite or NaN: what has
-/// no weight is left out.
+/// Scores of a tile as function and mask have them.
+template <class T>
+void scores_of(const auto& compare, const head<T>& of, const tile_reach& seen, const changes<T>& what, T* tile)
+{
+    compare.scores(seen, tile);
+    if (what.changed || !seen.all) what.scores(of, seen, tile, nullptr);
+}
+
+/// Scores become weights; f(j, c, weight), if there is one, sees each register. Returns whether one weight is not 0.
+template <std::size_t registers, class Rule, class T>
+HEED_SIMD_INLINE bool weights_of(std::size_t count, const Rule& rule,
+                                 const std::array<row<T, registers>, Rule::numbers>& z, T* tile, const auto&... f)
+{
+    using namespace simd;
+    mask<T> some{};
+    for (std::size_t j = 0; j < count; ++j) {
+        T* const at = tile + j * lanes<T, registers>;
+        row<T, registers> weights = row<T, registers>::of(at);
+        if constexpr (requires { rule.weights(z, weights); }) {
+            rule.weights(z, weights);
+        } else {
+            unrolled<registers>([&](auto c) {
+                std::array<vec<T>, Rule::numbers> numbers;
+                unrolled<Rule::numbers>([&](auto i) { numbers[i] = z[i].at[c]; });
+                weights.at[c] = rule.weight(weights.at[c], numbers);
+            });
+        }
+        unrolled<registers>([&](auto c) {
+            (f(j, c, weights.at[c]), ...);
+            some |= weights.at[c] != 0;
+        });
+        weights.put(at);
+    }
+    return !Rule::sparse || any(some);
+}
+
+/// What a rule that runs changes on its way, for a row of lanes; nothing for other rules.
+template <std::size_t registers, class Rule, class T>
+struct running {};
+template <std::size_t registers, class Rule, class T>
+    requires(Rule::runs)
+struct running<registers, Rule, T> : std::array<typename Rule::template stick<simd::vec<T>>, registers> {};
+
+/// The same by any rule: one that runs takes its weights from `rest`, and writes what part of it each is to `parts`,
+/// unless that is null.
+template <std::size_t registers, class Rule, class T>
+HEED_SIMD_INLINE bool weigh(std::size_t count, const Rule& rule, const std::array<row<T, registers>, Rule::numbers>& z,
+                            [[maybe_unused]] running<registers, Rule, T>& rest, T* tile,
+                            [[maybe_unused]] std::type_identity_t<T>* parts = nullptr, const auto&... f)
+{
+    using namespace simd;
+    if constexpr (Rule::runs) {
+        for (std::size_t j = count; j-- > 0;) {
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = j * lanes<T, registers> + c * simd::lanes<T>;
+                vec<T> part;
+                store(tile + at, rule.next_weight(load(tile + at), rest[c], part));
+                if (parts != nullptr) store(parts + at, part);
+            });
+        }
+        return true;
+    } else {
+        return weights_of<registers>(count, rule, z, tile, f...);
+    }
+}
+
+/// The rule's numbers of n queries from s on, and zeros behind them.
+template <std::size_t registers, class Rule, class T>
+auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_t n)
+{
+    std::array<row<T, registers>, Rule::numbers> z;
+    for (std::size_t i = 0; i < Rule::numbers; ++i) {
+        T some[lanes<T, registers>] = {};
+        std::copy_n(numbers + i * queries + s, n, some);
+        z[i] = row<T, registers>::of(some);
+    }
+    return z;
+}
+
+/// The rule's numbers of each row, for a rule that selects: [numbers][lanes].
+template <std::size_t registers, class T, class Rule>
+void select_weights(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
+                    const Rule& rule, T* tile, T* z)
+{
+    using namespace simd;
+    constexpr std::size_t width = lanes<T, registers>;
+    selection<registers, T, Rule> kept(rule);
+    each_tile<registers>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+        scores_of(compare, of, seen, what, tile);
+        kept.add(tile, seen.count);
+    });
+    if (!kept.finish(z)) return;
+    if constexpr (requires {
+                      rule.better(vec<T>{}, vec<T>{}, vec<T>{});
+                  }) {  // so many weights that they are all nearly equal
+        const T enough = 16 * std::numeric_limits<T>::epsilon();
+        for (std::size_t round = 0; round < 60; ++round) {
+            const auto now = numbers_at<registers, Rule>(z, width, 0, width);
+            auto weights = row<T, registers>::all(0), slopes = weights;
+            each_tile<registers>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+                scores_of(compare, of, seen, what, tile);
+                weights_of<registers>(seen.count, rule, now, tile, [&](std::size_t, auto c, vec<T> w) {
+                    weights.at[c] += w;
+                    slopes.at[c] += rule.slope(w);
+                });
+            });
+            T* const tau = z + width;
+            T better[width];
+            unrolled<registers>([&](auto c) {
+                store(better + c * simd::lanes<T>, rule.better(now[1].at[c], weights.at[c], slopes.at[c]));
+            });
+            bool moved = false;
+            for (std::size_t q = 0; q < n; ++q) {
+                if (!kept.full(q)) continue;
+                moved = moved || better[q] - tau[q] > enough * rule.scale(tau[q]);
+                tau[q] = better[q];
+            }
+            if (!moved) break;
+        }
+    }
+}
+
+/// The same where there is room for all scores, [keys that a query reaches][lanes].
+template <std::size_t registers, class T, class Rule>
+void settle_rows(const auto& compare, const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what,
+                 const Rule& rule, T* all, T* z)
+{
+    using namespace simd;
+    constexpr std::size_t width = lanes<T, registers>;
+    std::size_t count = 0;
+    each_tile<registers>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+        scores_of(compare, of, seen, what, all + count * width);
+        count += seen.count;
+    });
+    const vec<T> none = splat(-std::numeric_limits<T>::infinity());
+    unrolled<registers>([&](auto c) {
+        const T* const scores = all + c * simd::lanes<T>;
+        vec<T> top = none;
+        for (std::size_t j = 0; j < count; ++j) top = simd::max(load(scores + j * width), top);  // not NaN
+        const auto empty = top == none;
+        top = select(empty, vec<T>{}, top);
+        const vec<T> second = rule.settle(count, scores, width, top, splat(static_cast<T>(Rule::first)));
+        store(z + c * simd::lanes<T>, top);
+        store(z + width + c * simd::lanes<T>, select(empty, vec<T>{}, second));
+    });
+}
+
+/// Contexts from the rule's numbers z [numbers][lanes] where a value is infinite or NaN: skips values without a weight.
 template <std::size_t registers, class Rule, class T>
 [[gnu::noinline]] void selected_contexts(const auto& compare, const head<T>& of, std::size_t s, std::size_t n,
                                          const changes<T>& what, const Rule& rule, const T* z, T* tile,
@@ -134,21 +285,16 @@ template <std::size_t registers, class Rule, class T>
 {
     constexpr std::size_t width = lanes<T, registers>;
     for (std::size_t q = 0; q < n; ++q) std::fill_n(contexts[s + q], of.value_width, T(0));
-    std::array<row<T, registers>, Rule::numbers> now;
-    for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row<T, registers>::of(z + i * width);
-    [[maybe_unused]] running<registers, Rule, T> rest;
-    each_tile<registers, Rule::runs>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
-        scores_of<registers>(compare, of, s, first, seen, what, tile);
-        if constexpr (Rule::runs) {
-            weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
-        } else {
-            weights_of<registers>(seen.count, rule, now, tile, [](std::size_t, auto, simd::vec<T>) {});
-        }
+    const auto now = numbers_at<registers, Rule>(z, width, 0, width);
+    running<registers, Rule, T> rest;
+    each_tile<registers, Rule::runs>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+        scores_of(compare, of, seen, what, tile);
+        weigh<registers>(seen.count, rule, now, rest, tile);
         for (std::size_t j = 0; j < seen.count; ++j) {
             for (std::size_t q = 0; q < n; ++q) {
                 const T w = tile[j * width + q];
                 for (std::size_t i = 0; w != T(0) && i < of.value_width; ++i)
-                    contexts[s + q][i] += w * of.values[first + j][i];
+                    contexts[s + q][i] += w * of.values[seen.first + j][i];
             }
         }
     });
@@ -156,8 +302,7 @@ template <std::size_t registers, class Rule, class T>
 
 }  // namespace detail
 
-/// Contexts of `n` ≤ lanes queries from s on; `numbers` [Rule::numbers, queries] of the head. A query that sees nothing
-/// gets 0.
+/// Contexts of `n` ≤ lanes queries from s on, 0 where one sees nothing; `numbers` [Rule::numbers, queries] of the head.
 template <std::size_t registers, class Compare = inner_product, class T, class Rule>
 void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const Rule& rule,
              rows<T> contexts, T* numbers)
@@ -169,19 +314,15 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     scratch here;
     const typename Compare::template block<registers, T> compare(of, s, n);
     T* const tile = here.take<T>(tiles::keys * width);
-    T* const sums = here.take<T>(of.value_width * width);
-    constexpr std::size_t most = std::max(Rule::numbers, std::size_t{2});
-    T* const z = here.take<T>(most * width);
-    std::fill_n(sums, of.value_width * width, T(0));
-    std::fill_n(z, most * width, T(0));
+    T* const sums = detail::filled(here, of.value_width * width, T(0));
+    T* const z = detail::filled(here, std::max(Rule::numbers, std::size_t{2}) * width, T(0));
     row sum = row::all(0);
     // Sums over the keys before this block, relative to `tops_before`, and their rounding errors: of the values, then
     // of the divisor. Few keys are one block.
     const bool blocks = of.positions > keys_of_sum;
     const std::size_t size = of.value_width * width;
-    T* const before = blocks ? here.take<T>(2 * (size + width)) : nullptr;
+    T* const before = blocks ? detail::filled(here, 2 * (size + width), T(0)) : nullptr;
     T* const lost = before + (blocks ? size + width : 0);
-    if (blocks) std::fill_n(before, 2 * (size + width), T(0));
     row tops_before = row::all(lowest);
     std::size_t block_now = 0;
     // `all` and `top` by value, so that they stay in registers elsewhere.
@@ -211,14 +352,15 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         unrolled<registers>([&](auto c) { join(size + c * simd::lanes<T>, c, all.at[c]); });
     };
     // Tiles may be left out: what belongs together follows from where they stand.
-    const auto is_next = [&](std::size_t first) {
-        if (!blocks || first / keys_of_sum == block_now) return false;
+    const auto go_to = [&](std::size_t first, const row& top) {
+        if (!blocks || first / keys_of_sum == block_now) return;
         block_now = first / keys_of_sum;
-        return true;
+        end_block(top, sum);
+        sum = row::all(0);
     };
-    const auto add = [&](std::size_t first, const tile_reach& seen, const T* weights) {
+    const auto add = [&](const tile_reach& seen, const T* weights) {
         detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
-            detail::products<some, true>(of.value_width, rows.size(), of.values[first + rows.begin], 1,
+            detail::products<some, true>(of.value_width, rows.size(), of.values[seen.first + rows.begin], 1,
                                          of.values.stride, weights + rows.begin * width + lane, sums + lane, width);
         });
     };
@@ -229,12 +371,9 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
         const coming<registers, T> next(of, s, n, what);
         auto next_queries = next.queries();
         rows_ahead<T> results(contexts, {s, s + n}, of.value_width);
-        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
-            if (is_next(first)) {
-                end_block(top, sum);
-                sum = row::all(0);
-            }
-            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
+        detail::each_tile<registers>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+            go_to(seen.first, top);
+            detail::scores_of(compare, of, seen, what, tile);
             row now = top;
             for (std::size_t j = 0; j < seen.count; ++j) {
                 const row e = row::of(tile + j * width);
@@ -248,7 +387,8 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 top.at[c] = now.at[c];
                 now.at[c] = base;
             });
-            auto next_keys = next.keys(first + seen.count), next_values = next.values(first + seen.count);
+            const std::size_t behind = seen.first + seen.count;
+            auto next_keys = next.keys(behind), next_values = next.values(behind);
             for (std::size_t j = 0; j < seen.count; ++j) {
                 next_queries.ask(2);
                 results.ask(2);
@@ -269,45 +409,32 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
                 }
             }
             begun = true;
-            add(first, seen, tile);
+            add(seen, tile);
         });
         if (blocks) end_block(top, sum);
-        unrolled<registers>([&](auto c) { store(z + c * simd::lanes<T>, top.at[c]); });
-    } else if constexpr (Rule::runs) {
-        detail::running<registers, Rule, T> rest;
-        detail::each_tile<registers, true>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
-            if (is_next(first)) end_block(sum, sum);
-            detail::scores_of<registers>(compare, of, s, first, seen, what, tile);
-            detail::weights_in_turn<registers>(seen.count, rule, tile, static_cast<T*>(nullptr), rest);
-            add(first, seen, tile);
-        });
-        if (blocks) end_block(sum, sum);
+        top.put(z);
     } else {
         T* const all =
             Rule::selects && keeps_scores<T, registers>(of.positions) ? here.take<T>(of.positions * width) : nullptr;
         if constexpr (Rule::selects) {
             if (all != nullptr) {
-                const std::size_t kept = detail::keep_scores<registers>(compare, of, s, n, what, all);
-                detail::settle_rows<registers>(kept, rule, all, z);
+                detail::settle_rows<registers>(compare, of, s, n, what, rule, all, z);
             } else {
                 detail::select_weights<registers>(compare, of, s, n, what, rule, tile, z);
             }
         }
-        std::array<row, Rule::numbers> now;
-        for (std::size_t i = 0; i < Rule::numbers; ++i) now[i] = row::of(z + i * width);
+        auto now = detail::numbers_at<registers, Rule>(z, width, 0, width);
         if constexpr (Rule::divides) now.back() = row::all(1);  // the divisor is the sum of these weights
+        detail::running<registers, Rule, T> rest;
         T* at = all;
-        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
-            if (is_next(first)) {
-                end_block(sum, sum);
-                sum = row::all(0);
-            }
+        detail::each_tile<registers, Rule::runs>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+            go_to(seen.first, sum);
             T* const scores = all != nullptr ? std::exchange(at, at + seen.count * width) : tile;
-            if (all == nullptr) detail::scores_of<registers>(compare, of, s, first, seen, what, scores);
-            if (detail::weights_of<registers>(seen.count, rule, now, scores, [&](std::size_t, auto c, vec<T> w) {
-                    if constexpr (Rule::divides) sum.at[c] += w;
-                }))
-                add(first, seen, scores);
+            if (all == nullptr) detail::scores_of(compare, of, seen, what, scores);
+            const auto divisor = [&](std::size_t, auto c, vec<T> w) {
+                if constexpr (Rule::divides) sum.at[c] += w;
+            };
+            if (detail::weigh<registers>(seen.count, rule, now, rest, scores, nullptr, divisor)) add(seen, scores);
         });
         if (blocks) end_block(sum, sum);
     }
@@ -336,7 +463,7 @@ void forward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& 
     // The values of hidden keys, which have a weight of 0, may be NaN.
     if (!detail::finite_lanes<registers>(of.value_width, n, sums))
         return detail::selected_contexts<registers>(compare, of, s, n, what, rule, z, tile, contexts);
-    detail::transposed_back<registers, false>(of.value_width, n, sums, factors, rows<T>{contexts[s], contexts.stride});
+    detail::transposed_back<registers, false>(of.value_width, n, sums, factors, contexts.from(s));
 }
 
 /// Goes back through the contexts of `n` queries from s on, over the tiles `tile` with wants(tile). Where a weight is
@@ -355,52 +482,36 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     typename Compare::template block<registers, T> compare(of, s, n);
     compare.begin_back();
     T* const d_panel = here.take<T>(of.value_width * width);
-    T* const weights = here.take<T>(tiles::keys * width);
-    T* const d_scores = here.take<T>(tiles::keys * width);
-    T* const slopes = changed ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const parts = Rule::runs ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const products_alone = learning ? here.take<T>(tiles::keys * width) : nullptr;
-    T* const means = here.take<T>(width);
-    detail::transposed<registers>(of.value_width, n, rows<const T>{d_contexts[s], d_contexts.stride}, T(1), d_panel);
+    const auto tile = [&](bool wanted = true) { return wanted ? here.take<T>(tiles::keys * width) : nullptr; };
+    T *const weights = tile(), *const d_scores = tile(), *const slopes = tile(changed), *const parts = tile(Rule::runs),
+             *const products_alone = tile(learning);
+    T* const means = detail::filled(here, width, T(0));
+    detail::transposed<registers>(of.value_width, n, d_contexts.from(s), T(1), d_panel);
     selects = selects || !compare.finite() || !detail::finite_lanes<registers>(of.value_width, n, d_panel);
-    std::fill_n(means, width, T(0));
     const auto z = detail::numbers_at<registers, Rule>(numbers, of.queries_count, s, n);
     [[maybe_unused]] row later = row::all(0);
-    [[maybe_unused]] detail::running<registers, Rule, T> rest;
+    detail::running<registers, Rule, T> rest;
     // Weights, and in d_scores their gradients; whether there is a weight at all.
-    const auto weigh = [&](std::size_t first, const tile_reach& seen) {
-        const std::size_t count = seen.count;
-        compare.scores(first, seen, weights);
-        if (products_alone != nullptr) std::copy_n(weights, count * width, products_alone);
-        if (changed) {
-            what.scores_and_slopes(of, s, first, seen, width, weights, slopes);
-        } else if (!seen.all) {
-            what.scores(of, s, first, seen, width, weights);
-        }
-        if constexpr (Rule::runs) {
-            detail::weights_in_turn<registers>(count, rule, weights, parts, rest);
-        } else {
-            if (!detail::weights_of<registers>(count, rule, z, weights, [](std::size_t, auto, vec<T>) {})) return false;
-        }
+    const auto weigh = [&](const tile_reach& seen) {
+        compare.scores(seen, weights);
+        if (products_alone != nullptr) std::copy_n(weights, seen.count * width, products_alone);
+        if (changed || !seen.all) what.scores(of, seen, weights, slopes);
+        if (!detail::weigh<registers>(seen.count, rule, z, rest, weights, parts)) return false;
         detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
-            detail::products<some, false>(rows.size(), of.value_width, of.values[first + rows.begin], of.values.stride,
-                                          1, d_panel + lane, d_scores + rows.begin * width + lane, width);
+            detail::products<some, false>(rows.size(), of.value_width, of.values[seen.first + rows.begin],
+                                          of.values.stride, 1, d_panel + lane, d_scores + rows.begin * width + lane,
+                                          width);
         });
-        detail::fill_unseen(seen, T(0), width, d_scores);
+        detail::fill_unseen(seen, T(0), d_scores);
         return true;
     };
     if constexpr (Rule::mean == centre::weights) {  // Σ_j w_j dw_j = dc · c
-        for (std::size_t q = 0; q < n; ++q) {
-            vec<T> sum{};
-            each_register<T>(of.value_width, [&](std::size_t i, std::size_t count) {
-                sum = fma(load_first(d_contexts[s + q] + i, count), load_first(contexts[s + q] + i, count), sum);
-            });
-            means[q] = simd::sum(sum);
-        }
+        for (std::size_t q = 0; q < n; ++q)
+            means[q] = detail::inner(of.value_width, d_contexts[s + q], contexts[s + q]);
     } else if constexpr (Rule::mean == centre::slopes) {
         row pulled = row::all(0), all = row::all(0);
-        detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
-            if (!weigh(first, seen)) return;
+        detail::each_tile<registers>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+            if (!weigh(seen)) return;
             for (std::size_t j = 0; j < seen.count; ++j) {
                 unrolled<registers>([&](auto c) {
                     const std::size_t at = j * width + c * simd::lanes<T>;
@@ -419,16 +530,15 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     if constexpr (Rule::runs) {
         if (!std::all_of(means, means + n, [](const T& x) { return x - x == T(0); })) {
             befores = here.take<T>(of.positions * width);
-            detail::each_tile<registers, true>(
-                of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
-                    weigh(first, seen);
-                    for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
-                        store(befores + first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
-                });
+            detail::each_tile<registers, true>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+                weigh(seen);
+                for (std::size_t i = 0; i < seen.count * width; i += simd::lanes<T>)
+                    store(befores + seen.first * width + i, rule.pulled(load(weights + i), load(d_scores + i)));
+            });
             rest = {};
             row sum = row::all(0);
-            detail::each_tile<registers>(of, s, n, what, every_tile, [&](std::size_t first, const tile_reach& seen) {
-                for (std::size_t j = first; j < first + seen.count; ++j) {
+            detail::each_tile<registers>(of, s, n, what, every_tile, [&](const tile_reach& seen) {
+                for (std::size_t j = seen.first; j < seen.first + seen.count; ++j) {
                     const row pulled = row::of(befores + j * width);
                     sum.put(befores + j * width);
                     unrolled<registers>([&](auto c) { sum.at[c] += pulled.at[c]; });
@@ -443,9 +553,9 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
     auto next_contexts = next.of_queries(contexts, of.value_width),
          next_d = next.of_queries(d_contexts, of.value_width);
     rows_ahead<T> results(to.queries, {s, s + n}, of.width);
-    detail::each_tile<registers, Rule::runs>(of, s, n, what, wants, [&](std::size_t first, const tile_reach& seen) {
-        if (!weigh(first, seen)) return;
-        const std::size_t count = seen.count;
+    detail::each_tile<registers, Rule::runs>(of, s, n, what, wants, [&](const tile_reach& seen) {
+        if (!weigh(seen)) return;
+        const std::size_t first = seen.first, count = seen.count;
         const auto clear_lanes = [&] {  // without queries: nothing keeps their weights from being infinite
             for (std::size_t j = 0; n < width && j < count; ++j)
                 std::fill(d_scores + j * width + n, d_scores + (j + 1) * width, T(0));
@@ -485,18 +595,16 @@ void backward(const head<T>& of, std::size_t s, std::size_t n, const changes<T>&
             });
         }
         clear_lanes();
-        if (learning) what.back_to_table(of, s, first, seen, width, products_alone, d_scores, to.table);
+        if (learning) what.back_to_table(of, seen, products_alone, d_scores, to.table);
         if (changed) {
             for (std::size_t i = 0; i < count * width; i += simd::lanes<T>)
                 store(d_scores + i, detail::through<T>(load(d_scores + i), load(slopes + i)));
             clear_lanes();
         }
-        const rows<const T> d_rows{d_contexts[s], d_contexts.stride};
-        const rows<T> d_values = to.values.data != nullptr ? rows<T>{to.values[first], to.values.stride} : to.values;
-        if (d_values.data != nullptr)
-            detail::safe_products_of_lanes<registers>(!selects, count, n, weights, d_rows, d_values, of.value_width,
-                                                      &seen);
-        compare.back(first, seen, d_scores, to, selects);
+        if (to.values.data != nullptr)
+            detail::products_of_lanes<registers>(!selects, count, n, weights, d_contexts.from(s), to.values.from(first),
+                                                 of.value_width, &seen);
+        compare.back(seen, d_scores, to, selects);
     });
     if (!selects && to.queries.data != nullptr && !compare.sums_finite())
         return backward<registers, Compare>(

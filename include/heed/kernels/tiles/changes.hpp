@@ -25,8 +25,7 @@ namespace heed::kernels::tiles {
 /// Scores as they are.
 struct unmodified {};
 
-/// A function as a loop over a tile keeps it: a copy where that is easy, so that its members stay in registers (scores
-/// that are written might alias the caller's function).
+/// A function as a loop over a tile keeps it: a copy if that is easy, since scores might alias the caller's function.
 template <class Function>
 using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
                                    const Function&>;
@@ -64,20 +63,16 @@ public:
     /// Keys that queries which stand at the keys first … last may see, and keys that all of them see.
     virtual key_range reach(std::int32_t first, std::int32_t last) const = 0;
     virtual key_range whole(std::int32_t first, std::int32_t last) const = 0;
-    /// Asks the mask, and narrows what the groups of n queries may see of the keys from `first` on: the first and last
-    /// key that a group sees, and a run of keys that all of its queries see. Several keys are asked about at once while
-    /// they are alike.
-    virtual void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first, tile_reach& seen) const = 0;
+    /// Asks the mask, and narrows what the groups of n queries may see of a tile: the first and last key that a group
+    /// sees, and a run of keys that all of its queries see. Several keys are asked about at once while they are alike.
+    virtual void ask(const head<T>& of, std::size_t n, tile_reach& seen) const = 0;
 
-    /// Scores as the function changes them; −inf where a query does not see a key.
-    virtual void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
-                        T* tile) const = 0;
-    /// The same, and by how much they change with the products, times `scale`; 0 where a query does not see a key.
-    virtual void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                   std::size_t width, T* tile, T* slopes) const = 0;
-    /// Adds what comes back to the table.
-    virtual void back_to_table(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                               std::size_t width, const T* products, const T* d_scores, T* table) const = 0;
+    /// Scores as the function changes them, −inf where a query does not see a key; and, unless `slopes` is null, their
+    /// derivatives by the products, times `scale`, 0 where a query does not see a key.
+    virtual void scores(const head<T>& of, const tile_reach& seen, T* tile, T* slopes) const = 0;
+    /// Adds the gradient of the table.
+    virtual void back_to_table(const head<T>& of, const tile_reach& seen, const T* products, const T* d_scores,
+                               T* table) const = 0;
 
 protected:
     ~changes() = default;
@@ -101,17 +96,16 @@ public:
             const std::int32_t q0 = of.place_of(s + first), q1 = of.place_of(s + last - 1);
             reach_[g] = keys_of(what.reach(q0, q1), of.positions);
             whole_[g] = keys_of(what.whole(q0, q1), of.positions);
-            if (reach_[g].empty()) continue;
-            all_ = all_.empty() ? reach_[g]
-                                : range{std::min(all_.begin, reach_[g].begin), std::max(all_.end, reach_[g].end)};
+            all_ = all_.around(reach_[g]);
         }
     }
     /// Keys that one of the queries may see.
     const range& all() const { return all_; }
 
-    tile_reach of(const range& keys) const
+    /// Of some keys, what the queries from s on see.
+    tile_reach of(std::size_t s, const range& keys) const
     {
-        tile_reach seen{keys.size(), groups, {}, {}, {}, false};
+        tile_reach seen{s, keys.begin, keys.size(), groups, {}, {}, {}, false};
         const auto rows = [&](const range& x) {
             return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
                          std::clamp(x.end, keys.begin, keys.end) - keys.begin};
@@ -139,18 +133,13 @@ private:
     range reach_[groups], whole_[groups], all_;
 };
 
-/// What queries see of a tile of keys when the mask has been asked. Keys before and behind that are left out; returns
-/// the first one that is not.
+/// What queries see of a tile of keys when the mask has been asked. Keys before and behind that are left out.
 template <class T>
-[[gnu::noinline]] std::size_t narrow(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
-                                     const changes<T>& what, tile_reach& seen)
+[[gnu::noinline]] void narrow(const head<T>& of, std::size_t n, const changes<T>& what, tile_reach& seen)
 {
-    what.ask(of, s, n, first, seen);
-    range all{seen.count, 0};
-    for (std::size_t g = 0; g < seen.groups; ++g)
-        if (!seen.reach[g].empty())
-            all = {std::min(all.begin, seen.reach[g].begin), std::max(all.end, seen.reach[g].end)};
-    if (all.empty()) all = {0, 0};
+    what.ask(of, n, seen);
+    range all;
+    for (std::size_t g = 0; g < seen.groups; ++g) all = all.around(seen.reach[g]);
     constexpr std::size_t few = 4;  // sums over dimensions take as many keys at once: the same ones as without a mask
     all = {all.begin / few * few, std::min((all.end + few - 1) / few * few, seen.count)};
     for (std::size_t g = 0; g < seen.groups; ++g) {
@@ -158,13 +147,12 @@ template <class T>
         for (range* const rows : {&seen.reach[g], &seen.whole[g]})
             *rows = none ? range{} : range{rows->begin - all.begin, rows->end - all.begin};
     }
+    seen.first += all.begin;
     seen.count = all.size();
     seen.conclude();
-    return first + all.begin;
 }
 
-/// The tiles of keys that queries s … s + n − 1 see: f(first, reach) for each that `wants(tile)`, from the first or
-/// from the last.
+/// f(reach) for each tile of keys that queries s … s + n − 1 see and that `wants(tile)`, from the first or the last.
 template <std::size_t registers, bool from_the_last = false, class T>
 void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>& what, const auto& wants,
                const auto& f)
@@ -177,22 +165,21 @@ void each_tile(const head<T>& of, std::size_t s, std::size_t n, const changes<T>
         if (!wants(tile)) continue;
         const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
         if (keys.empty()) continue;
-        tile_reach seen = reach.of(keys);
-        std::size_t first = keys.begin;
-        if (what.asks && !seen.all) first = detail::narrow(of, s, n, first, what, seen);
-        if (seen.count > 0) f(first, std::as_const(seen));
+        tile_reach seen = reach.of(s, keys);
+        if (what.asks && !seen.all) detail::narrow(of, n, what, seen);
+        if (seen.count > 0) f(std::as_const(seen));
     }
 }
 
-/// f(at, place) for rows of a group of lanes in a tile: `at` is their offset. The head's memo keeps what functions
-/// find, from a slot on.
+/// f(offset, place) for rows of a group of lanes. The head's memo keeps the numbers that functions find, from `slot`
+/// on.
 template <class T>
-HEED_SIMD_INLINE void each_place(const head<T>& of, std::size_t s, std::size_t group, std::size_t first,
-                                 const range& rows, std::size_t width, const auto& f, std::size_t slot = 0)
+HEED_SIMD_INLINE void each_place(const head<T>& of, const tile_reach& seen, std::size_t group, const range& rows,
+                                 const auto& f, std::size_t slot = 0)
 {
     using heed::detail::lane_steps;
-    const auto query = static_cast<std::int32_t>(of.first_query + s + group * lane_count),
-               here = of.place_of(s + group * lane_count);
+    const std::size_t first = seen.first, width = seen.width(), s = seen.s + group * lane_count;
+    const auto query = static_cast<std::int32_t>(of.first_query + s), here = of.place_of(s);
     const auto batch = static_cast<std::int32_t>(of.batch), number = static_cast<std::int32_t>(of.number);
     heed::detail::lane_memo& memo = *of.memo;
     for (std::size_t j = rows.begin, end = rows.end; j < end; ++j) {
@@ -231,50 +218,35 @@ HEED_SIMD_INLINE seen_by who_sees(const lane_mask& one, const lane_mask& all, co
 
 /// x in the rows that a group does not see.
 template <class T>
-void fill_unseen(const tile_reach& seen, std::size_t group, T x, std::size_t width, T* tile)
+[[gnu::noinline]] void fill_unseen(const tile_reach& seen, T x, T* tile)
 {
-    const range unseen[] = {{0, seen.reach[group].begin}, {seen.reach[group].end, seen.count}};
-    for (const range& rows : unseen)
-        for (std::size_t j = rows.begin; j < rows.end; ++j)
-            std::fill_n(tile + j * width + group * lane_count, lane_count, x);
-}
-template <class T>
-[[gnu::noinline]] void fill_unseen(const tile_reach& seen, T x, std::size_t width, T* tile)
-{
-    for (std::size_t g = 0; g < seen.groups; ++g) detail::fill_unseen(seen, g, x, width, tile);
+    for (std::size_t g = 0; g < seen.groups; ++g) {
+        const range unseen[] = {{0, seen.reach[g].begin}, {seen.reach[g].end, seen.count}};
+        for (const range& rows : unseen)
+            for (std::size_t j = rows.begin; j < rows.end; ++j)
+                std::fill_n(tile + j * seen.width() + g * lane_count, lane_count, x);
+    }
 }
 
 /// f(at, place, partial) for each place that is seen, or may be seen if `partial`: a constant.
 template <bool changed, class T>
-HEED_SIMD_INLINE void each_seen(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                std::size_t width, const auto& f)
+HEED_SIMD_INLINE void each_seen(const head<T>& of, const tile_reach& seen, const auto& f)
 {
     for (std::size_t g = 0; g < seen.groups; ++g) {
         const range &reach = seen.reach[g], &whole = seen.whole[g];
         const range partial[] = {{reach.begin, whole.begin}, {whole.end, reach.end}};
-        for (const range& rows : partial)
+        const auto each = [&](const range& rows, auto some) __attribute__((always_inline))
+        {
             detail::each_place(
-                of, s, g, first, rows, width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                    f(at, p, std::true_type{});
-                });
-        if constexpr (changed)
-            detail::each_place(
-                of, s, g, first, whole, width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                    f(at, p, std::false_type{});
-                });
+                of, seen, g,
+                rows, [&](std::size_t at, const place& p) __attribute__((always_inline)) { f(at, p, some); });
+        };
+        for (const range& rows : partial) each(rows, std::true_type{});
+        if constexpr (changed) each(whole, std::false_type{});
     }
 }
 
-template <class T>
-HEED_SIMD_INLINE heed::pack<T> lanes_at(const T* x)
-{
-    return heed::detail::load_lanes(x);
-}
-template <class T>
-HEED_SIMD_INLINE void put_lanes(T* x, const heed::pack<T>& v)
-{
-    heed::detail::store_lanes(x, v);
-}
+using heed::detail::load_lanes, heed::detail::store_lanes;
 
 /// The derivative by the argument of a function with this slope: 0 where d is 0, as at a weight of 0, even if the slope
 /// is infinite or NaN; and where the slope is 0, as at a hidden score, even if d is NaN.
@@ -307,8 +279,7 @@ public:
         return heed::detail::whole_of(mask_, first, last);
     }
 
-    [[gnu::flatten]] void ask(const head<T>& of, std::size_t s, std::size_t n, std::size_t first,
-                              tile_reach& seen) const override
+    [[gnu::flatten]] void ask(const head<T>& of, std::size_t n, tile_reach& seen) const override
     {
         if constexpr (asked) {
             using detail::seen_by;
@@ -331,7 +302,7 @@ public:
                             from_the_last ? range{left.end - n_rows, left.end} : range{left.begin, left.begin + n_rows};
                         lane_mask one(false), all(true);  // who sees one of the rows, and all of them
                         detail::each_place(
-                            of, s, g, first, rows, 0,
+                            of, seen, g, rows,
                             [&](std::size_t, const place& p) __attribute__((always_inline)) {
                                 const lane_mask sees(mask_(p));
                                 one = one | sees;
@@ -364,47 +335,38 @@ public:
         }
     }
 
-    [[gnu::flatten]] void scores(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                 std::size_t width, T* tile) const override
+    [[gnu::flatten]] void scores(const head<T>& of, const tile_reach& seen, T* tile, T* slopes) const override
     {
         if (!function && seen.all) return;
         const near_by<Pair> pair = pair_;
-        detail::each_seen<function>(
-            of, s, first, seen,
-            width, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
-                heed::pack<T> e = detail::lanes_at(tile + at);
-                if constexpr (function) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
-                if constexpr (partial) e = select(lane_mask(mask_(p)), e, lowest);
-                detail::put_lanes(tile + at, e);
-            });
-        detail::fill_unseen(seen, lowest, width, tile);
-    }
-
-    [[gnu::flatten]] void scores_and_slopes(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen,
-                                            std::size_t width, T* tile, T* slopes) const override
-    {
-        if constexpr (function) {
-            const near_by<Pair> pair = pair_;
+        if (!function || slopes == nullptr) {
+            detail::each_seen<function>(
+                of, seen, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
+                    heed::pack<T> e = detail::load_lanes(tile + at);
+                    if constexpr (function) e = heed::pack<T>(pair(e, heed::detail::for_score(p)));
+                    if constexpr (partial) e = select(lane_mask(mask_(p)), e, lowest);
+                    detail::store_lanes(tile + at, e);
+                });
+        } else if constexpr (function) {
             detail::each_seen<true>(
-                of, s, first, seen,
-                width, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
-                    const dual<T> e = pair(dual<T>{detail::lanes_at(tile + at), 1}, heed::detail::for_score(p));
+                of, seen, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
+                    const dual<T> e = pair(dual<T>{detail::load_lanes(tile + at), 1}, heed::detail::for_score(p));
                     heed::pack<T> value = e.value, slope = e.slope * of.scale;
                     if constexpr (partial) {
                         const lane_mask sees(mask_(p));
                         value = select(sees, value, lowest);
                         slope = select(sees, slope, T(0));
                     }
-                    detail::put_lanes(tile + at, value);
-                    detail::put_lanes(slopes + at, slope);
+                    detail::store_lanes(tile + at, value);
+                    detail::store_lanes(slopes + at, slope);
                 });
-            detail::fill_unseen(seen, lowest, width, tile);
-            detail::fill_unseen(seen, T(0), width, slopes);
+            detail::fill_unseen(seen, T(0), slopes);
         }
+        detail::fill_unseen(seen, lowest, tile);
     }
 
-    void back_to_table(const head<T>& of, std::size_t s, std::size_t first, const tile_reach& seen, std::size_t width,
-                       const T* products, const T* d_scores, T* table) const override
+    void back_to_table(const head<T>& of, const tile_reach& seen, const T* products, const T* d_scores,
+                       T* table) const override
     {
         if constexpr (requires(const Pair& pair) { pair.table; }) {
             const near_by<Pair> pair = pair_;
@@ -412,10 +374,10 @@ public:
                 pair.f, pair.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
                     for (std::size_t g = 0; g < seen.groups; ++g) {
                         detail::each_place(
-                            of, s, g, first, seen.reach[g],
-                            width, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                                come_back(detail::lanes_at(products + at), heed::detail::for_score(p),
-                                          detail::lanes_at(d_scores + at));
+                            of, seen, g,
+                            seen.reach[g], [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                                come_back(detail::load_lanes(products + at), heed::detail::for_score(p),
+                                          detail::load_lanes(d_scores + at));
                             });
                     }
                 });

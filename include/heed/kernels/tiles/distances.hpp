@@ -45,10 +45,10 @@ struct inner_product_with_distances {
             each_lane([&](std::size_t of_row, std::size_t of_column) { by_row_[of_row] = by_column[of_column]; });
         }
 
-        void scores(std::size_t first, const tile_reach& seen, T* tile) const
+        void scores(const tile_reach& seen, T* tile) const
         {
-            product::scores(first, seen, tile);
-            each_run(first, seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
+            product::scores(seen, tile);
+            each_run(seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
                 const T* own = by_row_ + row;
                 for (std::size_t j = run.begin; j < run.end; ++j, own += step) {
                     T* const at = tile + j * width + lane;
@@ -62,12 +62,11 @@ struct inner_product_with_distances {
         void begin_back()
         {
             product::begin_back();
-            d_by_row_ = here_.template take<T>(rows_ * width);
-            std::fill_n(d_by_row_, rows_ * width, T(0));
+            d_by_row_ = detail::filled(here_, rows_ * width, T(0));
         }
-        void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
+        void back(const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
         {
-            each_run(first, seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
+            each_run(seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
                 simd::unrolled<lane_count / one>([&](auto c) {
                     T* own = d_by_row_ + row + c * one;
                     const T* const from = d + lane + c * one;
@@ -81,24 +80,21 @@ struct inner_product_with_distances {
                     }
                 });
             });
-            product::back(first, seen, d, to, selects);
+            product::back(seen, d, to, selects);
         }
         void add_to(const head_gradients<T>& to)
         {
             const head<T>& of = product::of_;
             scratch brief;
-            T* const by_column = brief.template take<T>(columns_ * width);
-            std::fill_n(by_column, columns_ * width, T(0));
+            T* const by_column = detail::filled(brief, columns_ * width, T(0));
             each_lane([&](std::size_t of_row, std::size_t of_column) { by_column[of_column] += d_by_row_[of_row]; });
             detail::products<registers, true>(of.width, columns_, of.factors, columns_, 1, by_column,
                                               product::d_queries_, width);
             product::add_to(to);
             if (to.factors == nullptr) return;
-            T* const sums = brief.template take<T>(columns_ * of.width);
-            std::fill_n(sums, columns_ * of.width, T(0));
-            const rows<T> sum{sums, of.width};
-            detail::safe_products_of_lanes<registers>(product::finite(), columns_, product::n_, by_column,
-                                                      product::queries(), sum, of.width);
+            const rows<T> sum{detail::filled(brief, columns_ * of.width, T(0)), of.width};
+            detail::products_of_lanes<registers>(product::finite(), columns_, product::n_, by_column,
+                                                 product::queries(), sum, of.width);
             for (std::size_t r = 0; r < columns_; ++r)
                 for (std::size_t i = 0; i < of.width; ++i) to.factors[i * columns_ + r] += sum[r][i];
         }
@@ -121,14 +117,14 @@ struct inner_product_with_distances {
 
         /// f(row, step, keys, lane) for runs of the keys that a group may see: where the row of the first one is, and
         /// from each to the next: none before and behind all distances.
-        HEED_SIMD_INLINE void each_run(std::size_t first, const tile_reach& seen, const auto& f) const
+        HEED_SIMD_INLINE void each_run(const tile_reach& seen, const auto& f) const
         {
             for (std::size_t g = 0; g < groups; ++g) {
                 const range& reach = seen.reach[g];
                 if (reach.empty()) continue;
                 const auto query = static_cast<std::int64_t>(product::of_.first_query + product::s_ + g * lane_count);
                 const std::int64_t count = static_cast<std::int64_t>(rows_),
-                                   row = static_cast<std::int64_t>(first + reach.begin + columns_ / 2) - query;
+                                   row = static_cast<std::int64_t>(seen.first + reach.begin + columns_ / 2) - query;
                 const auto after = [&](std::int64_t rows) {  // so many rows from the first one
                     const std::int64_t size = static_cast<std::int64_t>(reach.size());
                     return reach.begin + static_cast<std::size_t>(std::clamp(rows, std::int64_t{0}, size));

@@ -53,7 +53,7 @@ HEED_SIMD_INLINE void polynomials(const simd::vec<float> (&x)[n], const double (
     });
 }
 
-/// power_of and, if `rough`, about_power_of for n registers side by side, since their steps depend on each other.
+/// power_of for n registers side by side, since their steps depend on each other.
 template <bool rough, std::size_t n>
 HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<float> (&x)[n], float p,
                                 simd::vec<float> (&power)[n])
@@ -103,32 +103,19 @@ HEED_SIMD_INLINE void powers_of(const simd::vec<float> (&b)[n], const simd::vec<
 }  // namespace detail
 
 /// b^p for a normal b > 0, where that is at most 1: 2^{p log₂ b}. `x` is b − 1, which the logarithm takes near b = 1,
-/// so that a great p loses nothing. Polynomials at Chebyshev nodes, 3e-8 off. At least 2^−125. NaN for x NaN.
+/// so that a great p loses nothing. Polynomials at Chebyshev nodes, 3e-8 off. At least 2^−125. NaN for x NaN. `rough`:
+/// 2e-4 off where p log₂ b is −2 and 1e-3 where it is −20; x is not read.
+template <bool rough = false>
 HEED_SIMD_INLINE simd::vec<float> power_of(simd::vec<float> b, simd::vec<float> x, float p)
 {
     const simd::vec<float> bases[1] = {b}, over[1] = {x};
     simd::vec<float> power[1];
-    detail::powers_of<false>(bases, over, p, power);
-    return power[0];
-}
-/// The same, 2e-4 off where p log₂ b is −2 and 1e-3 where it is −20; b = 1 is not special.
-HEED_SIMD_INLINE simd::vec<float> about_power_of(simd::vec<float> b, float p)
-{
-    const simd::vec<float> bases[1] = {b};
-    simd::vec<float> power[1];
-    detail::powers_of<true>(bases, bases, p, power);
+    detail::powers_of<rough>(bases, over, p, power);
     return power[0];
 }
 
 template <class T>
 class entmax_of_head;
-
-/// Has the rule a number of each head? `of_head(number)` is then the rule of that head.
-template <class Rule>
-concept learned_rule = requires(const Rule& rule)
-{
-    rule.of_head(1.0);
-};
 
 /// z: top, the greatest score, and u, both 0 for a row without scores.
 struct entmax {
@@ -149,14 +136,7 @@ class entmax_of_head : public entmax {
 public:
     explicit entmax_of_head(T delta) : delta_(delta), inverse_(T(1) / delta) {}
 
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
-    {
-        const V over = (e - z[0] - z[1]) * simd::splat(delta_);
-        const auto none = (over <= -1) | hidden(e);
-        return simd::select(none, V{}, power(simd::select(none, V{}, over)));
-    }
-    /// A row of scores becomes weights: the same, side by side.
+    /// A row of scores becomes weights.
     template <std::size_t n>
     HEED_SIMD_INLINE void weights(const std::array<row<T, n>, 2>& z, row<T, n>& e) const
     {
@@ -258,16 +238,6 @@ private:
         return simd::min(splat(inverse_ * T(1 - 1e-6)), u + step);
     }
 
-    template <class V>
-    HEED_SIMD_INLINE V power(V over) const
-    {
-        if constexpr (std::is_same_v<V, simd::vec<float>>) {
-            return power_of(over + 1, over, inverse_);
-        } else {
-            return simd::exp(simd::log1p(over) * simd::splat(inverse_));
-        }
-    }
-
     /// A step after which u is right: its error is the step cubed, or where 1/δ < 3 to the power 1/δ, since a score
     /// that gets a weight changes a derivative at once. Where 1/δ < 2 the steps are Newton's.
     T tolerance() const
@@ -316,8 +286,7 @@ private:
                                    : best(u, now.weights * times, now.slopes * times, now.bends * times);
         return select(now.weights <= T(1e-30), vec<T>{}, to - u);  // so few only in a sample without the greatest
     }
-    /// A u that is surely not too large: Newton's step for a convex function, less what rough powers may change. 0 is
-    /// one, too.
+    /// A u that is not too large, as 0 is: Newton's step for a convex function, less what rough powers may change.
     simd::vec<T> too_small(const sums& now, simd::vec<T> u) const
     {
         using namespace simd;
@@ -427,13 +396,6 @@ private:
     }
 
     T delta_, inverse_;
-};
-
-/// The same, with the a of the heads: ops::attend_tiled_with_op takes them.
-template <class Vector>
-struct entmax_with_shapes : entmax {
-    using alone = entmax;
-    const Vector& of_heads;
 };
 
 }  // namespace heed::kernels::tiles

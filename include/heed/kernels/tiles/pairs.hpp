@@ -24,14 +24,14 @@
 ///
 /// A comparison is a struct with a `block`, which compares a block of queries with any keys:
 ///
-///     block(of, s, n)                              n queries of the head from s on
-///     scores(first, seen, tile)                    of `seen.count` keys from `first` on, [keys][lanes]: what is seen
-///     finite()                                     are the queries?
-///     begin_back(), back(first, seen, d, to, selects)
-///                                                  from d, ∂e / scale; `d` may be changed. Nothing goes to a key or a
-///                                                  query where d is 0: if queries are not finite, `selects` is true
-///     sums_finite()                                else back() has to be called again, to select
-///     add_to(to)                                   what was summed up over all keys, into the queries' gradients
+///     block(of, s, n)                       n queries of the head from s on
+///     scores(seen, tile)                    of a tile, [keys][lanes]: what is seen
+///     finite()                              are the queries?
+///     begin_back(), back(seen, d, to, selects)
+///                                           from d, ∂e / scale; `d` may be changed. Nothing goes to a key or a query
+///                                           where d is 0: if queries are not finite, `selects` is true
+///     sums_finite()                         else back() has to be called again, to select
+///     add_to(to)                            adds the sums over all keys to the queries' gradients
 namespace heed::kernels::tiles {
 
 /// e_j = scale · q · k_j
@@ -47,31 +47,31 @@ struct inner_product {
             detail::transposed<registers>(of.width, n, queries(), of.scale, panel_);
         }
 
-        void scores(std::size_t first, const tile_reach& seen, T* tile) const
+        void scores(const tile_reach& seen, T* tile) const
         {
             detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
-                detail::products<some, false>(rows.size(), of_.width, of_.keys[first + rows.begin], of_.keys.stride, 1,
-                                              panel_ + lane, tile + rows.begin * width + lane, width);
+                detail::products<some, false>(rows.size(), of_.width, of_.keys[seen.first + rows.begin],
+                                              of_.keys.stride, 1, panel_ + lane, tile + rows.begin * width + lane,
+                                              width);
             });
         }
 
         void begin_back()
         {
             const std::size_t size = of_.width * width;
-            d_queries_ = here_.template take<T>(size);
-            std::fill_n(d_queries_, size, T(0));
-            if (of_.positions <= keys_of_sum) return;
-            before_ = here_.template take<T>(2 * size);
-            std::fill_n(before_, 2 * size, T(0));
+            d_queries_ = detail::filled(here_, size, T(0));
+            if (of_.positions > keys_of_sum) before_ = detail::filled(here_, 2 * size, T(0));
         }
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, panel_); }
-        void back(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
+        void back(const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
         {
-            if (selects) return back_selected(first, seen, d, to);
+            const std::size_t first = seen.first;
             if (to.keys.data != nullptr)
-                detail::products_of_lanes<registers>(seen.count, n_, d, queries(),
-                                                     rows<T>{to.keys[first], to.keys.stride}, of_.width, &seen);
+                detail::products_of_lanes<registers>(!selects, seen.count, n_, d, queries(), to.keys.from(first),
+                                                     of_.width, &seen);
             if (to.queries.data == nullptr) return;
+            if (selects)
+                return detail::selected_products<registers>(of_.width, seen.count, of_.keys.from(first), d, d_queries_);
             if (before_ != nullptr && first / keys_of_sum != block_) end_block(first / keys_of_sum);
             detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
                 detail::products<some, true>(of_.width, rows.size(), of_.keys[first + rows.begin], 1, of_.keys.stride,
@@ -95,7 +95,7 @@ struct inner_product {
         }
 
     protected:
-        rows<const T> queries() const { return {of_.queries[s_], of_.queries.stride}; }
+        rows<const T> queries() const { return of_.queries.from(s_); }
 
         const head<T>& of_;
         std::size_t s_, n_;
@@ -111,16 +111,6 @@ struct inner_product {
             kernels::detail::add_and_keep(size, before_, before_ + size, d_queries_);
             std::fill_n(d_queries_, size, T(0));
             block_ = next;
-        }
-
-        void back_selected(std::size_t first, const tile_reach& seen, const T* d, const head_gradients<T>& to)
-        {
-            if (to.keys.data != nullptr)
-                detail::selected_products_of_lanes<registers>(seen.count, n_, d, queries(),
-                                                              rows<T>{to.keys[first], to.keys.stride}, of_.width);
-            if (to.queries.data != nullptr)
-                detail::selected_products<registers>(of_.width, seen.count,
-                                                     rows<const T>{of_.keys[first], of_.keys.stride}, d, d_queries_);
         }
 
         scratch here_;
@@ -148,8 +138,7 @@ struct summands {
     }
 };
 
-/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys:
-/// these sums are independent, and share what is read of the queries.
+/// f(r, Σ_i g(q_i, k_i)) for a register of queries, whose rows of the panel are `across` apart, and `few` keys.
 template <class Terms, std::size_t few, std::size_t across, class T>
 HEED_SIMD_INLINE void sums(const summands<T>& x, std::size_t lane, std::size_t key, const auto& f)
 {
@@ -342,7 +331,7 @@ struct sum_of {
             constexpr std::size_t one = simd::lanes<T>;
             used_ = (n + one - 1) / one * one;
             T* const panel = here_.template take<T>(of.width * width);
-            detail::transposed<registers>(of.width, n, rows<const T>{of.queries[s], of.queries.stride}, T(1), panel);
+            detail::transposed<registers>(of.width, n, of.queries.from(s), T(1), panel);
             plain_ = {panel, of.keys, of.factors, of.width, 0};
             if constexpr (prepares) {
                 quick_ = here_.template take<T>(of.width * width);
@@ -352,12 +341,17 @@ struct sum_of {
             for (std::size_t i = 0; has_factors && i < of.width; ++i) factors_ += of.factors[i];
         }
 
-        void scores(std::size_t first, const tile_reach& seen, T* tile) const
+        void scores(const tile_reach& seen, T* tile) const
         {
+            const std::size_t first = seen.first;
             for (std::size_t j = 0; used_ < width && j < seen.count; ++j)
                 std::fill(tile + j * width + used_, tile + (j + 1) * width, T(0));
             const simd::vec<T> scale = simd::splat(of_.scale), factors = simd::splat(factors_);
-            if (serves_) prepare(first, seen.count);
+            if constexpr (prepares) {
+                T* to = keys_;
+                for (std::size_t j = 0; serves_ && j < seen.count; ++j, to += of_.width + 1)
+                    to[of_.width] = prepared(of_.width, of_.keys[first + j], to) ? T(1) : T(0);
+            }
             simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
                 with_terms<few>(first, j, [&](const auto& x, auto terms) {
@@ -373,22 +367,20 @@ struct sum_of {
 
         void begin_back()
         {
-            d_queries_ = here_.template take<T>(of_.width * width);
-            std::fill_n(d_queries_, of_.width * width, T(0));
-            d_factors_ = here_.template take<T>(of_.width * simd::lanes<T>);
-            std::fill_n(d_factors_, of_.width * simd::lanes<T>, T(0));
+            d_queries_ = detail::filled(here_, of_.width * width, T(0));
+            d_factors_ = detail::filled(here_, of_.width * simd::lanes<T>, T(0));
         }
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, plain_.panel); }
         /// Keys are looked at, which costs little beside a function of each dimension.
         bool sums_finite() const { return true; }
         /// Of the tile whose scores were the last ones.
-        void back(std::size_t first, const tile_reach& seen, T* d, const head_gradients<T>& to, bool selects)
+        void back(const tile_reach& seen, T* d, const head_gradients<T>& to, bool selects)
         {
+            const std::size_t first = seen.first;
             simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
                 const range in = seen.lanes_of({j, j + few}, used_);
                 if (in.empty()) return;
-                if (selects ||
-                    !detail::finite_rows(few, of_.width, rows<const T>{of_.keys[first + j], of_.keys.stride}))
+                if (selects || !detail::finite_rows(few, of_.width, of_.keys.from(first + j)))
                     return back_selected(few, first, j, in, d, to);
                 if constexpr (Terms::bends) {
                     for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
@@ -432,16 +424,6 @@ struct sum_of {
             }
         }
 
-        /// The keys of a tile as Quick reads them: [count][width + 1], the last number being 1 if Quick serves, else 0.
-        void prepare(std::size_t first, std::size_t count) const
-        {
-            if constexpr (prepares) {
-                T* to = keys_;
-                for (std::size_t j = 0; j < count; ++j, to += of_.width + 1)
-                    to[of_.width] = prepared(of_.width, of_.keys[first + j], to) ? T(1) : T(0);
-            }
-        }
-
         /// f(summands, terms) for a few keys of a tile, with the quick terms if they serve.
         template <std::size_t few>
         void with_terms(std::size_t first, std::size_t j, const auto& f) const
@@ -461,7 +443,9 @@ struct sum_of {
         bool serves_ = false;       // may the quick terms be taken for these queries?
         T factors_ = 0;             // their sum
         detail::summands<T> plain_;
-        T *quick_ = nullptr, *keys_ = nullptr;  // queries in lanes, and keys of a tile, as the quick terms read them
+        // As Quick reads them: queries in lanes, and keys of a tile [count][width + 1], of which the last number is 1
+        // if Quick serves, else 0.
+        T *quick_ = nullptr, *keys_ = nullptr;
         T *d_queries_ = nullptr, *d_factors_ = nullptr;
     };
 

@@ -39,6 +39,20 @@ HEED_SIMD_INLINE auto hidden(V e)
 /// Of normalizers that have no rule.
 struct no_rule {};
 
+/// A rule with a number of each head, an argument of ops::attend_tiled_with_op.
+template <class Rule, class Numbers>
+struct with_numbers_of_heads : Rule {
+    using alone = Rule;
+    const Numbers& of_heads;
+};
+
+/// Does the rule depend on that number? `of_head(number)` is then the rule of that head.
+template <class Rule>
+concept learned_rule = requires(const Rule& rule)
+{
+    rule.of_head(1.0);
+};
+
 /// A rule for scores that are multiplied by a number first, after everything else that changes them.
 template <class Rule>
 struct of_scaled_scores {
@@ -54,14 +68,14 @@ struct of_scaled_scores {
 template <class Rule>
 auto scaled_before(Rule rule, double factor)
 {
-    return of_scaled_scores<Rule>{rule, factor};
+    if constexpr (std::is_same_v<Rule, no_rule>) {
+        return rule;
+    } else if constexpr (requires { rule.rule; }) {
+        return of_scaled_scores<decltype(rule.rule)>{rule.rule, rule.factor * factor};
+    } else {
+        return of_scaled_scores<Rule>{rule, factor};
+    }
 }
-template <class Rule>
-auto scaled_before(of_scaled_scores<Rule> scaled, double factor)
-{
-    return of_scaled_scores<Rule>{scaled.rule, scaled.factor * factor};
-}
-inline no_rule scaled_before(no_rule, double) { return {}; }
 
 /// w_j = e^{e_j} / (e^sink + Σ_k e^{e_k}), sink being the head's. z: top, the greatest score, and 1 / divisor of
 /// e^{e_j − top}; the logarithm of the divisor would lose digits.
@@ -78,65 +92,38 @@ struct softmax {
     HEED_SIMD_INLINE static auto slope(auto weight) { return weight; }
 };
 
-/// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
-template <class Sinks>
-struct softmax_with_sinks : softmax {
-    using alone = softmax;
-    const Sinks& of_heads;
-};
-
 /// w_j = σ(e_j + bias)
-struct sigmoid {
+template <class Bias>
+struct sigmoid_by {
     static constexpr std::size_t numbers = 0;
     static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = false;
     static constexpr centre mean = centre::none;
-    double bias = 0;
+    Bias bias{};
 
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
     {
         using T = std::remove_cvref_t<decltype(e[0])>;
-        return moved(e, V{} + static_cast<T>(bias));
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V moved(V e, V by)
-    {
-        return simd::select(hidden(e), V{}, simd::sigmoid(e + by));
+        return simd::select(hidden(e), V{}, simd::sigmoid(e + (V{} + static_cast<T>(bias))));
     }
     HEED_SIMD_INLINE static auto slope(auto weight) { return weight * (1 - weight); }
 };
+using sigmoid = sigmoid_by<double>;
 
 /// The same with a bias that learns, of one head.
 template <class T>
-class sigmoid_of_head : public sigmoid {
-public:
-    explicit sigmoid_of_head(T by) : by_(by) {}
-
-    template <class V>
-    HEED_SIMD_INLINE V weight(V e, const std::array<V, 0>&) const
-    {
-        return moved(e, simd::splat(by_));
-    }
-    /// How a weight changes with the bias, and what comes back to it.
-    HEED_SIMD_INLINE static auto bend(auto weight) { return slope(weight); }
+struct sigmoid_of_head : sigmoid_by<T> {
+    /// ∂w/∂bias, and the gradient of the head's number from that of the bias.
+    HEED_SIMD_INLINE static auto bend(auto weight) { return sigmoid_by<T>::slope(weight); }
     static T of_number(T d_bias) { return d_bias; }
-
-private:
-    T by_;
 };
 /// Its rule of each head.
 struct learned_sigmoid : sigmoid {
     template <class T>
     sigmoid_of_head<T> of_head(T by) const
     {
-        return sigmoid_of_head<T>(by);
+        return {{by}};
     }
-};
-/// The same, with the biases of the heads: ops::attend_tiled_with_op takes them.
-template <class Vector>
-struct sigmoid_with_biases : learned_sigmoid {
-    using alone = learned_sigmoid;
-    const Vector& of_heads;
 };
 
 /// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)); the product, `stick`, runs from the last key to the first.
@@ -199,14 +186,9 @@ struct sparse_weights {
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
     {
-        const V over = above(e, z);
+        const V x = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
+        const V over = simd::select((x <= 0) | hidden(e), V{}, x);
         return power == 1 ? over : over * over;
-    }
-    template <class V>
-    HEED_SIMD_INLINE static V above(V e, const std::array<V, 2>& z)
-    {
-        const V over = power == 1 ? e - z[0] - z[1] : (e - z[0]) / 2 - z[1];
-        return simd::select((over <= 0) | hidden(e), V{}, over);
     }
     template <class V>
     HEED_SIMD_INLINE static V slope(V weight)
@@ -257,6 +239,9 @@ struct sparse_weights {
     static auto better(auto tau, auto weights, auto slopes) { return tau + (weights - 1) / (slopes * power); }
 };
 
+/// Scores of a row that a selection keeps, at most.
+inline constexpr std::size_t scores_kept = 160;
+
 /// softmax over the k greatest scores (and those equal to the k-th). z: the greatest score, the least with a
 /// weight, and 1 divided by the divisor, as softmax has it.
 struct top_k {
@@ -306,7 +291,7 @@ struct top_k {
     static auto moved(auto least, auto) { return least; }
     /// So many scores have a weight.
     std::size_t kept() const { return k; }
-    bool fits() const;  // k scores of each row are kept while keys go by
+    bool fits() const { return k <= scores_kept; }  // k scores of each row are kept while keys go by
     static constexpr double first = -std::numeric_limits<double>::infinity();
 };
 
@@ -314,21 +299,14 @@ struct top_k {
 template <std::size_t registers, class T, class Rule>
 class selection {
 public:
-    /// Scores of a row that are kept, at most.
-    static constexpr std::size_t room = 160;
-
     explicit selection(const Rule& rule) : rule_(rule)
     {
-        list_ = here_.template take<T>(width * (room + tiles::keys));
-        top_ = here_.template take<T>(3 * width);
+        list_ = detail::filled(here_, width * (room + tiles::keys), lowest);
+        top_ = detail::filled(here_, 3 * width, lowest);
         second_ = top_ + width;
         bound_ = second_ + width;
-        count_ = here_.template take<std::size_t>(width);
-        std::fill_n(list_, width * (room + tiles::keys), lowest);
-        std::fill_n(top_, width, lowest);
         std::fill_n(second_, width, static_cast<T>(Rule::first));
-        std::fill_n(bound_, width, lowest);
-        std::fill_n(count_, width, std::size_t{0});
+        count_ = detail::filled(here_, width, std::size_t{0});
     }
 
     /// The scores of some more keys.
@@ -375,7 +353,7 @@ public:
     bool full(std::size_t q) const { return bound_[q] == -lowest; }
 
 private:
-    static constexpr std::size_t width = lanes<T, registers>;
+    static constexpr std::size_t width = lanes<T, registers>, room = scores_kept;
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
 
     void settle()
@@ -414,7 +392,5 @@ private:
     T *list_, *top_, *second_, *bound_;
     std::size_t* count_;
 };
-
-inline bool top_k::fits() const { return k <= selection<1, float, top_k>::room; }
 
 }  // namespace heed::kernels::tiles

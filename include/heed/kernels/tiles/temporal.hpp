@@ -32,28 +32,6 @@ inline constexpr std::size_t queries = 48;
 
 namespace detail {
 
-/// f(at, place) for each register of a tile of `count` queries from s on and of keys in the lanes.
-template <std::size_t registers, class T>
-HEED_SIMD_INLINE void each_place_of_keys(const head<T>& of, std::size_t s, std::size_t count, std::size_t first,
-                                         const auto& f)
-{
-    constexpr std::size_t groups = lanes<T, registers> / lane_count;
-    static_assert(groups * lane_count == lanes<T, registers>);
-    place p;
-    p.batch = static_cast<std::int32_t>(of.batch);
-    p.head = static_cast<std::int32_t>(of.number);
-    for (std::size_t q = 0; q < count; ++q) {
-        p.query = heed::pack<std::int32_t>(static_cast<std::int32_t>(of.first_query + s + q));
-        p.here = heed::pack<std::int32_t>(of.place_of(s + q));
-        simd::unrolled<groups>([&](auto g) {
-            place here = p;
-            for (std::size_t i = 0; i < lane_count; ++i)
-                here.key.at[i] = static_cast<std::int32_t>(first + g * lane_count + i);
-            f(q * lanes<T, registers> + g * lane_count, here);
-        });
-    }
-}
-
 /// A block of keys against all queries of a sentence, a tile at a time.
 template <std::size_t registers, class T, class Pair, class Mask, class Past>
 class block_of_keys {
@@ -70,30 +48,26 @@ public:
     {
         first_ = first;
         n_ = std::min(width, of_.positions - first);
-        transposed<registers>(of_.width, n_, rows<const T>{of_.keys[first], of_.keys.stride}, of_.scale, panel_);
+        transposed<registers>(of_.width, n_, of_.keys.from(first), of_.scale, panel_);
     }
     std::size_t keys() const { return n_; }
 
-    /// Scores of `count` queries from s on, whether they see a key or not.
-    void scores(std::size_t s, std::size_t count, T* tile) const
+    /// Scores of `count` queries from s on, seen or not; `slopes`: ∂e / ∂(inner product) times the scale, or null.
+    void scores(std::size_t s, std::size_t count, T* tile, T* slopes = nullptr) const
     {
         products(s, count, tile);
         if constexpr (changed) {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                put_lanes(tile + at, heed::pack<T>(pair_(lanes_at(tile + at), heed::detail::for_score(p))));
-            });
-        }
-    }
-    /// The same, and by how much they change with the inner products, times the scale.
-    void scores(std::size_t s, std::size_t count, T* tile, T* slopes) const
-    {
-        products(s, count, tile);
-        if constexpr (changed) {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
-                const dual<T> e = pair_(dual<T>{lanes_at(tile + at), 1}, heed::detail::for_score(p));
-                put_lanes(tile + at, e.value);
-                put_lanes(slopes + at, e.slope * of_.scale);
-            });
+            if (slopes == nullptr) {
+                each_place(s, count, [&](std::size_t at, const place& p) {
+                    store_lanes(tile + at, heed::pack<T>(pair_(load_lanes(tile + at), heed::detail::for_score(p))));
+                });
+            } else {
+                each_place(s, count, [&](std::size_t at, const place& p) {
+                    const dual<T> e = pair_(dual<T>{load_lanes(tile + at), 1}, heed::detail::for_score(p));
+                    store_lanes(tile + at, e.value);
+                    store_lanes(slopes + at, e.slope * of_.scale);
+                });
+            }
         }
     }
     void products(std::size_t s, std::size_t count, T* tile) const
@@ -124,10 +98,10 @@ public:
         if (heed::detail::whole_of(mask_, q0, q1).contains(begin, end - 1)) {
             seen = true;
         } else {
-            each_place_of_keys<registers>(of_, s, count, first_, [&](std::size_t at, const place& p) {
+            each_place(s, count, [&](std::size_t at, const place& p) {
                 const lane_mask sees(mask_(p));
                 if constexpr (asks) seen = seen | (sees & first_lanes(n_ - std::min(n_, at % width)));
-                put_lanes(tile + at, select(sees, lanes_at(tile + at), lowest));
+                store_lanes(tile + at, select(sees, load_lanes(tile + at), lowest));
             });
         }
         if (n_ < width) {
@@ -141,9 +115,9 @@ public:
     {
         heed::detail::add_to_table(
             pair_.f, pair_.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
-                each_place_of_keys<registers>(
-                    of_, s, count, first_, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
-                        come_back(lanes_at(products + at), heed::detail::for_score(p), lanes_at(d_scores + at));
+                each_place(
+                    s, count, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                        come_back(load_lanes(products + at), heed::detail::for_score(p), load_lanes(d_scores + at));
                     });
             });
     }
@@ -151,6 +125,26 @@ public:
     static constexpr bool changed = !std::is_same_v<Pair, unmodified>;
 
 private:
+    /// f(at, place) for each register of a tile of `count` queries from s on.
+    HEED_SIMD_INLINE void each_place(std::size_t s, std::size_t count, const auto& f) const
+    {
+        constexpr std::size_t groups = width / lane_count;
+        static_assert(groups * lane_count == width);
+        place p;
+        p.batch = static_cast<std::int32_t>(of_.batch);
+        p.head = static_cast<std::int32_t>(of_.number);
+        for (std::size_t q = 0; q < count; ++q) {
+            p.query = heed::pack<std::int32_t>(static_cast<std::int32_t>(of_.first_query + s + q));
+            p.here = heed::pack<std::int32_t>(of_.place_of(s + q));
+            simd::unrolled<groups>([&](auto g) {
+                place here = p;
+                for (std::size_t i = 0; i < lane_count; ++i)
+                    here.key.at[i] = static_cast<std::int32_t>(first_ + g * lane_count + i);
+                f(q * width + g * lane_count, here);
+            });
+        }
+    }
+
     const head<T>& of_;
     const Pair& pair_;
     const Mask& mask_;
@@ -169,8 +163,7 @@ row<T, registers> past_of(const T* history, std::size_t n)
     return row<T, registers>::of(all);
 }
 
-/// Contexts to which very many blocks of keys are added: see kernels/block_sums.hpp. Few keys go into the result at
-/// once; of more, keys_of_part are summed up by themselves.
+/// Contexts to which very many blocks of keys are added, keys_of_part at a time: see kernels/block_sums.hpp.
 template <class T>
 class contexts_in_blocks {
 public:
@@ -194,14 +187,10 @@ public:
             using std::exp;
             T *const part = part_ + s * width_, *const lost = part + queries_ * width_;
             const T top = greatest[s], base = top == -std::numeric_limits<T>::infinity() ? T(0) : top;
-            const T factor = exp(tops()[s] - base);
+            const auto fade = [by = simd::splat(exp(tops()[s] - base))](auto v) { return v * by; };
             tops()[s] = top;
-            const auto fade = [width = width_, by = simd::splat(factor)](T* x) {
-                simd::transform(
-                    width, x, [by](auto v) { return v * by; }, x);
-            };
-            fade(contexts_[s]);
-            fade(lost);
+            simd::transform(width_, contexts_[s], fade, contexts_[s]);
+            simd::transform(width_, lost, fade, lost);
             kernels::detail::add_and_keep(width_, contexts_[s], lost, part);
             std::fill_n(part, width_, T(0));
             if (end >= positions_) kernels::detail::add_lost(width_, contexts_[s], lost);
@@ -233,9 +222,8 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
     scratch here;
     T* const tile = here.take<T>(tiles::queries * width);
     T* const tops = numbers;
-    auto* const sums = here.take<in_double<T>>(of.queries_count);
+    auto* const sums = detail::filled(here, of.queries_count, in_double<T>(0));
     std::fill_n(tops, of.queries_count, lowest);
-    std::fill_n(sums, of.queries_count, in_double<T>(0));
     for (std::size_t s = 0; s < of.queries_count; ++s) std::fill_n(contexts[s], of.value_width, T(0));
     detail::contexts_in_blocks<T> blocks(of, contexts, here);
     const rows<T> now = blocks.now();
@@ -277,10 +265,9 @@ void forward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, con
                 }
                 sums[s + q] += static_cast<in_double<T>>(simd::sum(sum));
             }
-            const rows<const T> values{of.values[first], of.values.stride};
-            const rows<T> to{now[s], now.stride};
             // The value of a hidden key, which has a weight of 0, may be NaN.
-            detail::safe_products_of_lanes<registers>(finite, count, block.keys(), tile, values, to, of.value_width);
+            detail::products_of_lanes<registers>(finite, count, block.keys(), tile, of.values.from(first), now.from(s),
+                                                 of.value_width);
         }
         T after[width];
         L.put(after);
@@ -310,34 +297,26 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
     scratch here;
     const std::size_t blocks = (of.queries_count + tiles::queries - 1) / tiles::queries;
     T* const begins = here.take<T>(blocks * width);  // L before each tile
-    T* const weights = here.take<T>(size);           // first the scores
     T* const pasts = here.take<T>(size + width);     // L before each query, and after the last
-    T* const modulated = here.take<T>(size);
-    T* const d_scores = here.take<T>(size);
-    T* const slopes = block_of_keys::changed ? here.take<T>(size) : nullptr;
-    T* const products_alone = learns && to.table != nullptr ? here.take<T>(size) : nullptr;
-    T* const d_panel = here.take<T>(of.value_width * width);
-    T* const d_keys = here.take<T>(of.width * width);
-    T* const d_values = here.take<T>(of.value_width * width);
-    T ones[width];
-    std::fill_n(ones, width, T(1));
+    const auto tile = [&](bool wanted = true) { return wanted ? here.take<T>(size) : nullptr; };
+    T *const weights = tile(), *const modulated = tile(), *const d_scores = tile(),  // weights: first the scores
+                                                              *const slopes = tile(block_of_keys::changed),
+             *const products_alone = tile(learns && to.table != nullptr);
+    const auto panel = [&](std::size_t rows) { return here.take<T>(rows * width); };
+    T *const d_panel = panel(of.value_width), *const d_keys = panel(of.width), *const d_values = panel(of.value_width);
     // Where a weight is 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are.
     const bool finite = detail::finite_rows(of.positions, of.width, of.keys) &&
                         detail::finite_rows(of.queries_count, of.width, of.queries) &&
                         detail::finite_rows(of.queries_count, of.value_width, d_contexts);
     const auto add_products = [&](std::size_t wide, std::size_t count, rows<const T> x, const T* tile, T* y) {
-        if (finite) {
-            detail::products<registers, true>(wide, count, x.data, 1, x.stride, tile, y);
-        } else {
-            detail::selected_products<registers>(wide, count, x, tile, y);
-        }
+        if (finite) return detail::products<registers, true>(wide, count, x.data, 1, x.stride, tile, y);
+        detail::selected_products<registers>(wide, count, x, tile, y);
     };
     block_of_keys block(of, pair, mask, past);
     for (std::size_t first = 0; first < of.positions; first += width) {
         block.go_to(first);
         const std::size_t n = block.keys();
-        detail::transposed<registers>(of.value_width, n, rows<const T>{of.values[first], of.values.stride}, T(1),
-                                      d_panel);
+        detail::transposed<registers>(of.value_width, n, of.values.from(first), T(1), d_panel);
         std::fill_n(d_keys, of.width * width, T(0));
         std::fill_n(d_values, of.value_width * width, T(0));
         row L = detail::past_of<registers>(history + first, n);
@@ -367,14 +346,8 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                 detail::products<registers, false>(count, of.value_width, d_contexts[s], d_contexts.stride, 1, d_panel,
                                                    d_scores);
             for (std::size_t q = count; q-- > 0;) {
-                T mean = 0;  // Σ_j w_j dw_j = dc · c
-                if (seen) {
-                    vec<T> sum{};
-                    each_register<T>(of.value_width, [&](std::size_t i, std::size_t some) {
-                        sum = fma(load_first(d_contexts[s + q] + i, some), load_first(contexts[s + q] + i, some), sum);
-                    });
-                    mean = simd::sum(sum);
-                }
+                // Σ_j w_j dw_j = dc · c
+                const T mean = seen ? detail::inner(of.value_width, d_contexts[s + q], contexts[s + q]) : T(0);
                 const vec<T> top = splat(numbers[s + q]), by = splat(numbers[of.queries_count + s + q]);
                 unrolled<registers>([&](auto c) {
                     const std::size_t at = q * width + c * simd::lanes<T>;
@@ -406,23 +379,16 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
                 }
             }
             if (to.values.data != nullptr && seen)
-                add_products(of.value_width, count, {d_contexts[s], d_contexts.stride}, weights, d_values);
-            if (to.keys.data != nullptr)
-                add_products(of.width, count, {of.queries[s], of.queries.stride}, d_scores, d_keys);
-            if (to.queries.data != nullptr) {
-                const rows<const T> of_keys{of.keys[first], of.keys.stride};
-                const rows<T> d_queries{to.queries[s], to.queries.stride};
-                detail::safe_products_of_lanes<registers>(finite, count, n, d_scores, of_keys, d_queries, of.width);
-            }
+                add_products(of.value_width, count, d_contexts.from(s), weights, d_values);
+            if (to.keys.data != nullptr) add_products(of.width, count, of.queries.from(s), d_scores, d_keys);
+            if (to.queries.data != nullptr)
+                detail::products_of_lanes<registers>(finite, count, n, d_scores, of.keys.from(first),
+                                                     to.queries.from(s), of.width);
         }
         d_L.put(of_history);
         for (std::size_t j = 0; d_before != nullptr && j < n; ++j) d_before[first + j] += of_history[j];
-        if (to.keys.data != nullptr)
-            detail::transposed_back<registers, true>(of.width, n, d_keys, ones,
-                                                     rows<T>{to.keys[first], to.keys.stride});
-        if (to.values.data != nullptr)
-            detail::transposed_back<registers, true>(of.value_width, n, d_values, ones,
-                                                     rows<T>{to.values[first], to.values.stride});
+        detail::add_transposed<registers>(of.width, first, n, d_keys, to.keys);
+        detail::add_transposed<registers>(of.value_width, first, n, d_values, to.values);
     }
 }
 

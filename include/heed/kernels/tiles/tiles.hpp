@@ -7,13 +7,12 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
 #include <heed/simd/lane_steps.hpp>
 #include <heed/simd/place.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Attention of many queries tile by tile: a block of queries against a block of keys, whose scores never leave the
-/// cache.
+/// Attention of many queries tile by tile: a block of queries against a block of keys. Scores never leave the cache.
 ///
 ///     C = softmax(Q Kᵀ) V            Vaswani et al. 2017, eq. 1; computed online as in Milakov, Gimelshein 2018
 ///
@@ -32,9 +31,8 @@ inline constexpr std::size_t most_registers = simd::register_bytes == 64 ? 4 : 2
 template <class T>
 inline constexpr std::size_t most_registers_of = most_registers;
 template <class T>
-inline constexpr std::size_t most_registers_of<dual_number<T>> = most_registers / 2 < sizeof(T) / sizeof(float)
-                                                                     ? sizeof(T) / sizeof(float)
-                                                                     : most_registers / 2;
+inline constexpr std::size_t most_registers_of<dual_number<T>> = std::max(most_registers / 2,
+                                                                          sizeof(T) / sizeof(float));
 
 /// Queries of a block whose rows of lanes take `registers`.
 template <class T, std::size_t registers>
@@ -42,10 +40,11 @@ inline constexpr std::size_t lanes = registers* simd::lanes<T>;
 
 /// Rows of lanes that a product sums at once: their sums, a row of the panel and a factor fill the registers.
 template <class T, std::size_t registers>
-inline constexpr std::size_t rows_at_once = (simd::register_bytes == 64 ? 24 : 12) / (registers < 2 ? 2 : registers);
+inline constexpr std::size_t rows_at_once = (simd::register_bytes == 64 ? 24 : 12) / std::max<std::size_t>(2,
+                                                                                                           registers);
 template <class T, std::size_t registers>
-inline constexpr std::size_t rows_at_once<dual_number<T>, registers> =
-    rows_at_once<T, 2 * registers> < 3 ? 3 : rows_at_once<T, 2 * registers>;
+inline constexpr std::size_t
+    rows_at_once<dual_number<T>, registers> = std::max<std::size_t>(3, rows_at_once<T, 2 * registers>);
 
 /// Keys of a tile.
 inline constexpr std::size_t keys = 96;
@@ -57,6 +56,8 @@ struct rows {
     std::size_t stride;
 
     T* operator[](std::size_t row) const { return data + row * stride; }
+    /// The rows from this one on; without data, none.
+    rows from(std::size_t row) const { return {data == nullptr ? nullptr : (*this)[row], stride}; }
 };
 
 /// Keys whose products are added up before their sum joins that of the keys before them: see kernels/block_sums.hpp.
@@ -92,15 +93,25 @@ struct range {
     bool empty() const { return begin >= end; }
     std::size_t size() const { return end - begin; }
     bool operator==(const range&) const = default;
+    /// The least range around both; an empty one adds nothing.
+    range around(const range& other) const
+    {
+        if (empty() || other.empty()) return empty() ? other : *this;
+        return {std::min(begin, other.begin), std::max(end, other.end)};
+    }
 };
 
-/// What the queries of a block see of a tile of `count` keys. A group is the lane_count queries of a place.
+/// What the queries of a block, from s on, see of a tile of `count` keys from `first` on. A group is the lane_count
+/// queries of a place.
 struct tile_reach {
-    std::size_t count, groups;
+    std::size_t s, first, count, groups;
     range reach[most_registers];  // rows that a group may see, the others it does not,
     range whole[most_registers];  // and of these the ones that it surely sees
     range common;                 // rows that all groups may see
     bool all;                     // does every query see all of them?
+
+    /// Lanes of a row.
+    std::size_t width() const { return groups * lane_count; }
 
     /// `common` and `all`, of the reach and whole of all groups.
     void conclude()
@@ -117,16 +128,17 @@ struct tile_reach {
     range lanes_of(const range& rows, std::size_t queries) const
     {
         if (common.begin <= rows.begin && rows.end <= common.end) return {0, queries};
-        range seen{queries, 0};
-        for (std::size_t g = 0; g < groups; ++g) {
-            if (reach[g].end <= rows.begin || rows.end <= reach[g].begin) continue;
-            seen = {std::min(seen.begin, g * lane_count), std::min(queries, (g + 1) * lane_count)};
-        }
+        range seen;
+        for (std::size_t g = 0; g < groups; ++g)
+            if (rows.begin < reach[g].end && reach[g].begin < rows.end)
+                seen = seen.around({g * lane_count, std::min(queries, (g + 1) * lane_count)});
         return seen;
     }
 };
 
 namespace detail {
+
+using kernels::detail::filled;
 
 /// y_r (+)= Σ_k x[r·across + k·along] panel_k, for `count` rows r of lanes; rows of panel and y are `stride` apart.
 template <std::size_t count, std::size_t registers, bool add, class T>
@@ -191,11 +203,20 @@ HEED_SIMD_INLINE void product_of_lanes(std::size_t queries, const T* tile, rows<
     });
 }
 
-/// The same for all rows and columns; with a reach, only over lanes that see a row.
+/// The same for all rows and columns; with a reach, only over lanes that see a row. Unless x is `finite`, a 0 in the
+/// tile, as of a hidden key, adds nothing.
 template <std::size_t registers, class T>
-void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, rows<const T> x, rows<T> y,
+void products_of_lanes(bool finite, std::size_t count, std::size_t queries, const T* tile, rows<const T> x, rows<T> y,
                        std::size_t width, const tile_reach* reach = nullptr)
 {
+    for (std::size_t j = 0; !finite && j < count; ++j) {
+        for (std::size_t q = 0; q < queries; ++q) {
+            const T factor = tile[j * lanes<T, registers> + q];
+            if (factor == T(0)) continue;
+            for (std::size_t i = 0; i < width; ++i) y[j][i] += factor * x[q][i];
+        }
+    }
+    if (!finite) return;
     constexpr std::size_t most = most_registers_of<T>;  // of columns
     const auto strip = [&](auto columns, std::size_t first, std::size_t some) {
         std::size_t j = 0;
@@ -220,29 +241,6 @@ void products_of_lanes(std::size_t count, std::size_t queries, const T* tile, ro
         strip(std::integral_constant<std::size_t, 2>{}, first, simd::lanes<T>);
     for (; first < width; first += simd::lanes<T>)
         strip(std::integral_constant<std::size_t, 1>{}, first, std::min(simd::lanes<T>, width - first));
-}
-
-/// The same where x may be infinite or NaN: a 0 in the tile, as of a hidden key, adds nothing.
-template <std::size_t registers, class T>
-[[gnu::noinline]] void selected_products_of_lanes(std::size_t count, std::size_t queries, const T* tile,
-                                                  rows<const T> x, rows<T> y, std::size_t width)
-{
-    for (std::size_t j = 0; j < count; ++j) {
-        for (std::size_t q = 0; q < queries; ++q) {
-            const T factor = tile[j * lanes<T, registers> + q];
-            if (factor == T(0)) continue;
-            for (std::size_t i = 0; i < width; ++i) y[j][i] += factor * x[q][i];
-        }
-    }
-}
-
-/// One of the two.
-template <std::size_t registers, class T>
-void safe_products_of_lanes(bool finite, std::size_t count, std::size_t queries, const T* tile, rows<const T> x,
-                            rows<T> y, std::size_t width, const tile_reach* reach = nullptr)
-{
-    if (finite) return products_of_lanes<registers>(count, queries, tile, x, y, width, reach);
-    selected_products_of_lanes<registers>(count, queries, tile, x, y, width);
 }
 
 /// y_i += Σ_j x_j[i] tile_j for `width` rows i of lanes, where x may be infinite or NaN, too.
@@ -289,7 +287,18 @@ bool finite_lanes(std::size_t width, std::size_t n, const T* panel)
     return std::all_of(sums, sums + n, [](const T& x) { return x - x == T(0); });
 }
 
-/// The same of rows of numbers.
+/// Σ_i a_i b_i, summed in one register.
+template <class T>
+T inner(std::size_t n, const T* a, const T* b)
+{
+    using namespace simd;
+    vec<T> sum{};
+    each_register<T>(
+        n, [&](std::size_t i, std::size_t some) { sum = fma(load_first(a + i, some), load_first(b + i, some), sum); });
+    return simd::sum(sum);
+}
+
+/// Are all numbers of these rows finite? Judged by their sum.
 template <class T>
 bool finite_rows(std::size_t count, std::size_t width, rows<const T> x)
 {
@@ -383,7 +392,7 @@ void add_transposed(std::size_t width, std::size_t s, std::size_t n, const T* fr
     if (to.data == nullptr) return;
     T ones[tiles::lanes<T, registers>];
     std::fill_n(ones, tiles::lanes<T, registers>, T(1));
-    transposed_back<registers, true>(width, n, from, ones, rows<T>{to[s], to.stride});
+    transposed_back<registers, true>(width, n, from, ones, to.from(s));
 }
 
 }  // namespace detail
