@@ -20,6 +20,9 @@
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
 namespace heed {
 
+template <class X>
+concept arithmetic = std::is_arithmetic_v<X>;
+
 /// value + slope ε with ε² = 0. Arithmetic and the functions of <cmath> that heed uses carry the slope along; < and <=
 /// compare the values alone, == the slopes as well.
 template <std::floating_point T>
@@ -29,9 +32,7 @@ struct dual_number {
     dual_number() = default;
     constexpr dual_number(T x, T by) : value(x), slope(by) {}
     /// A constant.
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    constexpr dual_number(U x) : value(static_cast<T>(x)), slope(0) {}
+    constexpr dual_number(arithmetic auto x) : value(static_cast<T>(x)), slope(0) {}
     template <class U>
     constexpr explicit dual_number(const dual_number<U>& x)
         : value(static_cast<T>(x.value)), slope(static_cast<T>(x.slope))

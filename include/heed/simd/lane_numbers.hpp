@@ -40,7 +40,7 @@ struct lane_mask {
 
     lane_mask() = default;
     HEED_SIMD_INLINE lane_mask(bool x) : at((x ? -1 : 0) - vector{}) {}
-    HEED_SIMD_INLINE explicit lane_mask(const vector& x) : at(x) {}
+    HEED_SIMD_INLINE explicit lane_mask(const auto& x) : at(__builtin_convertvector(x, vector)) {}
 };
 
 HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
@@ -78,17 +78,16 @@ struct dual_lanes {
     // == and != look at both parts, as those of dual_number do.
     HEED_SIMD_INLINE friend lane_mask operator==(const dual_lanes& x, const dual_lanes& y)
     {
-        return lane_mask(__builtin_convertvector(
-            (x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0))), lane_mask::vector));
+        return lane_mask((x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0))));
     }
     HEED_SIMD_INLINE friend lane_mask operator!=(const dual_lanes& x, const dual_lanes& y) { return !(x == y); }
     HEED_SIMD_INLINE friend lane_mask operator<(const dual_lanes& x, const dual_lanes& y)
     {
-        return lane_mask(__builtin_convertvector(x.value < y.value, lane_mask::vector));
+        return lane_mask(x.value < y.value);
     }
     HEED_SIMD_INLINE friend lane_mask operator<=(const dual_lanes& x, const dual_lanes& y)
     {
-        return lane_mask(__builtin_convertvector(x.value <= y.value, lane_mask::vector));
+        return lane_mask(x.value <= y.value);
     }
     HEED_SIMD_INLINE friend lane_mask operator>(const dual_lanes& x, const dual_lanes& y) { return y < x; }
     HEED_SIMD_INLINE friend lane_mask operator>=(const dual_lanes& x, const dual_lanes& y) { return y <= x; }
@@ -121,7 +120,7 @@ struct place_number_lanes {
 #define HEED_LANES(sign)                                                                                               \
     HEED_SIMD_INLINE friend lane_mask operator sign(const place_number_lanes& x, const place_number_lanes& y)          \
     {                                                                                                                  \
-        return lane_mask(__builtin_convertvector(x.exact sign y.exact, lane_mask::vector));                            \
+        return lane_mask(x.exact sign y.exact);                                                                        \
     }
     HEED_LANES(==)
     HEED_LANES(!=)
@@ -144,9 +143,7 @@ struct lane_element<pack<T>> {
     using type = T;
 };
 template <class X>
-inline constexpr bool is_lanes = false;
-template <class T>
-inline constexpr bool is_lanes<pack<T>> = true;
+inline constexpr bool is_lanes = !std::is_same_v<X, typename lane_element<X>::type>;
 
 template <class X>
 concept lane_number = std::is_arithmetic_v<X> || dual_element<X>;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <heed/core/dual_number.hpp>
 #include <heed/simd/simd.hpp>
@@ -120,19 +121,13 @@ struct scaled_steps {
     double by = 0;
 };
 
+template <class>
+struct no_steps {};
 /// What lanes of T know of their steps.
 template <class T>
-struct steps_of_lanes {
-    struct type {};
-};
-template <>
-struct steps_of_lanes<std::int32_t> {
-    using type = lane_steps;
-};
-template <>
-struct steps_of_lanes<place_number> {
-    using type = scaled_steps;
-};
+using steps_of_lanes =
+    std::conditional_t<std::is_same_v<T, std::int32_t>, lane_steps,
+                       std::conditional_t<std::is_same_v<T, place_number>, scaled_steps, no_steps<T>>>;
 
 }  // namespace detail
 

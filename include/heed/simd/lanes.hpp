@@ -30,16 +30,6 @@ namespace heed {
 
 namespace detail {
 
-template <class T, class X>
-HEED_SIMD_INLINE pack<T> lanes_of(const X& x)
-{
-    if constexpr (std::is_same_v<X, pack<T>>) {
-        return x;
-    } else {
-        return pack<T>(x);
-    }
-}
-
 template <class T>
 HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
 {
@@ -60,48 +50,7 @@ HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
     }
     return result;
 }
-/// lane_count numbers in memory.
-template <class T>
-HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
-{
-    pack<T> result;
-    if constexpr (dual_element<T>) {
-        using part = simd::vec<plain_number<T>>;
-        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
-        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
-            const simd::vec<T> v = simd::load(x + i * simd::lanes<T>);
-            value[i] = v.value;
-            slope[i] = v.slope;
-        });
-        std::memcpy(&result.at.value, &value, sizeof value);
-        std::memcpy(&result.at.slope, &slope, sizeof slope);
-    } else if constexpr (sizeof result.at == simd::register_bytes) {
-        // a copy of the block would go through memory, in halves, and stall there
-        typename simd::detail::register_of<std::conditional_t<sizeof(T) == sizeof(float), float, double>>::type bits;
-        std::memcpy(&bits, x, sizeof bits);
-        result.at = reinterpret_cast<typename pack<T>::vector>(bits);
-    } else {
-        std::memcpy(&result.at, x, sizeof result.at);
-    }
-    return result;
-}
-template <class T>
-HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
-{
-    if constexpr (dual_element<T>) {
-        using part = simd::vec<plain_number<T>>;
-        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
-        std::memcpy(&value, &v.at.value, sizeof value);
-        std::memcpy(&slope, &v.at.slope, sizeof slope);
-        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
-            simd::store(x + i * simd::lanes<T>, simd::vec<T>{value[i], slope[i]});
-        });
-    } else if constexpr (sizeof v.at == sizeof(simd::vec<T>)) {
-        simd::store(x, v.at);
-    } else {
-        std::memcpy(x, &v.at, sizeof v.at);
-    }
-}
+/// f of each register of the lanes, in their order.
 template <class T>
 HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
 {
@@ -126,15 +75,48 @@ HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
     }
     return result;
 }
-
+/// lane_count numbers in memory.
+template <class T>
+HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
+{
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        return each_register(pack<T>(T(0)),
+                             [&x](const auto&) { return simd::load(std::exchange(x, x + simd::lanes<T>)); });
+    } else if constexpr (sizeof result.at == simd::register_bytes) {
+        // a copy of the block would go through memory, in halves, and stall there
+        typename simd::detail::register_of<std::conditional_t<sizeof(T) == sizeof(float), float, double>>::type bits;
+        std::memcpy(&bits, x, sizeof bits);
+        result.at = reinterpret_cast<typename pack<T>::vector>(bits);
+    } else {
+        std::memcpy(&result.at, x, sizeof result.at);
+    }
+    return result;
+}
+template <class T>
+HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
+{
+    if constexpr (dual_element<T>) {
+        each_register(v, [&x](const auto& part) {
+            simd::store(std::exchange(x, x + simd::lanes<T>), part);
+            return part;
+        });
+    } else if constexpr (sizeof v.at == sizeof(simd::vec<T>)) {
+        simd::store(x, v.at);
+    } else {
+        std::memcpy(x, &v.at, sizeof v.at);
+    }
+}
 template <class T>
 inline constexpr bool is_place_number = std::is_same_v<T, place_number>;
 
+/// Lanes of these bits.
 template <class T>
-HEED_SIMD_INLINE pack<T> pack_of(const typename lanes_in_registers<T>::type& at)
+HEED_SIMD_INLINE pack<T> pack_of(const auto& bits)
 {
     pack<T> result;
-    result.at = at;
+    static_assert(sizeof result.at == sizeof bits);
+    std::memcpy(&result.at, &bits, sizeof bits);
     return result;
 }
 
@@ -162,7 +144,7 @@ struct lane_functions {
     {
         using T = typename detail::meeting<A, B>::type;
         pack<T> result;
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);
+        const pack<T> x(a), y(b);
         if constexpr (detail::is_place_number<T>) {
             result.at.exact =
                 select(which, detail::pack_of<double>(x.at.exact), detail::pack_of<double>(y.at.exact)).at;
@@ -221,7 +203,7 @@ template <class T>
 struct pack : lane_functions {
     using vector = typename detail::lanes_in_registers<T>::type;
     vector at;
-    HEED_NO_UNIQUE_ADDRESS typename detail::steps_of_lanes<T>::type steps;  // of places, where they are known
+    HEED_NO_UNIQUE_ADDRESS detail::steps_of_lanes<T> steps;  // of places, where they are known
 
     pack() = default;
     template <class U>
@@ -302,41 +284,29 @@ template <class X>
     requires(std::is_integral_v<X>)
 HEED_SIMD_INLINE lane_steps steps_of(X x) { return {true, static_cast<std::int32_t>(x)}; }
 
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_sum(const A& a, const B& b, pack<T>& result)
-{
-    if constexpr (whole_number<A> && whole_number<B>) result.steps = steps_of(a) + steps_of(b);
-}
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_difference(const A& a, const B& b, pack<T>& result)
-{
-    if constexpr (whole_number<A> && whole_number<B>) result.steps = steps_of(a) + steps_of(b) * -1;
-}
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_product(const A& a, const B& b, pack<T>& result)
-{
-    if constexpr (whole_lanes<A> && std::is_integral_v<B>) result.steps = a.steps * static_cast<std::int32_t>(b);
-    if constexpr (std::is_integral_v<A> && whole_lanes<B>) result.steps = b.steps * static_cast<std::int32_t>(a);
-    if constexpr (whole_lanes<A> && std::floating_point<B>) result.steps = {a.steps, static_cast<double>(b)};
-    if constexpr (std::floating_point<A> && whole_lanes<B>) result.steps = {b.steps, static_cast<double>(a)};
-}
-template <class T, std::size_t... i>
-HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x, std::index_sequence<i...>)
+/// The lanes from(0), from(1), … of x and y, side by side.
+template <int (*from)(std::size_t), class T>
+HEED_SIMD_INLINE pack<T> shuffled(const pack<T>& x, const pack<T>& y)
 {
     pack<T> result;
-    if constexpr (dual_element<T>) {
-        result.at.value = __builtin_shufflevector(x.at.value, x.at.value, (sizeof...(i) - 1 - i)...);
-        result.at.slope = __builtin_shufflevector(x.at.slope, x.at.slope, (sizeof...(i) - 1 - i)...);
-    } else {
-        result.at = __builtin_shufflevector(x.at, x.at, (sizeof...(i) - 1 - i)...);
+    [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline))
+    {
+        if constexpr (dual_element<T>) {
+            result.at.value = __builtin_shufflevector(x.at.value, y.at.value, from(i)...);
+            result.at.slope = __builtin_shufflevector(x.at.slope, y.at.slope, from(i)...);
+        } else {
+            result.at = __builtin_shufflevector(x.at, y.at, from(i)...);
+        }
     }
+    (std::make_index_sequence<lane_count>{});
     return result;
 }
+constexpr int backwards(std::size_t lane) { return static_cast<int>(lane_count - 1 - lane); }
 /// The lanes from the last to the first.
 template <class T>
 HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x)
 {
-    return detail::reversed(x, std::make_index_sequence<lane_count>{});
+    return detail::shuffled<backwards>(x, x);
 }
 
 /// What lane_memo keeps: functions of numbers from slot.first on.
@@ -440,54 +410,61 @@ HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
 }
 
 /// Lanes that are all the same are divided once, and those that follow each other for some keys ahead.
-template <kept_function f, class A, class B>
-HEED_SIMD_INLINE void divided_steps(const A& a, const B& b, pack<std::int32_t>& result)
+template <kept_function f>
+HEED_SIMD_INLINE void divided_steps(const lane_steps& x, std::int32_t by, pack<std::int32_t>& result)
 {
-    if constexpr (whole_lanes<A> && std::is_integral_v<B>) {
-        const lane_steps& x = a.steps;
-        const auto by = static_cast<std::int32_t>(b);
-        if (x.known && x.per_lane == 0) {
-            const std::int32_t y = f == kept_function::rest ? x.first % by : x.first / by;
-            result = pack<std::int32_t>(y);
-            result.steps = {true, y, 0, x.per_key == 0 ? 0 : lane_steps::any, x.call};
-        } else if (has_slot(x) && x.per_key != 0 && (by & (by - 1)) != 0) {  // by a power of two it is quick
-            const simd::vec<float> y = function_of_steps<f>(x, by);
-            std::memcpy(&result.at, &y, sizeof y);
-        }
+    if (x.known && x.per_lane == 0) {
+        const std::int32_t y = f == kept_function::rest ? x.first % by : x.first / by;
+        result = pack<std::int32_t>(y);
+        result.steps = {true, y, 0, x.per_key == 0 ? 0 : lane_steps::any, x.call};
+    } else if (has_slot(x) && x.per_key != 0 && (by & (by - 1)) != 0) {  // by a power of two it is quick
+        const simd::vec<float> y = function_of_steps<f>(x, by);
+        std::memcpy(&result.at, &y, sizeof y);
     }
 }
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result)
+
+/// What is known of the steps of a `sign` b, its result.
+template <char sign, class A, class B, class T>
+HEED_SIMD_INLINE void take_steps(const A& a, const B& b, pack<T>& result)
 {
-    if constexpr (std::is_same_v<T, std::int32_t>) divided_steps<kept_function::quotient>(a, b, result);
-    if constexpr (std::is_same_v<A, pack<place_number>> && std::is_arithmetic_v<B>)
+    if constexpr (sign == '+' && whole_number<A> && whole_number<B>) {
+        result.steps = steps_of(a) + steps_of(b);
+    } else if constexpr (sign == '-' && whole_number<A> && whole_number<B>) {
+        result.steps = steps_of(a) + steps_of(b) * -1;
+    } else if constexpr (sign == '*' && whole_lanes<B> && !whole_lanes<A>) {
+        take_steps<sign>(b, a, result);
+    } else if constexpr (sign == '*' && whole_lanes<A> && std::is_integral_v<B>) {
+        result.steps = a.steps * static_cast<std::int32_t>(b);
+    } else if constexpr (sign == '*' && whole_lanes<A> && std::floating_point<B>) {
+        result.steps = {a.steps, static_cast<double>(b)};
+    } else if constexpr (sign == '/' && std::is_same_v<A, pack<place_number>> && std::is_arithmetic_v<B>) {
         result.at.near = a.at.near * static_cast<float>(1 / static_cast<double>(b));  // once for all keys
-}
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result)
-{
-    if constexpr (std::is_same_v<T, std::int32_t>) divided_steps<kept_function::rest>(a, b, result);
+    } else if constexpr ((sign == '/' || sign == '%') && whole_lanes<A> && std::is_integral_v<B> &&
+                         std::is_same_v<T, std::int32_t>) {
+        constexpr auto f = sign == '/' ? kept_function::quotient : kept_function::rest;
+        divided_steps<f>(a.steps, static_cast<std::int32_t>(b), result);
+    }
 }
 
 }  // namespace detail
 
-#define HEED_LANES(sign, steps_after)                                                                                  \
+#define HEED_LANES(sign)                                                                                               \
     template <class A, class B>                                                                                        \
         requires(detail::lane_operands<A, B>)                                                                          \
     HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
     {                                                                                                                  \
         using T = typename detail::meeting<A, B>::type;                                                                \
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
+        const pack<T> x(a), y(b);                                                                                      \
         pack<T> result;                                                                                                \
         result.at = x.at sign y.at;                                                                                    \
-        detail::steps_after(a, b, result);                                                                             \
+        detail::take_steps<*#sign>(a, b, result);                                                                      \
         return result;                                                                                                 \
     }
-HEED_LANES(+, steps_of_sum)
-HEED_LANES(-, steps_of_difference)
-HEED_LANES(*, steps_of_product)
-HEED_LANES(/, steps_of_quotient)
-HEED_LANES(%, steps_of_rest)  // of whole numbers
+HEED_LANES(+)
+HEED_LANES(-)
+HEED_LANES(*)
+HEED_LANES(/)
+HEED_LANES(%)  // of whole numbers
 #undef HEED_LANES
 
 template <class T>
@@ -505,12 +482,8 @@ HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
     HEED_SIMD_INLINE lane_mask operator sign(const A& a, const B& b)                                                   \
     {                                                                                                                  \
         using T = typename detail::meeting<A, B>::type;                                                                \
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
-        if constexpr (dual_element<T> || detail::is_place_number<T>) {                                                 \
-            return x.at sign y.at;                                                                                     \
-        } else {                                                                                                       \
-            return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                              \
-        }                                                                                                              \
+        const pack<T> x(a), y(b);                                                                                      \
+        return lane_mask(x.at sign y.at);                                                                              \
     }
 HEED_LANES(==)
 HEED_LANES(!=)

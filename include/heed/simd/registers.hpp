@@ -500,12 +500,14 @@ HEED_SIMD_INLINE auto normal_cdf(plain_register auto x) -> decltype(x)
 /// The sum of the lanes, folded in halves.
 HEED_SIMD_INLINE auto sum(plain_register auto v)
 {
-    return detail::fold<number_in<decltype(v)>, register_bytes>(v, [](auto a, auto b) { return a + b; });
+    return detail::fold<number_in<decltype(v)>, register_bytes>(
+        v, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
 }
 /// The greatest lane, if none is NaN (which lane a NaN hides depends on the width).
 HEED_SIMD_INLINE auto max(plain_register auto v)
 {
-    return detail::fold<number_in<decltype(v)>, register_bytes>(v, [](auto a, auto b) { return a > b ? a : b; });
+    return detail::fold<number_in<decltype(v)>, register_bytes>(
+        v, [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; });
 }
 
 /// Whether any lane is not below the limit, or NaN.

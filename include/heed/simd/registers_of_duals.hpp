@@ -40,9 +40,7 @@ struct dual_vec {
     dual_vec() = default;
     HEED_SIMD_INLINE dual_vec(vec<T> x, vec<T> by) : value(x), slope(by) {}
     HEED_SIMD_INLINE dual_vec(const dual_number<T>& x) : value(splat(x.value)), slope(splat(x.slope)) {}
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE dual_vec(U x) : value(splat(static_cast<T>(x))), slope{} {}
+    HEED_SIMD_INLINE dual_vec(arithmetic auto x) : value(splat(static_cast<T>(x))), slope{} {}
 
     HEED_SIMD_INLINE dual_number<T> operator[](std::size_t i) const { return {value[i], slope[i]}; }
 
@@ -70,18 +68,12 @@ struct dual_vec {
         return {quotient, fma(-quotient, y.slope, x.slope) / y.value};
     }
     // Constants have no slope, also where the other factor is infinite.
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE friend dual_vec operator*(const dual_vec& x, U y)
+    HEED_SIMD_INLINE friend dual_vec operator*(const dual_vec& x, arithmetic auto y)
     {
         return {x.value * static_cast<T>(y), x.slope * static_cast<T>(y)};
     }
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE friend dual_vec operator*(U x, const dual_vec& y) { return y * x; }
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE friend dual_vec operator/(const dual_vec& x, U y)
+    HEED_SIMD_INLINE friend dual_vec operator*(arithmetic auto x, const dual_vec& y) { return y * x; }
+    HEED_SIMD_INLINE friend dual_vec operator/(const dual_vec& x, arithmetic auto y)
     {
         return {x.value / static_cast<T>(y), x.slope / static_cast<T>(y)};
     }
