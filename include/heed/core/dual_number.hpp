@@ -12,10 +12,9 @@
 ///
 ///     x + x' ε with ε² = 0:   (x + x' ε)(y + y' ε) = x y + (x' y + x y') ε,   f(x + x' ε) = f(x) + f'(x) x' ε
 ///
-/// What is computed with such numbers carries its derivative in one direction along, exactly (Clifford 1871; forward
-/// mode in Griewank and Walther 2008, chapter 3). Where the numbers are a gradient, that derivative is a product with
-/// the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp. `dual` in simd/lanes.hpp is another one, the derivative
-/// of a function of scores by its score, which may consist of these.
+/// Results carry their derivative in one direction along, exactly (Clifford 1871; forward mode in Griewank and Walther
+/// 2008, chapter 3). That of a gradient is a product with the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp.
+/// `dual` in simd/dual_lanes.hpp is the derivative of a function of scores by its score, which may consist of these.
 ///
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
 namespace heed {

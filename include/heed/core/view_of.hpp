@@ -13,8 +13,7 @@
 #include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Views of numbers that are not in heed's arrays. A view is a tensor wherever one is asked for: in a policy, in `on`,
-/// as a query, in a layer, on a tape. It owns nothing: the numbers must outlive it.
+/// Views of numbers that are not in heed's arrays: tensors that own nothing, so that the numbers must outlive them.
 ///
 ///     view_of(pointer, rows, columns)            any memory, row-major, of any rank: view_of(pointer, B, T, D)
 ///     view_of(numbers), view_of(numbers, B, N)   std::vector, std::array, std::span and others with data() and size()

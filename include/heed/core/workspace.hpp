@@ -7,16 +7,14 @@
 
 #include <heed/core/arena.hpp>
 
-/// Memory that a thread keeps between calls.
-///
-/// Every step needs the same temporaries. Each thread that computes has one arena for them, its workspace: it grows to
-/// what the largest call needed and is then used again, so that later steps allocate nothing.
+/// Memory that a thread keeps between calls: an arena for the temporaries of a step, its workspace. It grows to what
+/// the largest call needs, so that later steps allocate nothing.
 namespace heed {
 
 namespace detail {
 
-/// This thread's T, made at the first use and destroyed at the thread's end. Null afterwards: destructors of static
-/// objects, and those of some thread_local ones, run later. `Purpose` tells several apart.
+/// This thread's T, made at the first use. Null after the thread's end, when some destructors still run. `Purpose`
+/// tells several apart.
 template <class T, class Purpose = T>
 T* kept_of_this_thread()
 {

@@ -40,6 +40,7 @@ struct lane_mask {
 
     lane_mask() = default;
     HEED_SIMD_INLINE lane_mask(bool x) : at((x ? -1 : 0) - vector{}) {}
+    HEED_SIMD_INLINE explicit lane_mask(const vector& x) : at(x) {}
     HEED_SIMD_INLINE explicit lane_mask(const auto& x) : at(__builtin_convertvector(x, vector)) {}
 };
 
