@@ -96,8 +96,7 @@ public:
         }
     }
 
-    thread_pool(const thread_pool&) = delete;
-    thread_pool& operator=(const thread_pool&) = delete;
+    thread_pool& operator=(thread_pool&&) = delete;
 
     ~thread_pool() { end(); }
 
@@ -230,8 +229,7 @@ struct end_of_pool {
     {
         if (!in_each_child(leave_pool_of_parent)) throw std::bad_alloc();
     }
-    end_of_pool(const end_of_pool&) = delete;
-    end_of_pool& operator=(const end_of_pool&) = delete;
+    end_of_pool& operator=(end_of_pool&&) = delete;
     ~end_of_pool()
     {
         parallel.over = true;
@@ -256,8 +254,7 @@ public:
         : before_(std::exchange(detail::batch_invariant_here, detail::batch_invariant_here || wanted))
     {}
     ~batch_invariant() { detail::batch_invariant_here = before_; }
-    batch_invariant(const batch_invariant&) = delete;
-    batch_invariant& operator=(const batch_invariant&) = delete;
+    batch_invariant& operator=(batch_invariant&&) = delete;
 
 private:
     bool before_;

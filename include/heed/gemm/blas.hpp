@@ -177,8 +177,7 @@ public:
         if (counted_) leave();
         if (of_openmp_ != 1) omp_set_num_threads(of_openmp_);
     }
-    one_blas_thread(const one_blas_thread&) = delete;
-    one_blas_thread& operator=(const one_blas_thread&) = delete;
+    one_blas_thread& operator=(one_blas_thread&&) = delete;
 
 private:
     // Lower half of `state`: the number of users, and a bit that is set while one changes OpenBLAS's number of threads.

@@ -93,8 +93,8 @@ inline float greatest_magnitude(std::size_t n, const float* x)
 /// 127 / greatest, or 0 where numbers are all 0, or so small that their quotients would overflow, or not finite.
 inline float steps_per_unit(float greatest) { return greatest > 1e-30f && greatest < 1e30f ? 127.0f / greatest : 0.0f; }
 
-/// The scale f of numbers up to `greatest`. It is 0 where steps_per_unit is, except for numbers that are not finite or
-/// so large that they have no scale: then NaN, so that every product with them is NaN.
+/// The scale f of numbers up to `greatest`: 0 where steps_per_unit is, but NaN for numbers that are not finite or too
+/// large, so that every product with them is NaN.
 inline float scale_of(float greatest)
 {
     if (greatest < 1e30f) return greatest > 1e-30f ? greatest / 127.0f : 0.0f;

@@ -167,10 +167,9 @@ concept meet_as_place_number = std::is_same_v<A, pack<place_number>> || std::is_
                                (std::floating_point<A>&& std::is_integral_v<typename lane_element<B>::type>) ||
                                (std::floating_point<B> && std::is_integral_v<typename lane_element<A>::type>);
 
-/// What lanes of these meet in. A number takes the type of the lanes, so that a constant neither narrows a score nor
-/// makes a kernel of floats compute in doubles. Whole numbers meet fractions as numbers of places, which have no
-/// precision of their own either, and both become scores where they meet scores. Lanes of two precisions meet in the
-/// wider one; numbers without a slope in dual ones.
+/// What lanes of these meet in. A constant takes the type of the lanes, and neither narrows a score nor makes a kernel
+/// of floats compute in doubles. Whole numbers meet fractions as numbers of places, and both become scores where they
+/// meet scores. Lanes of two precisions meet in the wider one; numbers without a slope in dual ones.
 template <class A, class B>
 struct meeting {
     using a = typename lane_element<A>::type;

@@ -8,20 +8,20 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/simd/simd.hpp>
 
-/// What is known of places beside their lanes: how they go on from lane to lane, and with the next key.
+/// How places change from lane to lane, and with the next key.
 ///
 ///     the number of lane i = first + i · per_lane;  with the next key + per_key
 ///
 /// Sums and differences of such numbers are such numbers, and products with constants. A table is then read without an
-/// index for each lane, and a function of such a number alone, a sine of the distance, is computed for some keys ahead.
+/// index for each lane, and a function of one such number, a sine of the distance, is computed for some keys ahead.
 /// Kernels set steps where they make places; all but `first` is known to the compiler.
 namespace heed {
 
 /// As many as a register has floats, whatever T is.
 inline constexpr std::size_t lane_count = simd::register_bytes / sizeof(float);
 
-/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as scores in floats meet it. Only one of
-/// the two is used, and the compiler leaves the other one out.
+/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as scores in floats meet it. The
+/// compiler leaves out the one that is not used.
 struct place_number {
     double exact;
     float near;

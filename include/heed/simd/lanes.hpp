@@ -21,11 +21,10 @@
 ///
 ///     [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); }
 ///
-/// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
-/// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
-/// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
-/// The precision is the score's: 0.1 and 0.1F * p.key are rounded to floats where scores are floats, and never narrow a
-/// score in double. Scores may be dual numbers; their derivatives: simd/dual_lanes.hpp.
+/// One expression serves a whole register, and is written as for a single number: + − * /, comparisons (whose result
+/// goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.
+/// Whole numbers, and fractions of them (place_number), become scores where they meet them, in the score's precision:
+/// 0.1F * p.key never narrows a score in double. Scores may be dual numbers; their derivatives: simd/dual_lanes.hpp.
 namespace heed {
 
 namespace detail {
@@ -312,8 +311,8 @@ HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x)
 /// What lane_memo keeps: functions of numbers from slot.first on.
 enum class kept_function : std::uint64_t { sine, cosine, quotient, rest };
 
-/// A function with its factor, which is finite and not below 0, or its divisor, in one number. Those of sines have no
-/// sign, so that the last bit is free; and none of them has all bits of an exponent, which divisors have.
+/// A function with its factor, which is finite and not below 0, or its divisor, in one number. Factors have no sign, so
+/// that a bit is free, and not all bits of an exponent, as divisors have here.
 template <kept_function f>
 HEED_SIMD_INLINE std::uint64_t name_of(double by)
 {
@@ -343,8 +342,7 @@ HEED_SIMD_INLINE simd::vec<float> numbers_from(std::int32_t first, double by)
     return result;
 }
 
-/// Of distances, all of the keys come, and as many of the queries behind this one as there is room for: at least those
-/// of its block in a tile.
+/// Of distances, those of all keys, and of as many queries behind this one as there is room for.
 template <kept_function f>
 [[gnu::noinline]] void compute_ahead(lane_memo& memo, std::size_t k, std::int32_t lowest, std::int32_t per_lane,
                                      std::int32_t per_key, double by)
@@ -383,8 +381,8 @@ HEED_SIMD_INLINE bool has_slot(const lane_steps& x)
     return x.known && x.call != nullptr && x.call->next < lane_memo::slots && -1 <= x.per_lane && x.per_lane <= 1;
 }
 
-/// The sines or cosines of numbers of places: where scores are floats, rounded ones of the doubles. Angles that were
-/// rounded themselves would be off by more than a score may be, far from 0.
+/// The sines or cosines of numbers of places: for floats, those of the doubles, rounded. Rounded angles would be off by
+/// more, far from 0.
 template <bool cosine, class T>
 HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
 {

@@ -17,12 +17,11 @@
 #include <heed/simd/lanes.hpp>
 #include <heed/simd/lookup.hpp>
 
-/// Tables that functions of scores look numbers up in, and how their gradients are found.
+/// Tables that functions of scores look numbers up in, and their gradients.
 ///
 ///     [](auto e, place p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
 ///
-/// A table is a tensor of any rank. Indices are whole numbers or lanes of them, and those beyond an end mean the end,
-/// as relative positions beyond the longest distance do. A function may look up as often as it likes.
+/// A table is a tensor of any rank. Indices are whole numbers or lanes of them; those beyond an end mean the end.
 namespace heed {
 
 namespace detail {
@@ -304,7 +303,7 @@ HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
 /// Adds to places of a table, register after register.
 ///
 /// With the next key, a function of the distance looks up the same numbers a lane on (or back), one of the query the
-/// same again: sums stay in a register, and one lane or none goes to the table. Where each lane goes on to the next
+/// same again: sums stay in a register, and at most one lane goes to the table. Where each lane moves to the next
 /// place, sums are rows of a square, which is turned when it is full.
 template <class T>
 class table_sums {
@@ -401,9 +400,9 @@ private:
     pack<T> sum_;
 };
 
-/// table += what comes back to a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where,
-/// table). `each` calls a function with e, where, and what comes back, for each register of scores; lanes to which
-/// nothing comes back may have any slope.
+/// table += the gradient of a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where, table).
+/// `each` calls a function with e, where and the gradient, for each register of scores; where that is 0, slopes do not
+/// matter.
 template <class T, std::size_t N>
 [[gnu::flatten]] void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
 {
