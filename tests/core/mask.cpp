@@ -54,13 +54,13 @@ TEST_CASE("boolean masks: nothing may be attended to until it is allowed; rows; 
           }) == "here: the boolean mask is [1,2] but must be [2,2] (one truth value for each position, true = attend)");
 }
 
-TEST_CASE("a window around a place is what of it is real")
+TEST_CASE("a stretch around a place is what of it is real")
 {
-    const lengths real{5, 5, 5, 2, 0, 5};
-    const std::vector<std::size_t> centres{0, 2, 4, 2, 0, 7};
-    const auto w = window::around(real, 1, [&](std::size_t b) { return centres[b]; });
-    CHECK(w.width == 3);
-    CHECK(w.begin == std::vector<std::size_t>{0, 1, 3, 1, 0, 0});
-    const std::vector<std::size_t> count(w.count.data(), w.count.data() + w.count.batch());
-    CHECK(count == std::vector<std::size_t>{2, 3, 2, 1, 0, 0});
+    const std::size_t real[] = {5, 5, 5, 2, 0, 5}, centre[] = {0, 2, 4, 2, 0, 7};
+    const std::size_t first[] = {0, 1, 3, 1, 0, 0}, count[] = {2, 3, 2, 1, 0, 0};
+    for (std::size_t b = 0; b < 6; ++b) {
+        const auto here = stretch::around(centre[b], 1, real[b]);
+        CHECK(here.first == first[b]);
+        CHECK(here.count == count[b]);
+    }
 }

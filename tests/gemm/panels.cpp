@@ -73,6 +73,6 @@ TEST_CASE("a row's product has the same bits beside any other rows; columns behi
         CHECK(same_bits(alone.data(), all.data() + r * N, N));
     }
     list<float> tile(panels::width, 7);
-    laid.multiply(1, std::size_t{1}, x.data(), K, tile.data());
+    laid.multiply(1, 1, panels::operand{x.data(), K}, 0, tile.data());
     for (std::size_t n = 1; n < panels::width; ++n) CHECK(tile[n] == 0);
 }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <support/places.hpp>
 
@@ -56,4 +58,59 @@ TEST_CASE_TEMPLATE("sines of places are exact far from 0, too", T, float, double
     CHECK(std::isnan(far(std::numeric_limits<double>::infinity())));
     CHECK(std::isnan(far(std::numeric_limits<double>::quiet_NaN())));
     CHECK((cos(0.0 * place_at(0, 0).key) - pack<T>(1))[0] == 0);
+}
+
+TEST_CASE_TEMPLATE("numbers of places are of the scores' kind where they meet one", T, float, double)
+{
+    const pack<T> e(1);
+    const place p = place_at(5, 2);
+    static_assert(std::is_same_v<decltype(e + 0.5 * p.key), pack<T>>);
+    static_assert(std::is_same_v<decltype(0.5 * (p.query - p.key) * e), pack<T>>);
+    static_assert(std::is_same_v<decltype(select(p.key > 1, 0.5 * p.key, e)), pack<T>>);
+    static_assert(std::is_same_v<decltype(dual<T>() + 0.5 * p.key), dual<T>>);
+    static_assert(std::is_same_v<decltype(cos(0.5 * p.key) - 1), decltype(0.5 * p.key)>);
+    static_assert(std::is_same_v<decltype(p.query * 2), pack<std::int32_t>>);
+    CHECK((e + 0.5 * p.key)[0] == T(2));
+    CHECK((e - (p.query - p.key) / 4.0)[1] == T(0));
+    CHECK((2 / (1.0 * p.key) * e)[0] == T(1));
+    CHECK((dual<T>(e, e) * (0.5 * p.key)).slope[0] == T(1));
+    CHECK((pack<dual_number<T>>(dual_number<T>(3, 1)) * (0.5 * p.key))[0].slope == T(1));
+    const pack<double> doubles = 0.1 * p.key;
+    CHECK(doubles[0] == 0.1 * 2);
+    CHECK(pack<std::int32_t>(0.9 * p.query)[0] == 4);
+    const lane_mask more = 0.5 * p.query > 2.4;
+    CHECK(int{more.at[0]} == -1);
+}
+
+TEST_CASE_TEMPLATE("a constant has the precision of the score that it meets", T, float, double)
+{
+    const place p = place_at(5, 2);
+    const pack<T> e(1);
+    static_assert(std::is_same_v<decltype(0.5F * p.key), decltype(0.5 * p.key)>);
+    static_assert(std::is_same_v<decltype(p.key / 3.0F), decltype(p.key / 3.0)>);
+    static_assert(std::is_same_v<decltype(e - 0.5F * p.key), pack<T>>);
+    static_assert(std::is_same_v<decltype(e - 0.5 * p.key), pack<T>>);
+    static_assert(std::is_same_v<decltype(0.5F * e), pack<T>> && std::is_same_v<decltype(e * 0.5), pack<T>>);
+    static_assert(std::is_same_v<decltype(max(e, 0.5F)), pack<T>> && std::is_same_v<decltype(max(0.5, e)), pack<T>>);
+    static_assert(std::is_same_v<decltype(dual<T>() - 0.5F * p.key), dual<T>>);
+    using learning = pack<dual_number<T>>;
+    static_assert(std::is_same_v<decltype(learning() - 0.5F * p.key), learning>);
+    static_assert(std::is_same_v<decltype(learning() * pack<float>()), learning>);
+    // Lanes of two kinds meet in the wider one, whichever comes first.
+    static_assert(std::is_same_v<decltype(pack<float>() * pack<double>()), pack<double>>);
+    static_assert(std::is_same_v<decltype(pack<double>() - pack<float>()), pack<double>>);
+    static_assert(std::is_same_v<decltype(select(p.key > 1, pack<float>(), pack<double>())), pack<double>>);
+    static_assert(std::is_same_v<decltype(p.key + pack<std::int64_t>()), pack<std::int64_t>>);
+    static_assert(std::is_same_v<decltype(pack<std::int64_t>() + p.key), pack<std::int64_t>>);
+    const pack<float> floats = 0.5F * p.key;
+    CHECK(floats[0] == 1.0F);
+
+    // Beside plain doubles: what the constant was rounded to is all that is lost.
+    const double near = 2 * last_place<T>;
+    CHECK(worst<T>([](auto x, place at) { return x - 0.3F * (at.query - at.key); },
+                   [](double q, double k) { return -double{0.3F} * (q - k); }) <= near);
+    CHECK(worst<T>([](auto x, place at) { return x + 0.7F * at.query * (0.1 * at.key) + at.query / 3.0F; },
+                   [](double q, double k) { return double{0.7F} * q * (0.1 * k) + q / 3; }) <= 4 * near);
+    CHECK(worst<T>([](auto x, place at) { return x + cos(0.2F * (at.query - at.key)); },
+                   [](double q, double k) { return std::cos(double{0.2F} * (q - k)); }) <= near + 16777216 * 1.2e-16);
 }

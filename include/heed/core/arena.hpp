@@ -10,17 +10,30 @@
 
 namespace heed {
 
-/// Memory that is handed out piece by piece and taken back all at once.
-///
-/// Every step of a model needs the same temporaries. The arena keeps its blocks from step to step, so that after the
-/// first steps nothing is allocated and no page is touched for the first time.
+namespace detail {
+
+inline constexpr std::size_t alignment = 64;  // a cache line, and the widest vector register
+
+struct free_aligned {
+    void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{alignment}); }
+};
+template <class T>
+using aligned_memory = std::unique_ptr<T, free_aligned>;
+
+/// Memory for so many elements, not set to anything.
+template <class T>
+aligned_memory<T> new_aligned(std::size_t count)
+{
+    return aligned_memory<T>(static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment})));
+}
+
+}  // namespace detail
+
+/// Memory that is handed out piece by piece and taken back all at once. It keeps its blocks from step to step, so that
+/// after the first steps nothing is allocated.
 class arena {
 public:
-    static constexpr std::size_t alignment = 64;  // a cache line, and the widest vector register
-
-    arena() = default;
-    arena(arena&&) = default;
-    arena& operator=(arena&&) = default;
+    static constexpr std::size_t alignment = detail::alignment;
 
     /// Memory for so many bytes, aligned for any register; valid until its place is released.
     void* allocate(std::size_t bytes)
@@ -81,14 +94,9 @@ public:
     }
 
 private:
-    struct free_memory {
-        void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{alignment}); }
-    };
     struct block {
-        explicit block(std::size_t bytes)
-            : memory(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}))), size(bytes)
-        {}
-        std::unique_ptr<std::byte, free_memory> memory;
+        explicit block(std::size_t bytes) : memory(detail::new_aligned<std::byte>(bytes)), size(bytes) {}
+        detail::aligned_memory<std::byte> memory;
         std::size_t size;
     };
 

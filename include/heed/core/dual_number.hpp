@@ -12,13 +12,15 @@
 ///
 ///     x + x' ε with ε² = 0:   (x + x' ε)(y + y' ε) = x y + (x' y + x y') ε,   f(x + x' ε) = f(x) + f'(x) x' ε
 ///
-/// What is computed with such numbers carries its derivative in one direction along, exactly (Clifford 1871; forward
-/// mode in Griewank and Walther 2008, chapter 3). Where the numbers are a gradient, that derivative is a product with
-/// the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp. `dual` in simd/lanes.hpp is another one, the derivative
-/// of a function of scores by its score, which may consist of these.
+/// Results carry their derivative in one direction along, exactly (Clifford 1871; forward mode in Griewank and Walther
+/// 2008, chapter 3). That of a gradient is a product with the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp.
+/// `dual` in simd/dual_lanes.hpp is the derivative of a function of scores by its score, which may consist of these.
 ///
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
 namespace heed {
+
+template <class X>
+concept arithmetic = std::is_arithmetic_v<X>;
 
 /// value + slope ε with ε² = 0. Arithmetic and the functions of <cmath> that heed uses carry the slope along; < and <=
 /// compare the values alone, == the slopes as well.
@@ -29,9 +31,7 @@ struct dual_number {
     dual_number() = default;
     constexpr dual_number(T x, T by) : value(x), slope(by) {}
     /// A constant.
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    constexpr dual_number(U x) : value(static_cast<T>(x)), slope(0) {}
+    constexpr dual_number(arithmetic auto x) : value(static_cast<T>(x)), slope(0) {}
     template <class U>
     constexpr explicit dual_number(const dual_number<U>& x)
         : value(static_cast<T>(x.value)), slope(static_cast<T>(x.slope))

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <heed/core/arena.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -19,16 +19,15 @@ namespace heed {
 
 /// A plain tensor [B,T,N] whose rows grow along the second axis. Appending n positions costs O(n·N), amortised.
 ///
-/// Each row has room behind its last position. Copies share it, and yet are values: the first of them to grow takes the
-/// room, for good; one that comes later, and one for which it is too little, moves to a room of its own, twice as
-/// large. So nothing that a copy shows ever changes. To select rows copies no numbers.
+/// Each row has room behind its last position. Copies share it, and yet are values: the first to grow takes the room,
+/// for good; a later one, or one that needs more, moves to a room of its own, twice as large. So nothing that a copy
+/// shows ever changes. Selecting rows copies no numbers.
 ///
-/// Rows may differ in length. T is that of the longest; what a shorter one has up to there is finite if all numbers
-/// are, and otherwise unspecified, as padding is. While one thread lets a copy grow, others may read copies of it that
-/// have rows of one length.
+/// Rows may differ in length. T is that of the longest; what a shorter one has up to there is unspecified, but finite
+/// if all numbers are. While one thread lets a copy grow, others may read copies that have rows of one length.
 ///
-/// The rows do not lie one behind the other: kernels take one row at a time. `gathered` copies them into one array, and
-/// with one row at most `view_of` shows it as it is.
+/// Rows are stored apart: kernels take one at a time, `gathered` copies them into one array, and `view_of` takes at
+/// most one row.
 template <class T>
 class growing_tensor {
 public:
@@ -93,9 +92,7 @@ private:
     class room {
     public:
         room(std::size_t positions, std::size_t width, std::size_t taken)
-            : numbers_(static_cast<T*>(::operator new(positions* width * sizeof(T), alignment))),
-              positions_(positions),
-              taken_(taken)
+            : numbers_(detail::new_aligned<T>(positions * width)), positions_(positions), taken_(taken)
         {
             std::fill_n(numbers_.get(), positions * width, T(0));
         }
@@ -110,12 +107,7 @@ private:
         }
 
     private:
-        static constexpr std::align_val_t alignment{64};  // a cache line, and the widest vector register
-        struct free_memory {
-            void operator()(T* memory) const { ::operator delete(memory, alignment); }
-        };
-
-        std::unique_ptr<T, free_memory> numbers_;
+        detail::aligned_memory<T> numbers_;
         std::size_t positions_;
         std::atomic<std::size_t> taken_;
     };

@@ -11,14 +11,12 @@
 
 #include <heed/core/tensor.hpp>
 
-/// Which source positions exist, and which a query may attend to: lengths, masks, windows. True = attend, in
-/// every mask of heed.
+/// Which source positions exist, and which a query may attend to: lengths, masks, windows. True = attend.
 namespace heed {
 
 class lengths;
 
-/// A view of lengths, of all rows of a batch or of consecutive ones. Operations take it, and a policy finds it as
-/// `at.real`. Valid as long as the lengths that it was made of.
+/// A view of the lengths of all rows of a batch, or of consecutive ones; a policy finds it as `at.real`.
 class lengths_view {
 public:
     constexpr lengths_view() = default;
@@ -184,8 +182,7 @@ template <tensor Bias>
 additive_mask(Bias) -> additive_mask<Bias>;
 
 /// Query s of S attends to no position behind its own: the last query sees every real position of its row, the one
-/// before it all but the last, and so on (aligned at the bottom right, also where S is not T). For `attend(memory,
-/// queries, causal{})`.
+/// before it all but the last, and so on, also where S is not T: `attend(memory, queries, causal{})`.
 struct causal {};
 
 /// `count` consecutive positions of a row, starting at `first`.
@@ -224,22 +221,6 @@ struct window {
         require_shape<1>("window", "the list of first positions", {begin.size()}, {count.batch()},
                          "one for each row, as of the counts");
         return {begin.data(), count, width};
-    }
-
-    /// The real positions of row b within `reach` of centre(b).
-    template <class Centre>
-    static window around(const lengths_view& real, std::size_t reach, Centre&& centre)
-    {
-        window w;
-        std::vector<std::size_t> count;
-        w.width = 2 * reach + 1;
-        for (std::size_t b = 0; b < real.batch(); ++b) {
-            const stretch here = stretch::around(centre(b), reach, real[b]);
-            w.begin.push_back(here.first);
-            count.push_back(here.count);
-        }
-        w.count = lengths(std::move(count));
-        return w;
     }
 };
 

@@ -10,10 +10,7 @@
 #include <heed/core/tensor.hpp>
 
 /// What the compiler says where something that is no tensor stands for one, or where the numbers of two tensors are of
-/// different types: one sentence, and no other error in its wake.
-///
-/// After its sentence the code goes on with what was meant, `as_meant(x)`, so that its results have the right types. It
-/// is never run, since the assertion has failed.
+/// different types: one sentence, and no other error in its wake. Later code uses what was meant, `as_meant(x)`.
 namespace heed::detail {
 
 /// An expression of xtensor that is no tensor of heed's: one that computes its numbers when they are read, a view, an

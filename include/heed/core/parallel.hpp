@@ -38,8 +38,7 @@ namespace detail {
 // A child of fork() has only the thread that called it. A mutex that another thread held stays locked there; joining a
 // thread or destroying a condition variable that one waits for never returns. So the child leaves such objects alone.
 
-/// From now on, the child of each fork() calls this before fork() returns there. False if there is no memory for it.
-/// Where there is no fork(), nothing happens.
+/// From now on, the child of each fork(), where there is one, calls this first. False if there is no memory for it.
 inline bool in_each_child([[maybe_unused]] void (*call)())
 {
 #if defined(__unix__) || defined(__APPLE__)
@@ -52,8 +51,8 @@ inline bool in_each_child([[maybe_unused]] void (*call)())
 inline std::atomic<unsigned> forks{0};
 
 /// How many calls of fork() lie between the program's first process and this one, since the first call of this
-/// function, which throws std::bad_alloc if there is no memory to count: an object that has another number than when it
-/// was made belongs to another process.
+/// function. An object that was made at another number belongs to another process. Throws std::bad_alloc if it cannot
+/// count.
 inline unsigned forks_so_far()
 {
     static const bool counted = in_each_child([] { forks.fetch_add(1); });
@@ -97,8 +96,7 @@ public:
         }
     }
 
-    thread_pool(const thread_pool&) = delete;
-    thread_pool& operator=(const thread_pool&) = delete;
+    thread_pool& operator=(thread_pool&&) = delete;
 
     ~thread_pool() { end(); }
 
@@ -130,7 +128,7 @@ public:
         return true;
     }
 
-    /// Ends the threads: from now on run() returns false. If the pool is busy, nothing happens: then another thread
+    /// Ends the threads: from now on run() returns false. Nothing happens if the pool is busy, because another thread
     /// computes while the program ends, or a shard has called std::exit.
     void close()
     {
@@ -231,8 +229,7 @@ struct end_of_pool {
     {
         if (!in_each_child(leave_pool_of_parent)) throw std::bad_alloc();
     }
-    end_of_pool(const end_of_pool&) = delete;
-    end_of_pool& operator=(const end_of_pool&) = delete;
+    end_of_pool& operator=(end_of_pool&&) = delete;
     ~end_of_pool()
     {
         parallel.over = true;
@@ -244,23 +241,20 @@ inline thread_local bool inside_shard = false;
 
 }  // namespace detail
 
-/// While one of these lives, every product that its thread starts, or shares among heed's threads, is heed's own: a row
-/// of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
+/// While one of these lives, its thread's products are heed's own (gemm/own_gemm.hpp), in heed's other threads as well:
+/// a row of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
 ///
 ///     const heed::batch_invariant guard;
 ///     model.translate(lines);      // the same bits for each line, however the lines are grouped
 ///
-/// A BLAS chooses its loops by the number of rows of a product, and so the order in which an element's terms are added:
-/// the same sentence can get other last bits beside other sentences. heed's own products (gemm/own_gemm.hpp) add the
-/// terms of every element in one order, whatever the number of rows, and so do its other kernels.
+/// A BLAS chooses the order in which it adds an element's terms by the number of rows; heed's kernels do not.
 class batch_invariant {
 public:
     explicit batch_invariant(bool wanted = true)
         : before_(std::exchange(detail::batch_invariant_here, detail::batch_invariant_here || wanted))
     {}
     ~batch_invariant() { detail::batch_invariant_here = before_; }
-    batch_invariant(const batch_invariant&) = delete;
-    batch_invariant& operator=(const batch_invariant&) = delete;
+    batch_invariant& operator=(batch_invariant&&) = delete;
 
 private:
     bool before_;
@@ -270,8 +264,8 @@ private:
 inline std::size_t threads() { return detail::parallel.threads; }
 
 /// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
-/// heed::error if the system has no more threads, or std::bad_alloc; then there are as many as before. While the
-/// program's static objects are destroyed, it has no effect once the pool has ended.
+/// heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect after the pool's
+/// end.
 inline void set_threads(std::size_t count)
 {
     detail::parallel_settings& settings = detail::parallel;

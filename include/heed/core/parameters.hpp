@@ -29,13 +29,13 @@
 ///
 /// Counting, optimising and saving only look: their visitors return `visited`. Lifting onto a tape returns variables.
 ///
-/// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple of
-/// them, whose names are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has the
-/// name of the member; of an empty one there is nothing. What comes back is of the same kind: a std::vector of layers
-/// becomes a std::vector of what the visitor made of them.
+/// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple,
+/// whose members are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has its
+/// name. What comes back is of the same kind: a std::vector of layers becomes a std::vector of what the visitor made of
+/// them.
 ///
-/// A tensor, or a module with parameters, that is not shown would be neither trained nor saved. The compiler refuses
-/// it, unless it is a heed::constant.
+/// The compiler refuses a tensor, or a module with parameters, that is not shown, since it would be neither trained nor
+/// saved, unless it is a heed::constant.
 namespace heed {
 
 /// A tensor, or a module, that belongs to another module and is none of its parameters: a table that is computed, or
@@ -72,9 +72,8 @@ inline constexpr bool is_constant = false;
 template <class X>
 inline constexpr bool is_constant<constant<X>> = true;
 
-// The types of a class's members, as far as a template can find them: a structured binding finds those of an aggregate,
-// and template arguments stand in for those of any other class template. Other classes, such as one that has a
-// constructor and is no template, are not searched.
+// The types of a class's members: a structured binding finds those of an aggregate, and template arguments stand in for
+// those of any other class template. Other classes are not searched.
 
 template <class... Member>
 struct list_of_types {};
@@ -105,10 +104,8 @@ struct anything {
 template <std::size_t>
 using anything_at = anything;
 
-/// The largest number of members up to sizeof...(at) that initialize an X; 0: none.
-///
-/// From many to few: with as many as X has, no member's default is looked at, which need not compile for every type of
-/// a template (`Bias bias{0};` where Bias is a variable).
+/// The largest number of members up to sizeof...(at) that initialize an X; 0: none. From many to few: fewer would use a
+/// member's default, which need not compile for every type of a template (`Bias bias{0};` where Bias is a variable).
 template <class X, std::size_t... at>
 consteval std::size_t members_up_to(std::index_sequence<at...>)
 {
@@ -121,8 +118,8 @@ consteval std::size_t members_up_to(std::index_sequence<at...>)
     }
 }
 
-/// How many members has an aggregate? 0 for one that is not looked into: where a member does not take `anything`, where
-/// there are base classes, which a structured binding does not take, and where there are more than 16.
+/// How many members has an aggregate? 0 where a member does not take `anything`, where there are base classes, which a
+/// structured binding does not take, or more than 16 members.
 template <class X>
 consteval std::size_t members_counted()
 {
@@ -211,91 +208,57 @@ auto visit_if_tensor(auto& visit, const char* name, X& x)
     }
 }
 
-/// Does a member hold others, and how are they visited?
+/// Does a member hold others?
 template <class X>
-struct members_of {
-    static constexpr bool any = false;
-};
-template <class X>
-concept holds_members = members_of<X>::any;
-
-/// "layers.0"
-inline std::string name_of_member(std::string_view name, std::size_t i)
-{
-    return std::string(name).append(".").append(std::to_string(i));
-}
-
+inline constexpr bool holds_members_of = false;
 template <class M>
-    requires(!vector_of_numbers<std::vector<M>>)
-struct members_of<std::vector<M>> {
-    static constexpr bool any = true;
+inline constexpr bool holds_members_of<std::vector<M>> = !vector_of_numbers<std::vector<M>>;
+template <class M, std::size_t N>
+inline constexpr bool holds_members_of<std::array<M, N>> = true;
+template <class... M>
+inline constexpr bool holds_members_of<std::tuple<M...>> = true;
+template <class M>
+inline constexpr bool holds_members_of<std::optional<M>> = true;
+template <class M>
+inline constexpr bool holds_members_of<std::unique_ptr<M>> = true;
+template <class X>
+concept holds_members = holds_members_of<X>;
 
-    static auto visit(std::string_view name, auto& several, const auto& visitor)
-    {
+/// visitor(name, member) of each that `several` holds, "layers.0" and so on, in a container of the same kind.
+auto visit_members(std::string_view name, auto& several, const auto& visitor)
+{
+    using X = std::remove_cvref_t<decltype(several)>;
+    [[maybe_unused]] const auto visit = [&](std::size_t i, auto& member) -> decltype(auto) {
+        return visitor(std::string(name).append(".").append(std::to_string(i)), member);
+    };
+    if constexpr (is_vector<X>) {
         std::vector<decltype(visitor(name, several[0]))> results;
         results.reserve(several.size());
-        for (std::size_t i = 0; i < several.size(); ++i)
-            results.push_back(visitor(name_of_member(name, i), several[i]));
+        for (std::size_t i = 0; i < several.size(); ++i) results.push_back(visit(i, several[i]));
         return results;
-    }
-};
-template <class M, std::size_t N>
-struct members_of<std::array<M, N>> {
-    static constexpr bool any = true;
-
-    static auto visit(std::string_view name, auto& several, const auto& visitor)
-    {
+    } else if constexpr (requires { several[0]; }) {
         return [&]<std::size_t... i>(std::index_sequence<i...>)
         {
-            return std::array<decltype(visitor(name, several[0])), N>{visitor(name_of_member(name, i), several[i])...};
+            return std::array<decltype(visitor(name, several[0])), sizeof...(i)>{visit(i, several[i])...};
         }
-        (std::make_index_sequence<N>{});
-    }
-};
-template <class... M>
-struct members_of<std::tuple<M...>> {
-    static constexpr bool any = true;
-
-    static auto visit([[maybe_unused]] std::string_view name, auto& several, [[maybe_unused]] const auto& visitor)
-    {
+        (std::make_index_sequence<std::tuple_size_v<X>>{});
+    } else if constexpr (requires { std::tuple_size<X>::value; }) {
         return [&]<std::size_t... i>(std::index_sequence<i...>)
         {
-            return std::tuple<decltype(visitor(name, std::get<i>(several)))...>{
-                visitor(name_of_member(name, i), std::get<i>(several))...};
+            return std::tuple<decltype(visitor(name, std::get<i>(several)))...>{visit(i, std::get<i>(several))...};
         }
-        (std::index_sequence_for<M...>{});
-    }
-};
-template <class M>
-struct members_of<std::optional<M>> {
-    static constexpr bool any = true;
-
-    static auto visit(std::string_view name, auto& one, const auto& visitor)
-    {
-        std::optional<decltype(visitor(name, *one))> result;
-        if (one) result.emplace(visitor(name, *one));
-        return result;
-    }
-};
-template <class M>
-struct members_of<std::unique_ptr<M>> {
-    static constexpr bool any = true;
-
-    /// What a constant module points to is constant as well.
-    static auto visit(std::string_view name, auto& one, const auto& visitor)
-    {
-        using pointed = std::conditional_t<std::is_const_v<std::remove_reference_t<decltype(one)>>, const M, M>;
-        pointed* const to = one.get();
+        (std::make_index_sequence<std::tuple_size_v<X>>{});
+    } else if constexpr (requires { several.get(); }) {  // what a constant module points to is constant as well
+        using M = typename X::element_type;
+        std::conditional_t<std::is_const_v<std::remove_reference_t<decltype(several)>>, const M, M>* const to =
+            several.get();
         using result = decltype(visitor(name, *to));
         return to == nullptr ? std::unique_ptr<result>{} : std::make_unique<result>(visitor(name, *to));
+    } else {
+        std::optional<decltype(visitor(name, *several))> result;
+        if (several) result.emplace(visitor(name, *several));
+        return result;
     }
-};
-
-/// visitor(name, member) of each that `several` holds, in a container of the same kind.
-template <class Several>
-auto visit_members(std::string_view name, Several& several, const auto& visitor)
-{
-    return members_of<std::remove_const_t<Several>>::visit(name, several, visitor);
 }
 
 #define HEED_SAYS_NOT_SHOWN                                                                                            \
@@ -352,20 +315,22 @@ concept parameterised = requires(std::remove_cvref_t<M>& module)
 
 namespace detail {
 
-/// Depends on the leaf alone, not on the module, so that modules share what is compiled for their parts. A leaf is
-/// therefore a named type, not a lambda in a template of the module.
-template <class Leaf>
+/// Gives tensors, and if `named` their paths, to a leaf. That is a named type, not a lambda in a template of the
+/// module: so modules share what is compiled for their parts.
+template <class Leaf, bool named = true>
 struct walking_visitor {
     Leaf& leaf;
-    std::string prefix;
+    std::string prefix{};
 
     auto operator()(std::string_view name, auto& member) const
     {
         using type = std::remove_cvref_t<decltype(member)>;
-        if constexpr (tensor<type>) {
+        if constexpr (tensor<type> && named) {
             return leaf(path_to(name), member);
+        } else if constexpr (tensor<type>) {
+            return leaf(member);
         } else if constexpr (holds_members<type>) {
-            return visit_members(name, member, *this);
+            return visit_members(named ? name : "", member, *this);
         } else if constexpr (check_parameter<type>()) {
             return type::parameters(member, walking_visitor{leaf, path_to(name, ".")});
         } else {
@@ -377,7 +342,8 @@ private:
     std::string path_to(std::string_view name, const char* separator = "") const
     {
         std::string path = prefix;
-        return path.append(name).append(separator);
+        if constexpr (named) path.append(name).append(separator);
+        return path;
     }
 };
 
@@ -399,81 +365,53 @@ struct counting_look {
     void operator()(const std::string&, const tensor auto& x) { count += view_of(x).size(); }
 };
 
-/// Walks without making names.
-template <class Leaf>
-struct nameless_visitor {
-    const Leaf& leaf;
-
-    auto operator()(std::string_view, auto& member) const
-    {
-        using type = std::remove_cvref_t<decltype(member)>;
-        if constexpr (tensor<type>) {
-            return leaf(member);
-        } else if constexpr (holds_members<type>) {
-            return visit_members("", member, *this);
-        } else if constexpr (check_parameter<type>()) {
-            return type::parameters(member, *this);
-        } else {
-            return type(member);
-        }
-    }
-};
-
 struct visited_leaf {
     visited operator()(const tensor auto&) const { return {}; }
 };
 
 /// What is left of a module when all tensors that it shows are `visited`, those of its modules too.
 template <class M>
-using looked_at = decltype(M::parameters(std::declval<M&>(), nameless_visitor<visited_leaf>{{}}));
+using looked_at =
+    decltype(M::parameters(std::declval<M&>(), walking_visitor<const visited_leaf, false>{visited_leaf{}}));
+
+/// Is `f` true of any of these types?
+template <class... X>
+consteval bool any_of_types(list_of_types<X...>, auto f)
+{
+    return (f.template operator()<std::remove_cvref_t<X>>() || ...);
+}
 
 /// Is a part of this type `visited`? Then it was shown.
 template <class X>
-consteval bool any_shown();
-
-template <class... X>
-consteval bool any_shown_of(list_of_types<X...>)
-{
-    return (detail::any_shown<std::remove_cvref_t<X>>() || ...);
-}
-
-template <class X>
 consteval bool any_shown()
 {
+    constexpr auto any = []<class Part>() { return detail::any_shown<Part>(); };
     if constexpr (std::is_same_v<X, visited> || tensor<X>) {
         return std::is_same_v<X, visited>;
     } else if constexpr (std::is_same_v<typename template_arguments<X>::type, list_of_types<>>) {
-        return std::is_class_v<X> && detail::any_shown_of(detail::members_known<X>());
+        return std::is_class_v<X> && any_of_types(members_known<X>(), any);
     } else {
-        return detail::any_shown_of(typename template_arguments<X>::type{});
+        return any_of_types(typename template_arguments<X>::type{}, any);
     }
 }
 
 /// Is this member of such a rest a tensor that was not shown, or does it hold one?
 template <class X>
-consteval bool not_shown();
-
-template <class... X>
-consteval bool any_not_shown(list_of_types<X...>)
-{
-    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
-}
-
-template <class X>
 consteval bool not_shown()
 {
+    constexpr auto any = []<class Part>() { return detail::not_shown<Part>(); };
     if constexpr (is_constant<X>) {
         return false;
     } else if constexpr (tensor<X>) {
         return owning_tensor<X>;
     } else if constexpr (holds_members<X>) {
-        return detail::any_not_shown(typename template_arguments<X>::type{});
+        return any_of_types(typename template_arguments<X>::type{}, any);
     } else if constexpr (!std::is_class_v<X>) {
         return false;
     } else if constexpr (any_shown<X>()) {
-        return detail::any_not_shown(detail::members_known<X>());
+        return any_of_types(members_known<X>(), any);
     } else if constexpr (requires { typename looked_at<X>; }) {  // a module: has it parameters?
-        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
+        return any_shown<looked_at<X>>() || any_of_types(members_known<X>(), any);
     } else {
         return false;
     }
@@ -491,7 +429,7 @@ consteval bool shows_all()
 {
     using rest = looked_at<M>;
     if constexpr (std::is_class_v<rest>) {
-        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
+        constexpr bool all = !any_of_types(members_known<rest>(), []<class Part>() { return not_shown<Part>(); });
         constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
                                 detail::constants_among(detail::members_known<M>());
         static_assert(all, HEED_SAYS_NOT_SHOWN);
@@ -518,7 +456,7 @@ template <parameterised M, class Leaf>
 auto map_parameters(M& module, const Leaf& leaf)
 {
     (void)detail::shows_all<std::remove_cvref_t<M>>();
-    return std::remove_cvref_t<M>::parameters(module, detail::nameless_visitor<Leaf>{leaf});
+    return std::remove_cvref_t<M>::parameters(module, detail::walking_visitor<const Leaf, false>{leaf});
 }
 
 /// look(name, tensor) for every parameter, always in the same order.

@@ -17,15 +17,13 @@ namespace heed {
 
 namespace detail {
 
-template <class M>
-std::size_t count_of(const std::vector<M>& several)
+constexpr std::size_t count_of(const auto& several)
 {
-    return several.size();
-}
-template <class... M>
-constexpr std::size_t count_of(const std::tuple<M...>&)
-{
-    return sizeof...(M);
+    if constexpr (requires { several.size(); }) {
+        return several.size();
+    } else {
+        return std::tuple_size_v<std::remove_cvref_t<decltype(several)>>;
+    }
 }
 
 auto& nth(auto& several, std::size_t i) { return several[i]; }
@@ -36,15 +34,13 @@ auto& nth(auto& several, std::integral_constant<std::size_t, i>)
 }
 
 /// The index of the first: a constant for a tuple.
-template <class M>
-std::size_t first_index(const std::vector<M>&)
+auto first_index(const auto& several)
 {
-    return 0;
-}
-template <class... M>
-std::integral_constant<std::size_t, 0> first_index(const std::tuple<M...>&)
-{
-    return {};
+    if constexpr (requires { several.size(); }) {
+        return std::size_t{0};
+    } else {
+        return std::integral_constant<std::size_t, 0>{};
+    }
 }
 
 const auto& first_of(const auto& several) { return nth(several, first_index(several)); }

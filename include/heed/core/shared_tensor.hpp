@@ -10,12 +10,10 @@
 #include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Constant tensors that are passed on without copying a number: views of what somebody else keeps, or arrays that all
-/// copies own together.
 namespace heed {
 
-/// A tensor to be read. Of a view it is a view: the numbers must outlive it. Of an array it is an owner, and so is
-/// every copy: copies share the numbers.
+/// A constant tensor that is passed on without copying a number. Of a view it is a view: the numbers must outlive it.
+/// Of an array it is an owner, and so is every copy: copies share the numbers.
 template <class T, std::size_t N>
 class shared_tensor {
 public:

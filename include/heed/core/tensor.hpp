@@ -163,15 +163,14 @@ struct family_among<Family, First, Rest...> {
 template <class... X>
 using common_family_of = typename detail::family_among<plain_family, std::remove_cvref_t<X>...>::type;
 
-template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const array<T, N>& x)
+template <plain_tensor X>
+shape_of_rank<rank_of<X>> shape_of(const X& x)
 {
-    return x.shape();
-}
-template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const tensor_view<T, N>& x)
-{
-    return x.shape;
+    if constexpr (requires { x.shape(); }) {
+        return x.shape();
+    } else {
+        return x.shape;
+    }
 }
 
 template <class T, std::size_t N>
@@ -197,9 +196,6 @@ tensor_view<T, N> view_of(const tensor_view<T, N>& x)
 }
 
 /// Of a tensor that is a class with a view: shared, transient or growing.
-template <tensor X>
-    requires requires(const X& x) { x.view().shape; }
-shape_of_rank<rank_of<X>> shape_of(const X& x) { return x.shape(); }
 template <tensor X>
     requires requires(const X& x) { x.view().shape; }
 tensor_view<const element_of<X>, rank_of<X>> view_of(X&& x)

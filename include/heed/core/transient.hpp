@@ -8,8 +8,7 @@
 #include <heed/core/tensor.hpp>
 #include <heed/core/workspace.hpp>
 
-/// Tensors in this thread's workspace, for one step: a step of attention makes a dozen temporaries, of the same sizes
-/// at every step, in memory that the thread keeps, so that nothing is allocated.
+/// Tensors in this thread's workspace, for the temporaries of one step, so that nothing is allocated.
 namespace heed {
 
 /// A tensor in the thread's workspace: a handle of pointer and shape, invalid after the innermost `scratch` scope

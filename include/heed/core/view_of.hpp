@@ -13,8 +13,7 @@
 #include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Views of numbers that are not in heed's arrays. A view is a tensor wherever one is asked for: in a policy, in `on`,
-/// as a query, in a layer, on a tape. It owns nothing: the numbers must outlive it.
+/// Views of numbers that are not in heed's arrays: tensors that own nothing, so that the numbers must outlive them.
 ///
 ///     view_of(pointer, rows, columns)            any memory, row-major, of any rank: view_of(pointer, B, T, D)
 ///     view_of(numbers), view_of(numbers, B, N)   std::vector, std::array, std::span and others with data() and size()
@@ -64,11 +63,6 @@ concept row_of_numbers = !tensor<X> && !std::is_array_v<X> && !lazy_expression<s
     requires viewed_number<pointed_to<X>>;
 };
 
-template <class X>
-inline constexpr bool is_std_array = false;
-template <class T, std::size_t N>
-inline constexpr bool is_std_array<std::array<T, N>> = true;
-
 /// Are its numbers gone with this object? Those of a container are, those of a span or a map are not.
 template <class X>
 consteval bool owns_numbers()
@@ -76,7 +70,8 @@ consteval bool owns_numbers()
     if constexpr (eigen_matrix<X>) {
         return std::is_same_v<X, typename X::PlainObject>;
     } else {
-        return is_std_array<X> || !std::is_trivially_destructible_v<X>;
+        return requires { std::tuple_size<X>::value; }
+        || !std::is_trivially_destructible_v<X>;  // a std::array
     }
 }
 
@@ -96,15 +91,6 @@ std::size_t size_of_axis(Size size)
         if (size < 0) throw shape_error("view_of: a size is " + std::to_string(size) + "; sizes are at least 0");
     }
     return static_cast<std::size_t>(size);
-}
-
-template <std::size_t N>
-void require_size(const shape_of_rank<N>& shape, std::size_t size)
-{
-    if (const std::size_t must = tensor_view<const char, N>{nullptr, shape}.size(); must != size) {
-        throw shape_error("view_of: " + shape_text(shape) + " of " + std::to_string(size) + " numbers; it takes " +
-                          std::to_string(must));
-    }
 }
 
 /// The number of axes of an mdspan-like: a static function rank(), or a constant rank.
@@ -145,7 +131,9 @@ auto view_of(X&& numbers, Sizes... sizes)
         const auto size = static_cast<std::size_t>(std::size(numbers));
         tensor_view<T, N> view{std::data(numbers), {size}};
         if constexpr (sizeof...(Sizes) > 0) view.shape = {detail::size_of_axis(sizes)...};
-        detail::require_size(view.shape, size);
+        if (view.size() != size)
+            throw shape_error("view_of: " + shape_text(view.shape) + " of " + std::to_string(size) +
+                              " numbers; it takes " + std::to_string(view.size()));
         return view;
     }
 }

@@ -7,16 +7,14 @@
 
 #include <heed/core/arena.hpp>
 
-/// Memory that a thread keeps between calls.
-///
-/// Every step needs the same temporaries. Each thread that computes has one arena for them, its workspace: it grows to
-/// what the largest call needed and is then used again, so that later steps allocate nothing.
+/// Memory that a thread keeps between calls: an arena for the temporaries of a step, its workspace. It grows to what
+/// the largest call needs, so that later steps allocate nothing.
 namespace heed {
 
 namespace detail {
 
-/// This thread's T, made at the first use and destroyed at the thread's end. Null afterwards: destructors of static
-/// objects, and those of some thread_local ones, run later. `Purpose` tells several apart.
+/// This thread's T, made at the first use. Null after the thread's end, when some destructors still run. `Purpose`
+/// tells several apart.
 template <class T, class Purpose = T>
 T* kept_of_this_thread()
 {
@@ -32,8 +30,7 @@ T* kept_of_this_thread()
             here = nullptr;
             over = true;
         }
-        holder(const holder&) = delete;
-        holder& operator=(const holder&) = delete;
+        holder& operator=(holder&&) = delete;
 
         T kept;
     };
@@ -49,8 +46,7 @@ public:
     {
         if (kept_ == nullptr) kept_ = &own_.emplace();
     }
-    kept_between_calls(const kept_between_calls&) = delete;
-    kept_between_calls& operator=(const kept_between_calls&) = delete;
+    kept_between_calls& operator=(kept_between_calls&&) = delete;
 
     T& operator*() const { return *kept_; }
 
@@ -84,8 +80,7 @@ inline arena& workspace_of_this_thread()
 class kept_by_thread {
 public:
     kept_by_thread() : next_(first()) { first() = this; }
-    kept_by_thread(const kept_by_thread&) = delete;
-    kept_by_thread& operator=(const kept_by_thread&) = delete;
+    kept_by_thread& operator=(kept_by_thread&&) = delete;
 
     static std::size_t total()
     {
@@ -133,8 +128,7 @@ public:
         memory_.release(before_);
         if (detail::late != nullptr && --detail::late->users == 0) delete std::exchange(detail::late, nullptr);
     }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
+    scratch& operator=(scratch&&) = delete;
 
     /// Memory for so many elements until this scope ends, not set to anything.
     template <class T>

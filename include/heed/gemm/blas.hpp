@@ -58,9 +58,9 @@
 
 /// Matrix products on plain row-major memory, through the BLAS that the program links (OpenBLAS).
 ///
-/// They go through xtensor-blas's typed layer, `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined,
-/// through <cblas.h>; either way the same functions of the BLAS compute the same bits. The choice is one for the whole
-/// program. `xt::linalg::dot` is not used: it returns wrong shapes for products of views of one buffer.
+/// They go through xtensor-blas's `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined, through
+/// <cblas.h>: one choice for the whole program, with the same bits. `xt::linalg::dot` is not used: it returns wrong
+/// shapes for products of views of one buffer.
 namespace heed::blas {
 
 /// What a product reads of a matrix: the matrix itself, or its transpose.
@@ -137,8 +137,7 @@ void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T be
 }
 #endif
 
-// Weak: any other BLAS has none of these, and is then taken to be single-threaded and safe to call from several
-// threads.
+// Weak: a BLAS that has none of these is taken to be single-threaded and safe to call from several threads.
 extern "C" {
 [[gnu::weak]] void openblas_set_num_threads(int count);
 [[gnu::weak]] int openblas_get_num_threads();
@@ -160,12 +159,11 @@ inline int kind_of_threads()
     return kind;
 }
 
-/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed shares its own work among
-/// threads, and two pools in one process hinder each other.
+/// While one of these lives, OpenBLAS uses one thread in the thread that made it, since heed's own threads share the
+/// work.
 ///
-/// OpenBLAS has one number of threads per process, so its users are counted: the first one sets 1, the last one
-/// restores the number, unless the program has set another in between. OpenBLAS built with OpenMP follows the number of
-/// threads that OpenMP has in each thread.
+/// OpenBLAS has one number of threads per process, so its users are counted: the first sets 1, the last restores the
+/// number, unless the program has changed it. Built with OpenMP, it takes the number that OpenMP has in each thread.
 class one_blas_thread {
 public:
     one_blas_thread()
@@ -179,13 +177,11 @@ public:
         if (counted_) leave();
         if (of_openmp_ != 1) omp_set_num_threads(of_openmp_);
     }
-    one_blas_thread(const one_blas_thread&) = delete;
-    one_blas_thread& operator=(const one_blas_thread&) = delete;
+    one_blas_thread& operator=(one_blas_thread&&) = delete;
 
 private:
-    // Lower half of `state`: the number of users, and a bit that is set while one user changes OpenBLAS's number of
-    // threads. Upper half: how often that number was restored; if `state` is the same before and after a thread reads
-    // the number, no user changed it meanwhile.
+    // Lower half of `state`: the number of users, and a bit that is set while one changes OpenBLAS's number of threads.
+    // Upper half: how often that number was restored, so that who reads it between two equal states has the right one.
     static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
     static inline std::atomic<std::uint64_t> state{0};
     static inline int before = 1;  // read and written only while `changing` is set
@@ -199,8 +195,7 @@ private:
         return yes;
     }
 
-    // A child of fork() has none of the users that other threads of its parent were. Its OpenBLAS keeps the number that
-    // they have left.
+    // A child of fork() has none of the users that other threads of its parent were.
     static void forget_users() { state.store(0); }
 
     static std::uint64_t wait_until_changed()

@@ -93,8 +93,8 @@ inline float greatest_magnitude(std::size_t n, const float* x)
 /// 127 / greatest, or 0 where numbers are all 0, or so small that their quotients would overflow, or not finite.
 inline float steps_per_unit(float greatest) { return greatest > 1e-30f && greatest < 1e30f ? 127.0f / greatest : 0.0f; }
 
-/// The scale f of numbers up to `greatest`. It is 0 where steps_per_unit is, except for numbers that are not finite or
-/// so large that they have no scale: then NaN, so that every product with them is NaN.
+/// The scale f of numbers up to `greatest`: 0 where steps_per_unit is, but NaN for numbers that are not finite or too
+/// large, so that every product with them is NaN.
 inline float scale_of(float greatest)
 {
     if (greatest < 1e30f) return greatest > 1e-30f ? greatest / 127.0f : 0.0f;
@@ -133,11 +133,8 @@ inline float to_int8(std::size_t K, const float* x, std::uint8_t* bytes, std::si
 
 /// W [K,N] in 8 bits, laid out in panels as kernels::panels are: [N/width][K/4][width][4], zeros past the last row and
 /// column.
-class int8_panels {
+class int8_panels : public products_by_panels<int8_panels, float> {
 public:
-    static constexpr std::size_t registers = panels<float>::registers;
-    static constexpr std::size_t width = panels<float>::width;
-    static constexpr std::size_t most_rows = panels<float>::most_rows;
     static constexpr std::size_t longest = std::size_t{1} << 16;  // K beyond which sums could overflow
 
     using operand = int8_rows;
@@ -180,11 +177,6 @@ public:
         });
     }
 
-    std::size_t count() const { return (N_ + width - 1) / width; }
-    std::size_t rows() const { return K_; }
-    std::size_t columns() const { return N_; }
-    bool empty() const { return values_.empty(); }
-
     /// Rows x [R,K], `stride` apart, as products read them.
     operand read(std::size_t rows, const float* x, std::size_t stride, scratch& here) const
     {
@@ -195,9 +187,8 @@ public:
         return {bytes, scale, wide};
     }
 
-    /// out[r][·] = x_r W_p for `R` rows of x from `first` on, and panel p. `out` [R,width].
     template <std::size_t R>
-    void multiply(std::size_t p, const operand& x, std::size_t first, float* out) const
+    void times(std::size_t p, const operand& x, std::size_t first, float* out) const
     {
         using namespace simd;
         mask<float> sum[R][registers];  // local: g++ 12 writes an array that it was given in every step
@@ -225,20 +216,6 @@ public:
                 store(out + r * width + c * lanes<float>, __builtin_convertvector(sum[r][c], vec<float>) * f * s);
             });
         });
-    }
-
-    /// The same for any number of rows up to most_rows.
-    void multiply(std::size_t rows, std::size_t p, const operand& x, std::size_t first, float* out) const
-    {
-        detail::with_rows<most_rows>(rows, [&](auto R) { multiply<R>(p, x, first, out); });
-    }
-
-    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
-    void multiply(std::size_t rows, const float* x, std::size_t x_stride, float* y, std::size_t y_stride,
-                  bool add) const
-    {
-        scratch here;
-        detail::multiply_by_panels(*this, rows, read(rows, x, x_stride, here), y, y_stride, add);
     }
 
 private:
@@ -275,7 +252,6 @@ private:
         }
     }
 
-    std::size_t K_ = 0, N_ = 0;
     std::vector<float> scales_;          // [panels · width]
     std::vector<std::int32_t> offsets_;  // [panels · width]
     std::vector<std::int8_t> values_;

@@ -8,6 +8,7 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/gemm/own_gemm.hpp>
 #include <heed/simd/simd.hpp>
 
 /// A matrix that is laid out once for many products with few rows each, like a decoder's weights in each step.
@@ -25,100 +26,89 @@ void with_rows(std::size_t rows, const auto& f)
     f(std::integral_constant<std::size_t, most>{});
 }
 
-/// y = x W, or y += x W, for the rows that `W.read` has prepared, block by block and panel by panel.
+}  // namespace detail
+
+/// Products with a matrix W [K,N] in panels of some columns, whatever their numbers are. `Panels` has `read`, which
+/// makes an operand of rows x, and `times<R>(p, operand, first, out)`, for R rows of it: out[r][·] = x_(first + r) W_p.
 template <class Panels, class T>
-void multiply_by_panels(const Panels& W, std::size_t rows, const typename Panels::operand& x, T* y,
-                        std::size_t y_stride, bool add)
-{
-    constexpr std::size_t width = Panels::width, most_rows = Panels::most_rows;
-    const std::size_t K = W.rows(), N = W.columns(), count = W.count();
-    const std::size_t blocks = (rows + most_rows - 1) / most_rows;
-    // Few rows: threads share the panels. Many: they share the rows, so that each reads its own.
-    const bool by_panel = blocks < 2 * threads();
-    parallel_for(by_panel ? count : blocks,
-                 (std::size_t{1} << 18) / (K * width * (by_panel ? rows : N / width + 1) + 1) + 1,
-                 [&](std::size_t begin, std::size_t end, std::size_t) {
-                     alignas(64) T tile[most_rows * width];
-                     const std::size_t p0 = by_panel ? begin : 0, p1 = by_panel ? end : count;
-                     const std::size_t b0 = by_panel ? 0 : begin, b1 = by_panel ? blocks : end;
-                     for (std::size_t p = p0; p < p1; ++p) {
-                         const std::size_t columns = std::min(width, N - p * width);
-                         for (std::size_t b = b0; b < b1; ++b) {
-                             const std::size_t first = b * most_rows, n = std::min(most_rows, rows - first);
-                             W.multiply(n, p, x, first, tile);
-                             for (std::size_t r = 0; r < n; ++r) {
-                                 T* to = y + (first + r) * y_stride + p * width;
-                                 const T* from = tile + r * width;
-                                 if (add) {
-                                     simd::transform(
-                                         columns, to, [](auto a, auto c) { return a + c; }, to, from);
-                                 } else {
-                                     std::copy_n(from, columns, to);
+class products_by_panels {
+public:
+    static constexpr std::size_t registers = own::detail::registers;  // of a row of a panel
+    static constexpr std::size_t width = own::detail::width<T>;
+    static constexpr std::size_t most_rows = own::detail::most_rows;  // rows of one product: their sums fill registers
+
+    std::size_t count() const { return (N_ + width - 1) / width; }
+    std::size_t rows() const { return K_; }
+    std::size_t columns() const { return N_; }
+    bool empty() const { return K_ == 0 || N_ == 0; }
+
+    /// The product of panel p and up to most_rows rows of an operand from `first` on: out [rows,width].
+    void multiply(std::size_t rows, std::size_t p, const auto& x, std::size_t first, T* out) const
+    {
+        detail::with_rows<most_rows>(rows, [&](auto R) { self().template times<R>(p, x, first, out); });
+    }
+
+    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
+    void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
+    {
+        scratch here;
+        const auto operand = self().read(rows, x, x_stride, here);
+        const std::size_t blocks = (rows + most_rows - 1) / most_rows;
+        // Few rows: threads share the panels. Many: they share the rows, so that each reads its own.
+        const bool by_panel = blocks < 2 * threads();
+        parallel_for(by_panel ? count() : blocks,
+                     (std::size_t{1} << 18) / (K_ * width * (by_panel ? rows : N_ / width + 1) + 1) + 1,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                         alignas(64) T tile[most_rows * width];
+                         const std::size_t p0 = by_panel ? begin : 0, p1 = by_panel ? end : count();
+                         const std::size_t b0 = by_panel ? 0 : begin, b1 = by_panel ? blocks : end;
+                         for (std::size_t p = p0; p < p1; ++p) {
+                             const std::size_t columns = std::min(width, N_ - p * width);
+                             for (std::size_t b = b0; b < b1; ++b) {
+                                 const std::size_t first = b * most_rows, n = std::min(most_rows, rows - first);
+                                 multiply(n, p, operand, first, tile);
+                                 for (std::size_t r = 0; r < n; ++r) {
+                                     T* to = y + (first + r) * y_stride + p * width;
+                                     const T* from = tile + r * width;
+                                     if (add) {
+                                         simd::transform(
+                                             columns, to, [](auto a, auto c) { return a + c; }, to, from);
+                                     } else {
+                                         std::copy_n(from, columns, to);
+                                     }
                                  }
                              }
                          }
-                     }
-                 });
-}
+                     });
+    }
 
-}  // namespace detail
+protected:
+    std::size_t K_ = 0, N_ = 0;
 
-/// W [K,N] in panels of some columns: [N/width][K][width], zeros past the last column. A product reads a panel in
-/// order.
+private:
+    const Panels& self() const { return static_cast<const Panels&>(*this); }
+};
+
+/// W in panels [N/width][K][width], zeros past the last column. A product reads a panel in order.
 template <class T>
-class panels {
+class panels : public products_by_panels<panels<T>, T> {
+    using products_by_panels<panels<T>, T>::K_, products_by_panels<panels<T>, T>::N_;
+
 public:
-    static constexpr std::size_t registers = simd::register_bytes == 64 ? 4 : 2;  // of a row of a panel
-    static constexpr std::size_t width = registers * simd::lanes<T>;
-    static constexpr std::size_t most_rows = 6;  // rows of one product: their sums fill the registers
+    using products_by_panels<panels<T>, T>::registers, products_by_panels<panels<T>, T>::width;
 
     /// W's rows are `stride` apart.
     void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride)
     {
         K_ = K;
         N_ = N;
-        values_.resize(count() * K * width);
-        parallel_for(count(), (std::size_t{1} << 16) / (K * width + 1) + 1,
+        values_.resize(this->count() * K * width);
+        parallel_for(this->count(), (std::size_t{1} << 16) / (K * width + 1) + 1,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                         for (std::size_t p = begin; p < end; ++p) {
-                             const std::size_t columns = std::min(width, N - p * width);
-                             T* to = values_.data() + p * K * width;
-                             for (std::size_t k = 0; k < K; ++k, to += width) {
-                                 std::copy_n(W + k * stride + p * width, columns, to);
-                                 std::fill(to + columns, to + width, T(0));
-                             }
-                         }
+                         for (std::size_t p = begin; p < end; ++p)
+                             own::detail::lay_out<T>(K, std::min(width, N - p * width), {W + p * width, stride, 1},
+                                                     values_.data() + p * K * width);
                      });
-    }
-
-    std::size_t count() const { return (N_ + width - 1) / width; }
-    std::size_t rows() const { return K_; }
-    std::size_t columns() const { return N_; }
-    bool empty() const { return values_.empty(); }
-
-    /// out[r][·] = x_r W_p for `R` rows of x, `stride` apart, and panel p. `out` [R,width].
-    template <std::size_t R>
-    void multiply(std::size_t p, const T* x, std::size_t stride, T* out) const
-    {
-        using namespace simd;
-        vec<T> sum[R][registers] = {};
-        const T* w = values_.data() + p * K_ * width;
-        for (std::size_t k = 0; k < K_; ++k, w += width) {
-            vec<T> column[registers];
-            unrolled<registers>([&](auto c) { column[c] = load(w + c * lanes<T>); });
-            unrolled<R>([&](auto r) {
-                const vec<T> factor = splat(x[r * stride + k]);
-                unrolled<registers>([&](auto c) { sum[r][c] = fma(factor, column[c], sum[r][c]); });
-            });
-        }
-        unrolled<R>(
-            [&](auto r) { unrolled<registers>([&](auto c) { store(out + r * width + c * lanes<T>, sum[r][c]); }); });
-    }
-
-    /// The same for any number of rows up to most_rows.
-    void multiply(std::size_t rows, std::size_t p, const T* x, std::size_t stride, T* out) const
-    {
-        detail::with_rows<most_rows>(rows, [&](auto R) { multiply<R>(p, x, stride, out); });
     }
 
     /// Rows x [R,K], `stride` apart, as products read them.
@@ -128,20 +118,26 @@ public:
     };
     operand read(std::size_t, const T* x, std::size_t stride, scratch&) const { return {x, stride}; }
 
-    /// The product of panel p and `rows` rows from `first` on.
-    void multiply(std::size_t rows, std::size_t p, const operand& x, std::size_t first, T* out) const
+    template <std::size_t R>
+    void times(std::size_t p, const operand& rows, std::size_t first, T* out) const
     {
-        multiply(rows, p, x.x + first * x.stride, x.stride, out);
-    }
-
-    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
-    void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
-    {
-        detail::multiply_by_panels(*this, rows, operand{x, x_stride}, y, y_stride, add);
+        using namespace simd;
+        vec<T> sum[R][registers] = {};
+        const T* const x = rows.x + first * rows.stride;
+        const T* w = values_.data() + p * K_ * width;
+        for (std::size_t k = 0; k < K_; ++k, w += width) {
+            vec<T> column[registers];
+            unrolled<registers>([&](auto c) { column[c] = load(w + c * lanes<T>); });
+            unrolled<R>([&](auto r) {
+                const vec<T> factor = splat(x[r * rows.stride + k]);
+                unrolled<registers>([&](auto c) { sum[r][c] = fma(factor, column[c], sum[r][c]); });
+            });
+        }
+        unrolled<R>(
+            [&](auto r) { unrolled<registers>([&](auto c) { store(out + r * width + c * lanes<T>, sum[r][c]); }); });
     }
 
 private:
-    std::size_t K_ = 0, N_ = 0;
     std::vector<T> values_;
 };
 

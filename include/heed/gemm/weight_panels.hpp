@@ -70,8 +70,8 @@ private:
     int8_panels int8_;
 };
 
-/// The matrices of a model in 8 bits, found by the memory of their floats. Each is laid out when the first product
-/// needs it. The model must stay where it is, and unchanged, as long as this object exists.
+/// The matrices of a model in 8 bits, found by the memory of their floats, and laid out when the first product needs
+/// them. The model must stay where it is, and unchanged.
 class int8_weights : public quantized_weights {
 public:
     /// W [K,N], contiguous.

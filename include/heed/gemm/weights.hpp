@@ -24,8 +24,7 @@ public:
     public:
         explicit in_use(const quantized_weights* these) : before_(current) { current = these; }
         ~in_use() { current = before_; }
-        in_use(const in_use&) = delete;
-        in_use& operator=(const in_use&) = delete;
+        in_use& operator=(in_use&&) = delete;
 
     private:
         const quantized_weights* before_;

@@ -45,7 +45,7 @@ struct dual : dual_functions {
     HEED_SIMD_INLINE dual(const pack<T>& x, const pack<T>& by) : value(x), slope(by) {}
     template <class U>
         requires(detail::lane_operand<U>)
-    HEED_SIMD_INLINE dual(const U& constant) : value(detail::lanes_of<T>(constant)), slope(T(0)) {}
+    HEED_SIMD_INLINE dual(const U& constant) : value(constant), slope(T(0)) {}
 
     HEED_SIMD_INLINE friend dual operator-(const dual& x) { return {-x.value, -x.slope}; }
     HEED_SIMD_INLINE friend dual exp(const dual& x)

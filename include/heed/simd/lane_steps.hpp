@@ -3,24 +3,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <heed/core/dual_number.hpp>
 #include <heed/simd/simd.hpp>
 
-/// What is known of places beside their lanes: how they go on from lane to lane, and with the next key.
+/// How places change from lane to lane, and with the next key.
 ///
 ///     the number of lane i = first + i · per_lane;  with the next key + per_key
 ///
 /// Sums and differences of such numbers are such numbers, and products with constants. A table is then read without an
-/// index for each lane, and a function of such a number alone, a sine of the distance, is computed for some keys ahead.
+/// index for each lane, and a function of one such number, a sine of the distance, is computed for some keys ahead.
 /// Kernels set steps where they make places; all but `first` is known to the compiler.
 namespace heed {
 
 /// As many as a register has floats, whatever T is.
 inline constexpr std::size_t lane_count = simd::register_bytes / sizeof(float);
 
-/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as scores in floats meet it. Only one of
-/// the two is used, and the compiler leaves the other one out.
+/// A number made of whole numbers and fractions, 0.1 * p.key: as a double, and as scores in floats meet it. The
+/// compiler leaves out the one that is not used.
 struct place_number {
     double exact;
     float near;
@@ -120,19 +121,13 @@ struct scaled_steps {
     double by = 0;
 };
 
+template <class>
+struct no_steps {};
 /// What lanes of T know of their steps.
 template <class T>
-struct steps_of_lanes {
-    struct type {};
-};
-template <>
-struct steps_of_lanes<std::int32_t> {
-    using type = lane_steps;
-};
-template <>
-struct steps_of_lanes<place_number> {
-    using type = scaled_steps;
-};
+using steps_of_lanes =
+    std::conditional_t<std::is_same_v<T, std::int32_t>, lane_steps,
+                       std::conditional_t<std::is_same_v<T, place_number>, scaled_steps, no_steps<T>>>;
 
 }  // namespace detail
 

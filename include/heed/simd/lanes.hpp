@@ -13,7 +13,6 @@
 
 #include <heed/core/cxx20.hpp>
 #include <heed/core/dual_number.hpp>
-#include <heed/simd/lane_numbers.hpp>
 #include <heed/simd/lane_steps.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -21,24 +20,186 @@
 ///
 ///     [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); }
 ///
-/// One expression serves a whole register; it is written like one about a single number: + − * /, comparisons (their
-/// result goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max,
-/// sin, cos. Numbers mix freely: whole ones, and fractions of them (place_number), become scores where they meet them.
-/// The precision is the score's: 0.1 and 0.1F * p.key are rounded to floats where scores are floats, and never narrow a
-/// score in double. Scores may be dual numbers; their derivatives: simd/dual_lanes.hpp.
+/// One expression serves a whole register, and is written as for a single number: + − * /, comparisons (whose result
+/// goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.
+/// Whole numbers, and fractions of them (place_number), become scores where they meet them, in the score's precision:
+/// 0.1F * p.key never narrows a score in double. Scores may be dual numbers; their derivatives: simd/dual_lanes.hpp.
 namespace heed {
+
+template <class T>
+struct pack;
+template <class T>
+struct dual;
 
 namespace detail {
 
-template <class T, class X>
-HEED_SIMD_INLINE pack<T> lanes_of(const X& x)
-{
-    if constexpr (std::is_same_v<X, pack<T>>) {
-        return x;
-    } else {
-        return pack<T>(x);
+/// All lanes; the compiler splits what does not fit a register. Unaligned, so that it may be passed like any struct.
+template <class T>
+struct lanes_in_registers {
+    typedef T type __attribute__((vector_size(lane_count * sizeof(T)), aligned(sizeof(T))));
+};
+template <std::size_t bytes>
+using integer_of = std::conditional_t<
+    bytes == 8, std::int64_t,
+    std::conditional_t<bytes == 4, std::int32_t, std::conditional_t<bytes == 2, std::int16_t, std::int8_t>>>;
+
+}  // namespace detail
+
+/// Which lanes: the result of a comparison.
+struct lane_mask {
+    using vector = detail::lanes_in_registers<std::int32_t>::type;
+    vector at;  // −1 or 0
+
+    lane_mask() = default;
+    HEED_SIMD_INLINE lane_mask(bool x) : at((x ? -1 : 0) - vector{}) {}
+    HEED_SIMD_INLINE explicit lane_mask(const vector& x) : at(x) {}
+    HEED_SIMD_INLINE explicit lane_mask(const auto& x) : at(__builtin_convertvector(x, vector)) {}
+};
+
+HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
+HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
+HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
+
+namespace detail {
+
+/// Values and slopes of dual numbers.
+template <class T>
+struct dual_lanes {
+    using vector = typename lanes_in_registers<T>::type;
+    vector value, slope;
+
+    HEED_SIMD_INLINE dual_number<T> operator[](std::size_t i) const { return {value[i], slope[i]}; }
+
+    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x) { return {-x.value, -x.slope}; }
+    HEED_SIMD_INLINE friend dual_lanes operator+(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value + y.value, x.slope + y.slope};
     }
-}
+    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value - y.value, x.slope - y.slope};
+    }
+    HEED_SIMD_INLINE friend dual_lanes operator*(const dual_lanes& x, const dual_lanes& y)
+    {
+        return {x.value * y.value, x.slope * y.value + x.value * y.slope};
+    }
+    HEED_SIMD_INLINE friend dual_lanes operator/(const dual_lanes& x, const dual_lanes& y)
+    {
+        const vector quotient = x.value / y.value;
+        return {quotient, (x.slope - quotient * y.slope) / y.value};
+    }
+    // == and != look at both parts, as those of dual_number do.
+    HEED_SIMD_INLINE friend lane_mask operator==(const dual_lanes& x, const dual_lanes& y)
+    {
+        return lane_mask((x.value == y.value) & ((x.slope == y.slope) | (x.value - x.value != T(0))));
+    }
+    HEED_SIMD_INLINE friend lane_mask operator!=(const dual_lanes& x, const dual_lanes& y) { return !(x == y); }
+    HEED_SIMD_INLINE friend lane_mask operator<(const dual_lanes& x, const dual_lanes& y)
+    {
+        return lane_mask(x.value < y.value);
+    }
+    HEED_SIMD_INLINE friend lane_mask operator<=(const dual_lanes& x, const dual_lanes& y)
+    {
+        return lane_mask(x.value <= y.value);
+    }
+    HEED_SIMD_INLINE friend lane_mask operator>(const dual_lanes& x, const dual_lanes& y) { return y < x; }
+    HEED_SIMD_INLINE friend lane_mask operator>=(const dual_lanes& x, const dual_lanes& y) { return y <= x; }
+};
+template <class T>
+struct lanes_in_registers<dual_number<T>> {
+    using type = dual_lanes<T>;
+};
+
+/// Doubles and floats of numbers of places. Comparisons are those of the doubles, whatever scores are.
+struct place_number_lanes {
+    using doubles = lanes_in_registers<double>::type;
+    using floats = lanes_in_registers<float>::type;
+    doubles exact;
+    floats near;
+
+    HEED_SIMD_INLINE place_number operator[](std::size_t i) const { return {exact[i], near[i]}; }
+
+    HEED_SIMD_INLINE friend place_number_lanes operator-(const place_number_lanes& x) { return {-x.exact, -x.near}; }
+#define HEED_LANES(sign)                                                                                               \
+    HEED_SIMD_INLINE friend place_number_lanes operator sign(const place_number_lanes& x, const place_number_lanes& y) \
+    {                                                                                                                  \
+        return {x.exact sign y.exact, x.near sign y.near};                                                             \
+    }
+    HEED_LANES(+)
+    HEED_LANES(-)
+    HEED_LANES(*)
+    HEED_LANES(/)
+#undef HEED_LANES
+#define HEED_LANES(sign)                                                                                               \
+    HEED_SIMD_INLINE friend lane_mask operator sign(const place_number_lanes& x, const place_number_lanes& y)          \
+    {                                                                                                                  \
+        return lane_mask(x.exact sign y.exact);                                                                        \
+    }
+    HEED_LANES(==)
+    HEED_LANES(!=)
+    HEED_LANES(<)
+    HEED_LANES(<=)
+    HEED_LANES(>)
+    HEED_LANES(>=)
+#undef HEED_LANES
+};
+template <>
+struct lanes_in_registers<place_number> {
+    using type = place_number_lanes;
+};
+template <class X>
+struct lane_element {
+    using type = X;
+};
+template <class T>
+struct lane_element<pack<T>> {
+    using type = T;
+};
+template <class X>
+inline constexpr bool is_lanes = !std::is_same_v<X, typename lane_element<X>::type>;
+
+template <class X>
+concept lane_number = std::is_arithmetic_v<X> || dual_element<X>;
+template <class X>
+concept lane_fraction = std::floating_point<X> || dual_element<X> || std::is_same_v<X, place_number>;
+
+/// Something that lanes compute with: lanes, or a number among them.
+template <class X>
+concept lane_operand = is_lanes<X> || lane_number<X>;
+template <class A, class B>
+concept lane_operands = lane_operand<A> && lane_operand<B> &&(is_lanes<A> || is_lanes<B>);
+
+/// Lanes of a score, or what makes such lanes: a dual number.
+template <class X>
+concept lane_score = dual_element<typename lane_element<X>::type> ||
+    (is_lanes<X>&& std::floating_point<typename lane_element<X>::type>);
+/// Lanes of whole numbers with a fraction, whatever the fraction's type is, or numbers that were made so.
+template <class A, class B>
+concept meet_as_place_number = std::is_same_v<A, pack<place_number>> || std::is_same_v<B, pack<place_number>> ||
+                               (std::floating_point<A>&& std::is_integral_v<typename lane_element<B>::type>) ||
+                               (std::floating_point<B> && std::is_integral_v<typename lane_element<A>::type>);
+
+/// What lanes of these meet in. A constant takes the type of the lanes, and neither narrows a score nor makes a kernel
+/// of floats compute in doubles. Whole numbers meet fractions as numbers of places, and both become scores where they
+/// meet scores. Lanes of two precisions meet in the wider one; numbers without a slope in dual ones.
+template <class A, class B>
+struct meeting {
+    using a = typename lane_element<A>::type;
+    using b = typename lane_element<B>::type;
+    using lane = std::conditional_t<is_lanes<A>, a, b>;  // of one side at least
+    using fraction = std::conditional_t<std::is_integral_v<a>, b, a>;
+    static constexpr bool mixed = std::is_integral_v<a> != std::is_integral_v<b>;
+    using wider = std::conditional_t<(sizeof(a) < sizeof(b)), b, a>;
+    using plain = std::conditional_t<mixed, fraction, std::conditional_t<is_lanes<A> && is_lanes<B>, wider, lane>>;
+    using type =
+        std::conditional_t<dual_element<a> == dual_element<b>, plain, std::conditional_t<dual_element<a>, a, b>>;
+};
+template <class A, class B>
+    requires(meet_as_place_number<A, B>)
+struct meeting<A, B> {
+    using type = std::conditional_t<lane_score<A>, typename lane_element<A>::type,
+                                    std::conditional_t<lane_score<B>, typename lane_element<B>::type, place_number>>;
+};
 
 template <class T>
 HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
@@ -60,48 +221,7 @@ HEED_SIMD_INLINE pack<T> each_lane(auto&& f)
     }
     return result;
 }
-/// lane_count numbers in memory.
-template <class T>
-HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
-{
-    pack<T> result;
-    if constexpr (dual_element<T>) {
-        using part = simd::vec<plain_number<T>>;
-        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
-        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
-            const simd::vec<T> v = simd::load(x + i * simd::lanes<T>);
-            value[i] = v.value;
-            slope[i] = v.slope;
-        });
-        std::memcpy(&result.at.value, &value, sizeof value);
-        std::memcpy(&result.at.slope, &slope, sizeof slope);
-    } else if constexpr (sizeof result.at == simd::register_bytes) {
-        // a copy of the block would go through memory, in halves, and stall there
-        typename simd::detail::register_of<std::conditional_t<sizeof(T) == sizeof(float), float, double>>::type bits;
-        std::memcpy(&bits, x, sizeof bits);
-        result.at = reinterpret_cast<typename pack<T>::vector>(bits);
-    } else {
-        std::memcpy(&result.at, x, sizeof result.at);
-    }
-    return result;
-}
-template <class T>
-HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
-{
-    if constexpr (dual_element<T>) {
-        using part = simd::vec<plain_number<T>>;
-        part value[lane_count / simd::lanes<T>], slope[lane_count / simd::lanes<T>];
-        std::memcpy(&value, &v.at.value, sizeof value);
-        std::memcpy(&slope, &v.at.slope, sizeof slope);
-        simd::unrolled<lane_count / simd::lanes<T>>([&](auto i) {
-            simd::store(x + i * simd::lanes<T>, simd::vec<T>{value[i], slope[i]});
-        });
-    } else if constexpr (sizeof v.at == sizeof(simd::vec<T>)) {
-        simd::store(x, v.at);
-    } else {
-        std::memcpy(x, &v.at, sizeof v.at);
-    }
-}
+/// f of each register of the lanes, in their order.
 template <class T>
 HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
 {
@@ -126,15 +246,48 @@ HEED_SIMD_INLINE pack<T> each_register(const pack<T>& x, auto&& f)
     }
     return result;
 }
-
+/// lane_count numbers in memory.
+template <class T>
+HEED_SIMD_INLINE pack<T> load_lanes(const T* x)
+{
+    pack<T> result;
+    if constexpr (dual_element<T>) {
+        return each_register(pack<T>(T(0)),
+                             [&x](const auto&) { return simd::load(std::exchange(x, x + simd::lanes<T>)); });
+    } else if constexpr (sizeof result.at == simd::register_bytes) {
+        // a copy of the block would go through memory, in halves, and stall there
+        typename simd::detail::register_of<std::conditional_t<sizeof(T) == sizeof(float), float, double>>::type bits;
+        std::memcpy(&bits, x, sizeof bits);
+        result.at = reinterpret_cast<typename pack<T>::vector>(bits);
+    } else {
+        std::memcpy(&result.at, x, sizeof result.at);
+    }
+    return result;
+}
+template <class T>
+HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
+{
+    if constexpr (dual_element<T>) {
+        each_register(v, [&x](const auto& part) {
+            simd::store(std::exchange(x, x + simd::lanes<T>), part);
+            return part;
+        });
+    } else if constexpr (sizeof v.at == sizeof(simd::vec<T>)) {
+        simd::store(x, v.at);
+    } else {
+        std::memcpy(x, &v.at, sizeof v.at);
+    }
+}
 template <class T>
 inline constexpr bool is_place_number = std::is_same_v<T, place_number>;
 
+/// Lanes of these bits.
 template <class T>
-HEED_SIMD_INLINE pack<T> pack_of(const typename lanes_in_registers<T>::type& at)
+HEED_SIMD_INLINE pack<T> pack_of(const auto& bits)
 {
     pack<T> result;
-    result.at = at;
+    static_assert(sizeof result.at == sizeof bits);
+    std::memcpy(&result.at, &bits, sizeof bits);
     return result;
 }
 
@@ -162,7 +315,7 @@ struct lane_functions {
     {
         using T = typename detail::meeting<A, B>::type;
         pack<T> result;
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);
+        const pack<T> x(a), y(b);
         if constexpr (detail::is_place_number<T>) {
             result.at.exact =
                 select(which, detail::pack_of<double>(x.at.exact), detail::pack_of<double>(y.at.exact)).at;
@@ -221,7 +374,7 @@ template <class T>
 struct pack : lane_functions {
     using vector = typename detail::lanes_in_registers<T>::type;
     vector at;
-    HEED_NO_UNIQUE_ADDRESS typename detail::steps_of_lanes<T>::type steps;  // of places, where they are known
+    HEED_NO_UNIQUE_ADDRESS detail::steps_of_lanes<T> steps;  // of places, where they are known
 
     pack() = default;
     template <class U>
@@ -302,48 +455,36 @@ template <class X>
     requires(std::is_integral_v<X>)
 HEED_SIMD_INLINE lane_steps steps_of(X x) { return {true, static_cast<std::int32_t>(x)}; }
 
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_sum(const A& a, const B& b, pack<T>& result)
-{
-    if constexpr (whole_number<A> && whole_number<B>) result.steps = steps_of(a) + steps_of(b);
-}
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_difference(const A& a, const B& b, pack<T>& result)
-{
-    if constexpr (whole_number<A> && whole_number<B>) result.steps = steps_of(a) + steps_of(b) * -1;
-}
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_product(const A& a, const B& b, pack<T>& result)
-{
-    if constexpr (whole_lanes<A> && std::is_integral_v<B>) result.steps = a.steps * static_cast<std::int32_t>(b);
-    if constexpr (std::is_integral_v<A> && whole_lanes<B>) result.steps = b.steps * static_cast<std::int32_t>(a);
-    if constexpr (whole_lanes<A> && std::floating_point<B>) result.steps = {a.steps, static_cast<double>(b)};
-    if constexpr (std::floating_point<A> && whole_lanes<B>) result.steps = {b.steps, static_cast<double>(a)};
-}
-template <class T, std::size_t... i>
-HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x, std::index_sequence<i...>)
+/// The lanes from(0), from(1), … of x and y, side by side.
+template <int (*from)(std::size_t), class T>
+HEED_SIMD_INLINE pack<T> shuffled(const pack<T>& x, const pack<T>& y)
 {
     pack<T> result;
-    if constexpr (dual_element<T>) {
-        result.at.value = __builtin_shufflevector(x.at.value, x.at.value, (sizeof...(i) - 1 - i)...);
-        result.at.slope = __builtin_shufflevector(x.at.slope, x.at.slope, (sizeof...(i) - 1 - i)...);
-    } else {
-        result.at = __builtin_shufflevector(x.at, x.at, (sizeof...(i) - 1 - i)...);
+    [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline))
+    {
+        if constexpr (dual_element<T>) {
+            result.at.value = __builtin_shufflevector(x.at.value, y.at.value, from(i)...);
+            result.at.slope = __builtin_shufflevector(x.at.slope, y.at.slope, from(i)...);
+        } else {
+            result.at = __builtin_shufflevector(x.at, y.at, from(i)...);
+        }
     }
+    (std::make_index_sequence<lane_count>{});
     return result;
 }
+constexpr int backwards(std::size_t lane) { return static_cast<int>(lane_count - 1 - lane); }
 /// The lanes from the last to the first.
 template <class T>
 HEED_SIMD_INLINE pack<T> reversed(const pack<T>& x)
 {
-    return detail::reversed(x, std::make_index_sequence<lane_count>{});
+    return detail::shuffled<backwards>(x, x);
 }
 
 /// What lane_memo keeps: functions of numbers from slot.first on.
 enum class kept_function : std::uint64_t { sine, cosine, quotient, rest };
 
-/// A function with its factor, which is finite and not below 0, or its divisor, in one number. Those of sines have no
-/// sign, so that the last bit is free; and none of them has all bits of an exponent, which divisors have.
+/// A function with its factor, which is finite and not below 0, or its divisor, in one number. Factors have no sign, so
+/// that a bit is free, and not all bits of an exponent, as divisors have here.
 template <kept_function f>
 HEED_SIMD_INLINE std::uint64_t name_of(double by)
 {
@@ -373,8 +514,7 @@ HEED_SIMD_INLINE simd::vec<float> numbers_from(std::int32_t first, double by)
     return result;
 }
 
-/// Of distances, all of the keys come, and as many of the queries behind this one as there is room for: at least those
-/// of its block in a tile.
+/// Of distances, those of all keys, and of as many queries behind this one as there is room for.
 template <kept_function f>
 [[gnu::noinline]] void compute_ahead(lane_memo& memo, std::size_t k, std::int32_t lowest, std::int32_t per_lane,
                                      std::int32_t per_key, double by)
@@ -413,8 +553,8 @@ HEED_SIMD_INLINE bool has_slot(const lane_steps& x)
     return x.known && x.call != nullptr && x.call->next < lane_memo::slots && -1 <= x.per_lane && x.per_lane <= 1;
 }
 
-/// The sines or cosines of numbers of places: where scores are floats, rounded ones of the doubles. Angles that were
-/// rounded themselves would be off by more than a score may be, far from 0.
+/// The sines or cosines of numbers of places: for floats, those of the doubles, rounded. Rounded angles would be off by
+/// more, far from 0.
 template <bool cosine, class T>
 HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
 {
@@ -440,54 +580,61 @@ HEED_SIMD_INLINE pack<T> sines_of_places(const pack<T>& x)
 }
 
 /// Lanes that are all the same are divided once, and those that follow each other for some keys ahead.
-template <kept_function f, class A, class B>
-HEED_SIMD_INLINE void divided_steps(const A& a, const B& b, pack<std::int32_t>& result)
+template <kept_function f>
+HEED_SIMD_INLINE void divided_steps(const lane_steps& x, std::int32_t by, pack<std::int32_t>& result)
 {
-    if constexpr (whole_lanes<A> && std::is_integral_v<B>) {
-        const lane_steps& x = a.steps;
-        const auto by = static_cast<std::int32_t>(b);
-        if (x.known && x.per_lane == 0) {
-            const std::int32_t y = f == kept_function::rest ? x.first % by : x.first / by;
-            result = pack<std::int32_t>(y);
-            result.steps = {true, y, 0, x.per_key == 0 ? 0 : lane_steps::any, x.call};
-        } else if (has_slot(x) && x.per_key != 0 && (by & (by - 1)) != 0) {  // by a power of two it is quick
-            const simd::vec<float> y = function_of_steps<f>(x, by);
-            std::memcpy(&result.at, &y, sizeof y);
-        }
+    if (x.known && x.per_lane == 0) {
+        const std::int32_t y = f == kept_function::rest ? x.first % by : x.first / by;
+        result = pack<std::int32_t>(y);
+        result.steps = {true, y, 0, x.per_key == 0 ? 0 : lane_steps::any, x.call};
+    } else if (has_slot(x) && x.per_key != 0 && (by & (by - 1)) != 0) {  // by a power of two it is quick
+        const simd::vec<float> y = function_of_steps<f>(x, by);
+        std::memcpy(&result.at, &y, sizeof y);
     }
 }
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_quotient(const A& a, const B& b, pack<T>& result)
+
+/// What is known of the steps of a `sign` b, its result.
+template <char sign, class A, class B, class T>
+HEED_SIMD_INLINE void take_steps(const A& a, const B& b, pack<T>& result)
 {
-    if constexpr (std::is_same_v<T, std::int32_t>) divided_steps<kept_function::quotient>(a, b, result);
-    if constexpr (std::is_same_v<A, pack<place_number>> && std::is_arithmetic_v<B>)
+    if constexpr (sign == '+' && whole_number<A> && whole_number<B>) {
+        result.steps = steps_of(a) + steps_of(b);
+    } else if constexpr (sign == '-' && whole_number<A> && whole_number<B>) {
+        result.steps = steps_of(a) + steps_of(b) * -1;
+    } else if constexpr (sign == '*' && whole_lanes<B> && !whole_lanes<A>) {
+        take_steps<sign>(b, a, result);
+    } else if constexpr (sign == '*' && whole_lanes<A> && std::is_integral_v<B>) {
+        result.steps = a.steps * static_cast<std::int32_t>(b);
+    } else if constexpr (sign == '*' && whole_lanes<A> && std::floating_point<B>) {
+        result.steps = {a.steps, static_cast<double>(b)};
+    } else if constexpr (sign == '/' && std::is_same_v<A, pack<place_number>> && std::is_arithmetic_v<B>) {
         result.at.near = a.at.near * static_cast<float>(1 / static_cast<double>(b));  // once for all keys
-}
-template <class A, class B, class T>
-HEED_SIMD_INLINE void steps_of_rest(const A& a, const B& b, pack<T>& result)
-{
-    if constexpr (std::is_same_v<T, std::int32_t>) divided_steps<kept_function::rest>(a, b, result);
+    } else if constexpr ((sign == '/' || sign == '%') && whole_lanes<A> && std::is_integral_v<B> &&
+                         std::is_same_v<T, std::int32_t>) {
+        constexpr auto f = sign == '/' ? kept_function::quotient : kept_function::rest;
+        divided_steps<f>(a.steps, static_cast<std::int32_t>(b), result);
+    }
 }
 
 }  // namespace detail
 
-#define HEED_LANES(sign, steps_after)                                                                                  \
+#define HEED_LANES(sign)                                                                                               \
     template <class A, class B>                                                                                        \
         requires(detail::lane_operands<A, B>)                                                                          \
     HEED_SIMD_INLINE auto operator sign(const A& a, const B& b)                                                        \
     {                                                                                                                  \
         using T = typename detail::meeting<A, B>::type;                                                                \
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
+        const pack<T> x(a), y(b);                                                                                      \
         pack<T> result;                                                                                                \
         result.at = x.at sign y.at;                                                                                    \
-        detail::steps_after(a, b, result);                                                                             \
+        detail::take_steps<*#sign>(a, b, result);                                                                      \
         return result;                                                                                                 \
     }
-HEED_LANES(+, steps_of_sum)
-HEED_LANES(-, steps_of_difference)
-HEED_LANES(*, steps_of_product)
-HEED_LANES(/, steps_of_quotient)
-HEED_LANES(%, steps_of_rest)  // of whole numbers
+HEED_LANES(+)
+HEED_LANES(-)
+HEED_LANES(*)
+HEED_LANES(/)
+HEED_LANES(%)  // of whole numbers
 #undef HEED_LANES
 
 template <class T>
@@ -505,12 +652,8 @@ HEED_SIMD_INLINE pack<T> operator-(const pack<T>& x)
     HEED_SIMD_INLINE lane_mask operator sign(const A& a, const B& b)                                                   \
     {                                                                                                                  \
         using T = typename detail::meeting<A, B>::type;                                                                \
-        const pack<T> x = detail::lanes_of<T>(a), y = detail::lanes_of<T>(b);                                          \
-        if constexpr (dual_element<T> || detail::is_place_number<T>) {                                                 \
-            return x.at sign y.at;                                                                                     \
-        } else {                                                                                                       \
-            return lane_mask(__builtin_convertvector(x.at sign y.at, lane_mask::vector));                              \
-        }                                                                                                              \
+        const pack<T> x(a), y(b);                                                                                      \
+        return lane_mask(x.at sign y.at);                                                                              \
     }
 HEED_LANES(==)
 HEED_LANES(!=)

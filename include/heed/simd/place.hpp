@@ -20,13 +20,10 @@
 ///
 /// A mask of places is any callable from a place to a lane_mask (or bool), true = attend. `&`, `|` and `!` combine
 /// masks. It is evaluated for each query and key before their score, and blocks of keys that no query sees are skipped.
-/// A mask may say which keys a run of queries can see at all, and which ones all of them see:
+/// It may have these; then it is only evaluated for the keys between them:
 ///
-///     key_range reach(std::int32_t first, std::int32_t last) const;
-///     key_range whole(std::int32_t first, std::int32_t last) const;
-///
-/// Queries at the keys first … last see no key outside of `reach`, and all of them see every key of `whole`. A mask
-/// that has both is only evaluated for the keys between them.
+///     key_range reach(std::int32_t first, std::int32_t last) const;  // queries at keys first … last see none outside
+///     key_range whole(std::int32_t first, std::int32_t last) const;  // all of them see each of these
 namespace heed {
 
 /// Places of a register of scores.

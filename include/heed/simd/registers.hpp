@@ -52,16 +52,10 @@ inline constexpr std::size_t lanes = register_bytes / sizeof(T);
 
 namespace detail {
 template <class T>
-struct register_of;
-template <>
-struct register_of<float> {
-    typedef float type __attribute__((vector_size(register_bytes)));
-    typedef std::int32_t integer __attribute__((vector_size(register_bytes)));
-};
-template <>
-struct register_of<double> {
-    typedef double type __attribute__((vector_size(register_bytes)));
-    typedef std::int64_t integer __attribute__((vector_size(register_bytes)));
+struct register_of {
+    typedef T type __attribute__((vector_size(register_bytes)));
+    typedef std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> integer
+        __attribute__((vector_size(register_bytes)));
 };
 }  // namespace detail
 
@@ -70,6 +64,12 @@ using vec = typename detail::register_of<T>::type;
 /// The result of comparing two vec<T>: all bits of a lane are set where the comparison holds.
 template <class T>
 using mask = typename detail::register_of<T>::integer;
+
+/// A register of floats or doubles, and the type of its numbers.
+template <class V>
+concept plain_register = std::is_same_v<V, vec<float>> || std::is_same_v<V, vec<double>>;
+template <plain_register V>
+using number_in = std::conditional_t<std::is_same_v<V, vec<float>>, float, double>;
 
 #define HEED_SIMD_INLINE [[gnu::always_inline]] inline
 
@@ -149,10 +149,8 @@ HEED_SIMD_INLINE V as_written(V x)
 #endif
 }
 
-HEED_SIMD_INLINE vec<float> bits_as(vec<float>, mask<float> bits) { return reinterpret_cast<vec<float>>(bits); }
-HEED_SIMD_INLINE vec<double> bits_as(vec<double>, mask<double> bits) { return reinterpret_cast<vec<double>>(bits); }
-HEED_SIMD_INLINE mask<float> bits_of(vec<float> x) { return reinterpret_cast<mask<float>>(x); }
-HEED_SIMD_INLINE mask<double> bits_of(vec<double> x) { return reinterpret_cast<mask<double>>(x); }
+HEED_SIMD_INLINE auto bits_as(plain_register auto like, auto bits) { return reinterpret_cast<decltype(like)>(bits); }
+HEED_SIMD_INLINE auto bits_of(plain_register auto x) { return reinterpret_cast<mask<number_in<decltype(x)>>>(x); }
 
 #if defined(HEED_SIMD_AVX512)
 // The plain forms of these intrinsics start from an undefined register, which g++ 12 warns about; hence maskz with all
@@ -168,41 +166,39 @@ HEED_SIMD_INLINE vec<float> sqrt(vec<float> x) { return _mm512_maskz_sqrt_ps(HEE
 HEED_SIMD_INLINE vec<double> sqrt(vec<double> x) { return _mm512_maskz_sqrt_pd(HEED_SIMD_ALL8, x); }
 HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return _mm512_fmadd_ps(a, b, c); }
 HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return _mm512_fmadd_pd(a, b, c); }
-#elif defined(HEED_SIMD_AVX)
+#else
+#if defined(HEED_SIMD_AVX)
 HEED_SIMD_INLINE vec<float> max(vec<float> a, vec<float> b) { return _mm256_max_ps(a, b); }
 HEED_SIMD_INLINE vec<double> max(vec<double> a, vec<double> b) { return _mm256_max_pd(a, b); }
 HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return _mm256_min_ps(a, b); }
 HEED_SIMD_INLINE vec<double> min(vec<double> a, vec<double> b) { return _mm256_min_pd(a, b); }
 HEED_SIMD_INLINE vec<float> sqrt(vec<float> x) { return _mm256_sqrt_ps(x); }
 HEED_SIMD_INLINE vec<double> sqrt(vec<double> x) { return _mm256_sqrt_pd(x); }
-#if defined(__FMA__)
-HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return _mm256_fmadd_ps(a, b, c); }
-HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return _mm256_fmadd_pd(a, b, c); }
 #else
-HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return a * b + c; }
-HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return a * b + c; }
-#endif
-#else
-HEED_SIMD_INLINE vec<float> max(vec<float> a, vec<float> b) { return select(a > b, a, b); }
-HEED_SIMD_INLINE vec<double> max(vec<double> a, vec<double> b) { return select(a > b, a, b); }
-HEED_SIMD_INLINE vec<float> min(vec<float> a, vec<float> b) { return select(a < b, a, b); }
-HEED_SIMD_INLINE vec<double> min(vec<double> a, vec<double> b) { return select(a < b, a, b); }
-HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return a * b + c; }
-HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return a * b + c; }
+HEED_SIMD_INLINE auto max(plain_register auto a, decltype(a) b) { return select(a > b, a, b); }
+HEED_SIMD_INLINE auto min(plain_register auto a, decltype(a) b) { return select(a < b, a, b); }
 #if defined(HEED_SIMD_SSE2)
 HEED_SIMD_INLINE vec<float> sqrt(vec<float> x) { return _mm_sqrt_ps(x); }
 HEED_SIMD_INLINE vec<double> sqrt(vec<double> x) { return _mm_sqrt_pd(x); }
 #else
-HEED_SIMD_INLINE vec<float> sqrt(vec<float> x)
+HEED_SIMD_INLINE auto sqrt(plain_register auto x)
 {
-    for (std::size_t i = 0; i < lanes<float>; ++i) x[i] = __builtin_sqrtf(x[i]);
+    for (std::size_t i = 0; i < sizeof x / sizeof x[0]; ++i) {
+        if constexpr (sizeof x[0] == 4) {
+            x[i] = __builtin_sqrtf(x[i]);
+        } else {
+            x[i] = __builtin_sqrt(x[i]);
+        }
+    }
     return x;
 }
-HEED_SIMD_INLINE vec<double> sqrt(vec<double> x)
-{
-    for (std::size_t i = 0; i < lanes<double>; ++i) x[i] = __builtin_sqrt(x[i]);
-    return x;
-}
+#endif
+#endif
+#if defined(HEED_SIMD_AVX) && defined(__FMA__)
+HEED_SIMD_INLINE vec<float> fma(vec<float> a, vec<float> b, vec<float> c) { return _mm256_fmadd_ps(a, b, c); }
+HEED_SIMD_INLINE vec<double> fma(vec<double> a, vec<double> b, vec<double> c) { return _mm256_fmadd_pd(a, b, c); }
+#else
+HEED_SIMD_INLINE auto fma(plain_register auto a, decltype(a) b, decltype(a) c) { return a * b + c; }
 #endif
 #endif
 
@@ -325,51 +321,6 @@ HEED_SIMD_INLINE vec<T> exp_tail(vec<T> r)
     }
 }
 
-template <class T>
-HEED_SIMD_INLINE vec<T> exp(vec<T> x)
-{
-    // In this order NaN propagates.
-    x = min(splats<T>(real<T>::highest), max(splats<T>(real<T>::lowest), x));
-    const reduced<T> part = reduce<T>(x);
-    const vec<T> y = fma(part.r * part.r, exp_tail<T>(part.r), part.r) + T(1);
-#if defined(HEED_SIMD_AVX512)
-    if constexpr (sizeof(T) == 4) {
-        return _mm512_maskz_scalef_ps(HEED_SIMD_ALL16, y, part.n);
-    } else {
-        return _mm512_maskz_scalef_pd(HEED_SIMD_ALL8, y, part.n);
-    }
-#else
-    // Two steps, because 2^n itself may not be a normal number.
-    const mask<T> half = part.integer >> 1;
-    return as_written(y * power_of_two<T>(half)) * power_of_two<T>(part.integer - half);
-#endif
-}
-
-/// Float: tanh |x| = |x| P(x²) / Q(x²), minimax (2.1e-8) up to 9; beyond, it grows past 1, where it is cut off.
-/// Double, and float where the rounding of unfused products would be too much: with E = exp(2|x|) - 1,
-/// tanh |x| = E / (E + 2), which keeps its accuracy near 0.
-template <class T>
-HEED_SIMD_INLINE vec<T> tanh(vec<T> x)
-{
-    const mask<T> sign = bits_of(x) & bits_of(splats<T>(-0.0));
-    const vec<T> magnitude = bits_as(x, bits_of(x) ^ sign);
-    vec<T> y;
-    if constexpr (sizeof(T) == 4 && fma_is_fused) {
-        const vec<T> m = min(splats<T>(9.6), magnitude), z = m * m;
-        const vec<T> p = polynomial<T>(
-            z, {1.0, 0.133810224852133, 0.0034955844142527184, 2.0609022428140473e-05, 1.3354581208371683e-08});
-        const vec<T> q = polynomial<T>(
-            z, {1.0, 0.46714338074880485, 0.025876967991721213, 0.0003285628797374846, 7.77652483922115e-07});
-        y = min(splats<T>(1), m * p / q);
-    } else {
-        const reduced<T> part = reduce<T>(min(splats<T>(2 * real<T>::tanh_one), magnitude + magnitude));
-        const vec<T> scale = power_of_two<T>(part.integer);
-        const vec<T> e = fma(scale, fma(part.r * part.r, exp_tail<T>(part.r), part.r), as_written(scale - T(1)));
-        y = e / (e + T(2));
-    }
-    return bits_as(x, bits_of(y) | sign);
-}
-
 #if defined(HEED_SIMD_AVX512)
 /// x = 2^n m with m in [¾, 1½): ln x = n ln 2 - ln c + ln(1 + r), r = c m - 1, with c near 1/m from a table of 16,
 /// whose logarithms are nearly floats. c is 1 next to 1, so that nothing cancels; -1/32 <= r <= 1/16. n is infinite for
@@ -431,38 +382,98 @@ HEED_SIMD_INLINE vec<T> log_by_quotient(vec<T> x)
     }
     return y;
 }
-/// Of any numbers. They depend on nothing else: results that nobody uses are left out.
+/// Of any numbers; `const`, so that unused results are left out.
 template <class T>
 [[gnu::noinline, gnu::cold, gnu::const]] vec<T> log_of_any(const vec<T> x) noexcept
 {
     return log_by_quotient<T, true>(x);
 }
 
-template <class T>
-HEED_SIMD_INLINE vec<T> log(vec<T> x)
+}  // namespace detail
+
+/// e^x, at most 2 ulp off; 0 for -inf and below underflow, inf above overflow, NaN for NaN.
+HEED_SIMD_INLINE auto exp(plain_register auto x) -> decltype(x)
 {
+    using namespace detail;
+    using T = number_in<decltype(x)>;
+    // In this order NaN propagates.
+    x = min(splats<T>(real<T>::highest), max(splats<T>(real<T>::lowest), x));
+    const reduced<T> part = reduce<T>(x);
+    const vec<T> y = fma(part.r * part.r, exp_tail<T>(part.r), part.r) + T(1);
 #if defined(HEED_SIMD_AVX512)
-    if constexpr (sizeof(T) == 4) return log_by_table(x);
+    if constexpr (sizeof(T) == 4) {
+        return _mm512_maskz_scalef_ps(HEED_SIMD_ALL16, y, part.n);
+    } else {
+        return _mm512_maskz_scalef_pd(HEED_SIMD_ALL8, y, part.n);
+    }
+#else
+    // Two steps, because 2^n itself may not be a normal number.
+    const mask<T> half = part.integer >> 1;
+    return as_written(y * power_of_two<T>(half)) * power_of_two<T>(part.integer - half);
+#endif
+}
+
+/// tanh x, at most 5 ulp off; odd, exactly ±1 once that is the nearest number, NaN for NaN.
+///
+/// Float: tanh |x| = |x| P(x²) / Q(x²), minimax (2.1e-8) up to 9; beyond, it grows past 1, where it is cut off.
+/// Double, and float where the rounding of unfused products would be too much: with E = exp(2|x|) - 1,
+/// tanh |x| = E / (E + 2), which keeps its accuracy near 0.
+HEED_SIMD_INLINE auto tanh(plain_register auto x) -> decltype(x)
+{
+    using namespace detail;
+    using T = number_in<decltype(x)>;
+    const mask<T> sign = bits_of(x) & bits_of(splats<T>(-0.0));
+    const vec<T> magnitude = bits_as(x, bits_of(x) ^ sign);
+    vec<T> y;
+    if constexpr (sizeof(T) == 4 && fma_is_fused) {
+        const vec<T> m = min(splats<T>(9.6), magnitude), z = m * m;
+        const vec<T> p = polynomial<T>(
+            z, {1.0, 0.133810224852133, 0.0034955844142527184, 2.0609022428140473e-05, 1.3354581208371683e-08});
+        const vec<T> q = polynomial<T>(
+            z, {1.0, 0.46714338074880485, 0.025876967991721213, 0.0003285628797374846, 7.77652483922115e-07});
+        y = min(splats<T>(1), m * p / q);
+    } else {
+        const reduced<T> part = reduce<T>(min(splats<T>(2 * real<T>::tanh_one), magnitude + magnitude));
+        const vec<T> scale = power_of_two<T>(part.integer);
+        const vec<T> e = fma(scale, fma(part.r * part.r, exp_tail<T>(part.r), part.r), as_written(scale - T(1)));
+        y = e / (e + T(2));
+    }
+    return bits_as(x, bits_of(y) | sign);
+}
+
+/// ln x; -inf for 0, NaN below 0 and for NaN.
+HEED_SIMD_INLINE auto log(plain_register auto x) -> decltype(x)
+{
+    using T = number_in<decltype(x)>;
+#if defined(HEED_SIMD_AVX512)
+    if constexpr (sizeof(T) == 4) return detail::log_by_table(x);
 #endif
     const mask<T> normal =
         (x >= splat<T>(std::numeric_limits<T>::min())) & (x < splat<T>(std::numeric_limits<T>::infinity()));
     if (any(~normal)) [[unlikely]]
-        return log_of_any<T>(x);
-    return log_by_quotient<T, false>(x);
+        return detail::log_of_any<T>(x);
+    return detail::log_by_quotient<T, false>(x);
 }
 
-struct add {
-    HEED_SIMD_INLINE auto operator()(auto a, auto b) const { return a + b; }
-};
-struct greater {
-    HEED_SIMD_INLINE auto operator()(auto a, auto b) const { return a > b ? a : b; }
-};
+/// ln(1 + x) for x >= 0, inf included; also accurate near 0; NaN for NaN.
+template <class V>
+HEED_SIMD_INLINE V log1p(V x)
+{
+    const V u = as_written(x + 1), lost = x - as_written(u - 1);
+    return log(u) + select(u == x, V{}, lost) / u;  // where 1 changes nothing, x may be infinite
+}
 
+/// 1 / (1 + e^-x): within [0, 1], NaN for NaN.
+HEED_SIMD_INLINE auto sigmoid(plain_register auto x) { return 1 / (1 + exp(-x)); }
+
+/// Φ(x) = (1 + erf(x / √2)) / 2, at most 1 ulp of 1 off; within [0, 1], NaN for NaN.
+///
 /// Φ(−a) = e^(−a²/2) R(a) for a >= 0, and R(a) = 1/2 − a/(1 + a) S. S is smooth up to infinity as a function of
 /// (a − k) / (a + k), which lies between -1 and 1; interpolated at the Chebyshev nodes: off by 2e-8 and 4e-17.
-template <class T>
-HEED_SIMD_INLINE vec<T> normal_cdf(vec<T> x)
+HEED_SIMD_INLINE auto normal_cdf(plain_register auto x) -> decltype(x)
 {
+    using namespace detail;
+    using T = number_in<decltype(x)>;
     const vec<T> far = splats<T>(40);  // where Φ(−a) is 0; NaN stays NaN
     vec<T> a = select(x < T(0), -x, x);
     a = select(a > far, far, a);
@@ -482,46 +493,22 @@ HEED_SIMD_INLINE vec<T> normal_cdf(vec<T> x)
                 -1.4040207474691258e-10, -5.461567796942147e-10});
     }
     const vec<T> rest = splats<T>(0.5) - a / (T(1) + a) * s;
-    const vec<T> tail = exp<T>(a * a * splats<T>(-0.5)) * rest;
+    const vec<T> tail = exp(a * a * splats<T>(-0.5)) * rest;
     return select(x < T(0), tail, T(1) - tail);
 }
 
-}  // namespace detail
-
-/// e^x, at most 2 ulp off; 0 for -inf and below underflow, inf above overflow, NaN for NaN.
-HEED_SIMD_INLINE vec<float> exp(vec<float> x) { return detail::exp<float>(x); }
-HEED_SIMD_INLINE vec<double> exp(vec<double> x) { return detail::exp<double>(x); }
-
-/// tanh x, at most 5 ulp off; odd, exactly ±1 once that is the nearest number, NaN for NaN.
-HEED_SIMD_INLINE vec<float> tanh(vec<float> x) { return detail::tanh<float>(x); }
-HEED_SIMD_INLINE vec<double> tanh(vec<double> x) { return detail::tanh<double>(x); }
-
-/// ln x; -inf for 0, NaN below 0 and for NaN.
-HEED_SIMD_INLINE vec<float> log(vec<float> x) { return detail::log<float>(x); }
-HEED_SIMD_INLINE vec<double> log(vec<double> x) { return detail::log<double>(x); }
-
-/// ln(1 + x) for x >= 0, inf included; also accurate near 0; NaN for NaN.
-template <class V>
-HEED_SIMD_INLINE V log1p(V x)
+/// The sum of the lanes, folded in halves.
+HEED_SIMD_INLINE auto sum(plain_register auto v)
 {
-    const V u = as_written(x + 1), lost = x - as_written(u - 1);
-    return log(u) + select(u == x, V{}, lost) / u;  // where 1 changes nothing, x may be infinite
+    return detail::fold<number_in<decltype(v)>, register_bytes>(
+        v, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
 }
-
-/// 1 / (1 + e^-x): within [0, 1], NaN for NaN.
-HEED_SIMD_INLINE vec<float> sigmoid(vec<float> x) { return 1.0f / (1.0f + exp(-x)); }
-HEED_SIMD_INLINE vec<double> sigmoid(vec<double> x) { return 1.0 / (1.0 + exp(-x)); }
-
-/// Φ(x) = (1 + erf(x / √2)) / 2, at most 1 ulp of 1 off; within [0, 1], NaN for NaN.
-HEED_SIMD_INLINE vec<float> normal_cdf(vec<float> x) { return detail::normal_cdf<float>(x); }
-HEED_SIMD_INLINE vec<double> normal_cdf(vec<double> x) { return detail::normal_cdf<double>(x); }
-
-/// The sum of the lanes, and the greatest if none is NaN (which lane a NaN hides depends on the width), folded in
-/// halves.
-HEED_SIMD_INLINE float sum(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::add{}); }
-HEED_SIMD_INLINE double sum(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::add{}); }
-HEED_SIMD_INLINE float max(vec<float> v) { return detail::fold<float, register_bytes>(v, detail::greater{}); }
-HEED_SIMD_INLINE double max(vec<double> v) { return detail::fold<double, register_bytes>(v, detail::greater{}); }
+/// The greatest lane, if none is NaN (which lane a NaN hides depends on the width).
+HEED_SIMD_INLINE auto max(plain_register auto v)
+{
+    return detail::fold<number_in<decltype(v)>, register_bytes>(
+        v, [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; });
+}
 
 /// Whether any lane is not below the limit, or NaN.
 template <class T>

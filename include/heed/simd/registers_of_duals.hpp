@@ -40,9 +40,7 @@ struct dual_vec {
     dual_vec() = default;
     HEED_SIMD_INLINE dual_vec(vec<T> x, vec<T> by) : value(x), slope(by) {}
     HEED_SIMD_INLINE dual_vec(const dual_number<T>& x) : value(splat(x.value)), slope(splat(x.slope)) {}
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE dual_vec(U x) : value(splat(static_cast<T>(x))), slope{} {}
+    HEED_SIMD_INLINE dual_vec(arithmetic auto x) : value(splat(static_cast<T>(x))), slope{} {}
 
     HEED_SIMD_INLINE dual_number<T> operator[](std::size_t i) const { return {value[i], slope[i]}; }
 
@@ -70,18 +68,12 @@ struct dual_vec {
         return {quotient, fma(-quotient, y.slope, x.slope) / y.value};
     }
     // Constants have no slope, also where the other factor is infinite.
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE friend dual_vec operator*(const dual_vec& x, U y)
+    HEED_SIMD_INLINE friend dual_vec operator*(const dual_vec& x, arithmetic auto y)
     {
         return {x.value * static_cast<T>(y), x.slope * static_cast<T>(y)};
     }
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE friend dual_vec operator*(U x, const dual_vec& y) { return y * x; }
-    template <class U>
-        requires(std::is_arithmetic_v<U>)
-    HEED_SIMD_INLINE friend dual_vec operator/(const dual_vec& x, U y)
+    HEED_SIMD_INLINE friend dual_vec operator*(arithmetic auto x, const dual_vec& y) { return y * x; }
+    HEED_SIMD_INLINE friend dual_vec operator/(const dual_vec& x, arithmetic auto y)
     {
         return {x.value / static_cast<T>(y), x.slope / static_cast<T>(y)};
     }
@@ -96,6 +88,9 @@ struct dual_vec {
     HEED_SIMD_INLINE friend mask<T> operator<=(const dual_vec& x, const dual_vec& y) { return x.value <= y.value; }
     HEED_SIMD_INLINE friend mask<T> operator>=(const dual_vec& x, const dual_vec& y) { return x.value >= y.value; }
 };
+
+template <plain_register V>
+dual_vec(V, V) -> dual_vec<number_in<V>>;
 
 template <dual_element T>
 HEED_SIMD_INLINE vec<T> splat(T x)
@@ -163,68 +158,50 @@ HEED_SIMD_INLINE void store(T* y, std::type_identity_t<vec<T>> v, std::size_t co
     if (n > L) store(to + L, detail::together<real, 1>(v, all), n - L);
 }
 
+/// A register of dual numbers.
+template <class V>
+inline constexpr bool is_dual_register = false;
+template <class T>
+inline constexpr bool is_dual_register<dual_vec<T>> = true;
+template <class V>
+concept dual_register = is_dual_register<V>;
+
 template <class M, class T>
 HEED_SIMD_INLINE dual_vec<T> select(M mask, dual_vec<T> a, dual_vec<T> b)
 {
     return {mask ? a.value : b.value, mask ? a.slope : b.slope};
 }
-
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> as_written(const dual_vec<T>& x)
-{
-    return {as_written(x.value), as_written(x.slope)};
-}
+HEED_SIMD_INLINE auto as_written(dual_register auto x) { return dual_vec{as_written(x.value), as_written(x.slope)}; }
 
 /// a > b ? a : b, so b if either is NaN.
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> max(const dual_vec<T>& a, const dual_vec<T>& b)
+HEED_SIMD_INLINE auto max(dual_register auto a, decltype(a) b) { return select(a.value > b.value, a, b); }
+HEED_SIMD_INLINE auto min(dual_register auto a, decltype(a) b) { return select(a.value < b.value, a, b); }
+HEED_SIMD_INLINE auto fma(dual_register auto a, decltype(a) b, decltype(a) c)
 {
-    return select(a.value > b.value, a, b);
+    return dual_vec{fma(a.value, b.value, c.value), fma(a.slope, b.value, fma(a.value, b.slope, c.slope))};
 }
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> min(const dual_vec<T>& a, const dual_vec<T>& b)
+HEED_SIMD_INLINE auto sqrt(dual_register auto x)
 {
-    return select(a.value < b.value, a, b);
-}
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> fma(const dual_vec<T>& a, const dual_vec<T>& b, const dual_vec<T>& c)
-{
-    return {fma(a.value, b.value, c.value), fma(a.slope, b.value, fma(a.value, b.slope, c.slope))};
-}
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> sqrt(const dual_vec<T>& x)
-{
-    const vec<T> y = sqrt(x.value);
-    return {y, select(x.slope == T(0), vec<T>{}, x.slope / (y + y))};
+    const auto y = sqrt(x.value);
+    return dual_vec{y, select(x.slope == 0, decltype(x.value){}, x.slope / (y + y))};
 }
 /// What underflows does not change, whatever the slope of an infinite exponent may be.
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> exp(const dual_vec<T>& x)
+HEED_SIMD_INLINE auto exp(dual_register auto x)
 {
-    const vec<T> y = exp(x.value);
-    return {y, select(y == T(0), vec<T>{}, y * x.slope)};
+    const auto y = exp(x.value);
+    return dual_vec{y, select(y == 0, decltype(x.value){}, y * x.slope)};
 }
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> tanh(const dual_vec<T>& x)
+HEED_SIMD_INLINE auto tanh(dual_register auto x)
 {
-    const vec<T> y = tanh(x.value);
-    return {y, fma(-(y * y), x.slope, x.slope)};
+    const auto y = tanh(x.value);
+    return dual_vec{y, fma(-(y * y), x.slope, x.slope)};
 }
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> log(const dual_vec<T>& x)
+HEED_SIMD_INLINE auto log(dual_register auto x) { return dual_vec{log(x.value), x.slope / x.value}; }
+HEED_SIMD_INLINE auto log1p(dual_register auto x) { return dual_vec{log1p(x.value), x.slope / (x.value + 1)}; }
+HEED_SIMD_INLINE auto sigmoid(dual_register auto x)
 {
-    return {log(x.value), x.slope / x.value};
-}
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> log1p(const dual_vec<T>& x)
-{
-    return {log1p(x.value), x.slope / (x.value + T(1))};
-}
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> sigmoid(const dual_vec<T>& x)
-{
-    const vec<T> y = sigmoid(x.value), of_y = y * (T(1) - y);
-    return {y, select(of_y == T(0), vec<T>{}, of_y * x.slope)};
+    const auto y = sigmoid(x.value), of_y = y * (1 - y);
+    return dual_vec{y, select(of_y == 0, decltype(x.value){}, of_y * x.slope)};
 }
 template <class T>
 HEED_SIMD_INLINE dual_vec<T> normal_cdf(const dual_vec<T>& x)
@@ -232,29 +209,15 @@ HEED_SIMD_INLINE dual_vec<T> normal_cdf(const dual_vec<T>& x)
     const vec<T> density = exp(x.value * x.value * T(-0.5)) * T(0.39894228040143267794);  // 1 / √(2π)
     return {normal_cdf(x.value), select(density == T(0), vec<T>{}, density * x.slope)};
 }
+HEED_SIMD_INLINE auto sin(dual_register auto x) { return dual_vec{sin(x.value), cos(x.value) * x.slope}; }
+HEED_SIMD_INLINE auto cos(dual_register auto x) { return dual_vec{cos(x.value), -sin(x.value) * x.slope}; }
 
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> sin(const dual_vec<T>& x)
-{
-    return {sin(x.value), cos(x.value) * x.slope};
-}
-template <class T>
-HEED_SIMD_INLINE dual_vec<T> cos(const dual_vec<T>& x)
-{
-    return {cos(x.value), -sin(x.value) * x.slope};
-}
-
-template <class T>
-HEED_SIMD_INLINE dual_number<T> sum(const dual_vec<T>& v)
-{
-    return {sum(v.value), sum(v.slope)};
-}
+HEED_SIMD_INLINE auto sum(dual_register auto v) { return dual_number{sum(v.value), sum(v.slope)}; }
 /// The greatest value, and the slope of the first lane that has it.
-template <class T>
-HEED_SIMD_INLINE dual_number<T> max(const dual_vec<T>& v)
+HEED_SIMD_INLINE auto max(dual_register auto v)
 {
-    dual_number<T> top = v[0];
-    for (std::size_t i = 1; i < lanes<T>; ++i) top = v.value[i] > top.value ? v[i] : top;
+    auto top = v[0];
+    for (std::size_t i = 1; i < sizeof v.value / sizeof top.value; ++i) top = v.value[i] > top.value ? v[i] : top;
     return top;
 }
 

@@ -147,8 +147,8 @@ inline void transform(std::size_t n, T* y, F&& f, const X*... x)
     if (i < n) store(y + i, f(load(x + i, n - i)...), n - i);
 }
 
-/// How far ahead of what it reads a loop over memory that no cache holds asks for more, in bytes. A processor's own
-/// guess begins anew at every page and stays some lines ahead, which leaves a third of the bandwidth unused.
+/// How far ahead a loop over memory that no cache holds asks for more, in bytes. A processor's own guess begins anew at
+/// every page, which leaves a third of the bandwidth unused.
 inline constexpr std::size_t bytes_ahead = 8192;
 
 /// Asks for n numbers that will be read, bytes_ahead from now. They need not exist.

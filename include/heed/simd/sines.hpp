@@ -40,6 +40,8 @@ struct sines<double> {
                                       -7.6429903841977536338e-13, 2.7211630566072285019e-15};
 };
 
+inline constexpr double turns_per_unit = 0.31830988618379067154;  // 1 / π
+
 /// x − k π for k π near x, k a multiple of ½.
 HEED_SIMD_INLINE vec<double> without_turns(vec<double> x, vec<double> k)
 {
@@ -70,18 +72,7 @@ HEED_SIMD_INLINE vec<float> without_turns(vec<float> x, vec<float> k)
     }
 }
 
-/// The same, exact to half of x's last place.
-HEED_SIMD_INLINE vec<double> without_most_turns(vec<double> x, vec<double> k)
-{
-    if constexpr (fma_is_fused) {
-        return fma(k, splat(-sines<double>::pi[0]), x);
-    } else {
-        return without_turns(x, k);
-    }
-}
-
-/// Sines or cosines, where numbers of a register are too large. They depend on nothing else: results that nobody uses
-/// are left out.
+/// Sines or cosines, where numbers of a register are too large; `const`, so that unused results are left out.
 template <bool cosine, class T>
 [[gnu::noinline, gnu::cold, gnu::const]] vec<T> far_sines(const vec<T> x, vec<T> y) noexcept
 {
@@ -96,13 +87,8 @@ HEED_SIMD_INLINE vec<T> sine(vec<T> x)
 {
     const mask<T> minus = bits_of(splats<T>(-0.0)), sign = bits_of(x) & minus;
     const vec<T> magnitude = bits_as(x, bits_of(x) ^ sign), round = splats<T>(real<T>::round);
-    vec<T> shifted;
-    if constexpr (cosine) {
-        shifted = as_written(fma(magnitude, splats<T>(0.31830988618379067154), splats<T>(-0.5)));
-        shifted = as_written(shifted + round);
-    } else {
-        shifted = as_written(fma(magnitude, splats<T>(0.31830988618379067154), round));
-    }
+    vec<T> shifted = as_written(fma(magnitude, splats<T>(turns_per_unit), cosine ? splats<T>(-0.5) : round));
+    if constexpr (cosine) shifted = as_written(shifted + round);
     vec<T> k = as_written(shifted - round);
     if constexpr (cosine) k = k + T(0.5);
     const vec<T> r = without_turns(magnitude, k), z = r * r;
@@ -121,17 +107,18 @@ HEED_SIMD_INLINE vec<T> sine(vec<T> x)
 template <bool cosine>
 HEED_SIMD_INLINE vec<double> within_half_a_turn(vec<double> x)
 {
-    const vec<double> turns = splat(0.31830988618379067154), round = splat(real<double>::round);
-    vec<double> shifted;
-    if constexpr (cosine) {
-        shifted = as_written(fma(x, turns, splat(0.5)));
-        shifted = as_written(shifted + round);
-    } else {
-        shifted = as_written(fma(x, turns, round));
-    }
+    const vec<double> round = splat(real<double>::round);
+    vec<double> shifted = as_written(fma(x, splat(turns_per_unit), cosine ? splat(0.5) : round));
+    if constexpr (cosine) shifted = as_written(shifted + round);
     vec<double> k = as_written(shifted - round);
     if constexpr (cosine) k = k - 0.5;
-    return bits_as(x, bits_of(without_most_turns(x, k)) ^ (bits_of(shifted) << 63));
+    vec<double> rest;
+    if constexpr (fma_is_fused) {
+        rest = fma(k, splat(-sines<double>::pi[0]), x);  // exact to half of x's last place
+    } else {
+        rest = without_turns(x, k);
+    }
+    return bits_as(x, bits_of(rest) ^ (bits_of(shifted) << 63));
 }
 
 /// Two registers of doubles as one of floats.
@@ -172,9 +159,7 @@ HEED_SIMD_INLINE vec<float> rounded_sine(vec<double> a, vec<double> b)
 }  // namespace detail
 
 /// sin x and cos x, at most 2.5 ulp off and never beyond ±1; NaN for what is not finite.
-HEED_SIMD_INLINE vec<float> sin(vec<float> x) { return detail::sine<false, float>(x); }
-HEED_SIMD_INLINE vec<double> sin(vec<double> x) { return detail::sine<false, double>(x); }
-HEED_SIMD_INLINE vec<float> cos(vec<float> x) { return detail::sine<true, float>(x); }
-HEED_SIMD_INLINE vec<double> cos(vec<double> x) { return detail::sine<true, double>(x); }
+HEED_SIMD_INLINE auto sin(plain_register auto x) { return detail::sine<false, number_in<decltype(x)>>(x); }
+HEED_SIMD_INLINE auto cos(plain_register auto x) { return detail::sine<true, number_in<decltype(x)>>(x); }
 
 }  // namespace heed::simd

@@ -11,38 +11,36 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/simd/dual_lanes.hpp>
 #include <heed/simd/lanes.hpp>
 #include <heed/simd/lookup.hpp>
 
-/// Tables that functions of scores look numbers up in, and how their gradients are found.
+/// Tables that functions of scores look numbers up in, and their gradients.
 ///
 ///     [](auto e, place p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
 ///
-/// A table is a tensor of any rank. Indices are whole numbers or lanes of them, and those beyond an end mean the end,
-/// as relative positions beyond the longest distance do. A function may look up as often as it likes.
+/// A table is a tensor of any rank. Indices are whole numbers or lanes of them; those beyond an end mean the end.
 namespace heed {
 
 namespace detail {
 
-/// Fills a slot with numbers of a table at first + r + i · per_lane, i being the lane, r the row. Numbers that all keys
-/// share are named by the place where they begin, and by an odd address, at which no table begins. Where each query has
-/// its own row of the table, a square is read at once and turned, and serves as many keys.
-[[gnu::noinline]] inline void read_columns(lane_memo::slot& slot, float* square, const void* data, std::int32_t size,
-                                           std::int32_t first, std::int32_t per_lane, std::int32_t per_key)
+/// Fills a slot with numbers of a table at first + r + i · per_lane, i being the lane, r the row. `table` and `by` name
+/// them, see column_of. Where each query has its own row of the table, a square is read at once and turned, and serves
+/// as many keys: `size` is that of the table there, and 0 elsewhere.
+[[gnu::noinline]] inline void read_columns(lane_memo::slot& slot, float* square, std::uint64_t table, std::uint64_t by,
+                                           std::int32_t size, std::int32_t first)
 {
     constexpr auto length = static_cast<std::int32_t>(lane_count);
-    const auto* const bytes = static_cast<const char*>(data);
+    const auto* const bytes = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(table & ~std::uint64_t{1}));
+    const auto per_lane = static_cast<std::int32_t>(static_cast<std::uint32_t>(by));
     const std::int64_t last = first + std::int64_t{per_lane} * (length - 1);
     const auto row = [&](std::size_t i) {
         return bytes + 4 * (first + static_cast<std::ptrdiff_t>(per_lane) * static_cast<std::ptrdiff_t>(i));
     };
-    const std::uint64_t by = std::uint64_t{per_key == 0 ? static_cast<std::uint32_t>(first) : 0} << 32 |
-                             static_cast<std::uint32_t>(per_lane);
-    const std::uint64_t table = reinterpret_cast<std::uintptr_t>(data) + (per_key == 0 ? 1 : 0);
     slot = {lane_memo::no_function, table, by, first, 1, slot.numbers};
-    if (per_key != 1 || std::max<std::int64_t>(first, last) > size - length) {
+    if (std::max<std::int64_t>(first, last) > size - length) {
         for (std::size_t i = 0; i < lane_count; ++i) std::memcpy(square + i, row(i), 4);
         return;
     }
@@ -55,29 +53,23 @@ namespace detail {
     simd::transpose<float>(rows);
     simd::unrolled<lane_count>([&](auto i) { simd::store(square + i * lane_count, rows[i]); });
 }
+/// The numbers of a table at these places. What all keys share (`still`) is named by the place where it begins, and by
+/// an odd address, at which no table begins.
+template <bool still>
 HEED_SIMD_INLINE simd::vec<float> column_of(const void* data, std::int32_t size, const lane_steps& place, std::size_t k)
 {
     lane_memo::slot& slot = place.call->memo.at(k);
     float* const square = place.call->memo.square_at(k);
     const auto first = static_cast<std::uint32_t>(place.first);
-    std::uint32_t ahead = first - static_cast<std::uint32_t>(slot.first);
-    if (slot.table != reinterpret_cast<std::uintptr_t>(data) || slot.by != static_cast<std::uint32_t>(place.per_lane) ||
-        ahead >= static_cast<std::uint32_t>(slot.count)) [[unlikely]] {
-        read_columns(slot, square, data, size, place.first, place.per_lane, place.per_key);
+    const std::uint64_t table = reinterpret_cast<std::uintptr_t>(data) + (still ? 1 : 0);
+    const std::uint64_t by = std::uint64_t{still ? first : 0} << 32 | static_cast<std::uint32_t>(place.per_lane);
+    std::uint32_t ahead = still ? 0 : first - static_cast<std::uint32_t>(slot.first);
+    if (slot.table != table || slot.by != by || (!still && ahead >= static_cast<std::uint32_t>(slot.count)))
+        [[unlikely]] {
+        read_columns(slot, square, table, by, !still && place.per_key == 1 ? size : 0, place.first);
         ahead = 0;
     }
     return simd::load(square + ahead * lane_count);
-}
-/// The same of what all keys share.
-HEED_SIMD_INLINE simd::vec<float> still_column_of(const void* data, const lane_steps& place, std::size_t k)
-{
-    lane_memo::slot& slot = place.call->memo.at(k);
-    float* const square = place.call->memo.square_at(k);
-    const std::uint64_t by =
-        std::uint64_t{static_cast<std::uint32_t>(place.first)} << 32 | static_cast<std::uint32_t>(place.per_lane);
-    if (slot.table != reinterpret_cast<std::uintptr_t>(data) + 1 || slot.by != by) [[unlikely]]
-        read_columns(slot, square, data, 0, place.first, place.per_lane, 0);
-    return simd::load(square);
 }
 
 }  // namespace detail
@@ -88,6 +80,10 @@ struct lane_table {
     const T* data;
     shape_of_rank<N> shape;
 
+    HEED_SIMD_INLINE std::int32_t size() const
+    {
+        return static_cast<std::int32_t>(tensor_view<const T, N>{data, shape}.size());
+    }
     /// Where the elements of these indices are: lanes of places, or a number if all indices are numbers.
     template <class... Index>
     HEED_SIMD_INLINE auto place_of(const Index&... index) const
@@ -100,10 +96,7 @@ struct lane_table {
     HEED_SIMD_INLINE pack<T> at(const pack<std::int32_t>& place) const
     {
         if constexpr (std::is_arithmetic_v<T> && sizeof(T) == sizeof(float)) {
-            const auto found = simd::look_up(data, size(), place.at);
-            pack<T> result;
-            std::memcpy(&result.at, &found, sizeof found);
-            return result;
+            return detail::pack_of<T>(simd::look_up(data, size(), place.at));
         } else {
             return detail::each_lane<T>([&](std::size_t i) { return data[place.at[i]]; });
         }
@@ -120,7 +113,7 @@ struct lane_table {
                 const bool lies_inside = inside(place, index...);
                 if constexpr (has_bits_of_float && N > 1) {
                     if (place.per_key == 0 && place.per_lane != 0 && slot < lane_memo::slots && lies_inside)
-                        return pack_of(detail::still_column_of(data, place, slot));
+                        return detail::pack_of<T>(detail::column_of<true>(data, size(), place, slot));
                 }
                 if (lies_inside) return along(place, slot);
                 if (inside_at_ends(place, index...)) return along(place, slot);
@@ -220,27 +213,15 @@ private:
         if (place.per_lane == -1) return detail::reversed(detail::load_lanes(data + place.lowest()));
         if constexpr (has_bits_of_float) {
             if (slot < lane_memo::slots) {
-                return pack_of(place.per_key == 0 ? detail::still_column_of(data, place, slot)
-                                                  : detail::column_of(data, size(), place, slot));
+                return detail::pack_of<T>(place.per_key == 0 ? detail::column_of<true>(data, size(), place, slot)
+                                                             : detail::column_of<false>(data, size(), place, slot));
             }
         }
         return strided(data + place.first, place.per_lane);
     }
-    HEED_SIMD_INLINE static pack<T> pack_of(const simd::vec<float>& bits)
-    {
-        pack<T> result;
-        std::memcpy(&result.at, &bits, sizeof bits);
-        return result;
-    }
     [[gnu::noinline]] static pack<T> strided(const T* from, std::ptrdiff_t per_lane)
     {
         return detail::each_lane<T>([&](std::size_t i) { return from[static_cast<std::ptrdiff_t>(i) * per_lane]; });
-    }
-    HEED_SIMD_INLINE std::int32_t size() const
-    {
-        std::size_t size = 1;
-        for (const std::size_t n : shape) size *= n;
-        return static_cast<std::int32_t>(size);
     }
 
     /// Row-major: so far ordinary numbers, and lanes from the first index on that is lanes.
@@ -305,33 +286,24 @@ struct table_in_question {
     }
 };
 
-/// The lanes of x, one lane on or back; what is lost at one end comes in at the other one from `in`.
-template <int step, class T, std::size_t... i>
-HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in, std::index_sequence<i...>)
+template <int step>
+constexpr int lane_before(std::size_t lane)
 {
-    constexpr auto from = [](std::size_t lane) {
-        const int at = static_cast<int>(lane) - step, n = static_cast<int>(lane_count);
-        return at < 0 ? n : at >= n ? 2 * n - 1 : at;
-    };
-    pack<T> result;
-    if constexpr (dual_element<T>) {
-        result.at.value = __builtin_shufflevector(x.at.value, in.at.value, from(i)...);
-        result.at.slope = __builtin_shufflevector(x.at.slope, in.at.slope, from(i)...);
-    } else {
-        result.at = __builtin_shufflevector(x.at, in.at, from(i)...);
-    }
-    return result;
+    constexpr int n = static_cast<int>(lane_count);
+    const int at = static_cast<int>(lane) - step;
+    return at < 0 ? n : at >= n ? 2 * n - 1 : at;
 }
+/// The lanes of x, one lane on or back; what is lost at one end comes in at the other one from `in`.
 template <int step, class T>
 HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
 {
-    return detail::lanes_moved<step>(x, in, std::make_index_sequence<lane_count>{});
+    return detail::shuffled<lane_before<step>>(x, in);
 }
 
 /// Adds to places of a table, register after register.
 ///
 /// With the next key, a function of the distance looks up the same numbers a lane on (or back), one of the query the
-/// same again: sums stay in a register, and one lane or none goes to the table. Where each lane goes on to the next
+/// same again: sums stay in a register, and at most one lane goes to the table. Where each lane moves to the next
 /// place, sums are rows of a square, which is turned when it is full.
 template <class T>
 class table_sums {
@@ -428,9 +400,9 @@ private:
     pack<T> sum_;
 };
 
-/// table += what comes back to a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where,
-/// table). `each` calls a function with e, where, and what comes back, for each register of scores; lanes to which
-/// nothing comes back may have any slope.
+/// table += the gradient of a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where, table).
+/// `each` calls a function with e, where and the gradient, for each register of scores; where that is 0, slopes do not
+/// matter.
 template <class T, std::size_t N>
 [[gnu::flatten]] void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
 {
@@ -448,22 +420,6 @@ template <class T, std::size_t N>
     }
 }
 
-template <std::size_t N>
-void require_numbers(const shape_of_rank<N>& shape, std::size_t size)
-{
-    if (size == 0) throw shape_error("looked_up: the table is empty, " + shape_text(shape) + "; give it a number");
-}
-
-template <class T, std::size_t N>
-auto constants_of(const lane_table<T, N>& table)
-{
-    if constexpr (std::floating_point<T>) {
-        return lane_constants<T, N>{table};
-    } else {
-        return table;
-    }
-}
-
 }  // namespace detail
 
 /// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
@@ -474,25 +430,25 @@ auto constants_of(const lane_table<T, N>& table)
 /// A table of floats narrows no score in double, and one of doubles does not make a kernel of floats slow. Throws
 /// shape_error if it is empty. A temporary that owns its numbers is refused.
 template <class X>
-    requires(plain_tensor<X>)
+    requires(plain_tensor<X> || detail::is_vector<std::remove_cvref_t<X>>)
 auto looked_up(X&& x)
 {
     static_assert(!detail::dies_with_its_numbers<X>, HEED_SAYS_TEMPORARY);
-    const auto view = view_of(x);
-    detail::require_numbers(view.shape, view.size());
-    return detail::constants_of(lane_table<element_of<X>, rank_of<X>>{view.data, view.shape});
-}
-template <class T>
-auto looked_up(const std::vector<T>& x)
-{
-    detail::require_numbers(shape_of_rank<1>{x.size()}, x.size());
-    return detail::constants_of(lane_table<T, 1>{x.data(), {x.size()}});
-}
-template <class T>
-lane_table<T, 1> looked_up(const std::vector<T>&&)
-{
-    static_assert(sizeof(T) == 0, HEED_SAYS_TEMPORARY);
-    return {};
+    const auto table = [&x] {
+        if constexpr (plain_tensor<X>) {
+            const auto view = view_of(x);
+            return lane_table<element_of<X>, rank_of<X>>{view.data, view.shape};
+        } else {
+            return lane_table<typename std::remove_cvref_t<X>::value_type, 1>{x.data(), {x.size()}};
+        }
+    }();
+    if (table.size() == 0)
+        throw shape_error("looked_up: the table is empty, " + shape_text(table.shape) + "; give it a number");
+    if constexpr (std::floating_point<std::remove_cvref_t<decltype(*table.data)>>) {
+        return lane_constants{table};
+    } else {
+        return table;
+    }
 }
 
 /// No table.
