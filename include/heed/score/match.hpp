@@ -23,8 +23,7 @@ namespace score {
 ///     e_j = 1 / (1 + |q - h_j|)               Yin et al. 2016 (ABCNN), section 4
 ///
 /// The distance is Euclidean, the score lies within (0, 1]. Query and annotations have the same size, Q = D. At q = h_j
-/// the distance has a kink, and the gradient is 0. ABCNN uses the matrix A of all pairs of two sentences and no
-/// softmax: that is `ops::match_matrix(x, y)`. No parameters.
+/// the gradient is 0. ABCNN's matrix of all pairs of two sentences is `ops::match_matrix(x, y)`. No parameters.
 struct match {
     using in_kernels = kernels::closeness_score;
     static constexpr weight_kind weights = weight_kind::per_position;
