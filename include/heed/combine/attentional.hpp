@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <heed/attention/query.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
 #include <heed/core/transient.hpp>

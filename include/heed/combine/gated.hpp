@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/attention/query.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
 #include <heed/ops/elementwise.hpp>

@@ -110,9 +110,6 @@ struct convolution {
         return match(ops::reshaped(queries, B * S, K), keys, keys_up_to_query::of_all(from, S));
     }
 
-protected:
-    convolution() = default;
-
 private:
     const Self& self() const { return static_cast<const Self&>(*this); }
 

@@ -5,18 +5,16 @@
 #include <heed/kernels/tiles/pairs.hpp>
 #include <heed/ops/similarity.hpp>
 
-namespace heed {
-
-namespace kernels {
+namespace heed::kernels {
 
 /// e_j = 1 / (1 + |q − k_j|), in tiles only: a step is computed line by line.
 struct closeness_score {
     using in_tiles = tiles::closeness;
 };
 
-}  // namespace kernels
+}  // namespace heed::kernels
 
-namespace score {
+namespace heed::score {
 
 /// How close query q is to annotation h_j.
 ///
@@ -36,6 +34,4 @@ struct match {
     static auto parameters(auto&, auto&&) { return score::match{}; }
 };
 
-}  // namespace score
-
-}  // namespace heed
+}  // namespace heed::score

@@ -12,26 +12,21 @@
 
 namespace heed::score {
 
-/// The first of some sentences of a batch.
-struct first_sentence {
-    std::size_t number = 0;
-
-    first_sentence rows(std::size_t begin, std::size_t) const { return {number + begin}; }
-};
-
 /// Where a step stands. No tensors, but a part of a batch knows its first sentence, and a window its first keys.
 struct stands {
     static constexpr bool holds_no_tensors = true;
 
     std::size_t query = 0;
-    score::first_sentence sentence{};
+    lengths_view sentences{};
     std::size_t head = 0;
     std::span<const std::size_t> first_keys{};
 
     stands map(auto&& f, const auto&...) const
     {
         auto there = *this;
-        if constexpr (requires { f.part(sentence); }) there.sentence = f.part(sentence);
+        if constexpr (requires { f.part(sentences); }) {
+            if (sentences.batch() > 0) there.sentences = f.part(sentences);
+        }
         if constexpr (cuts_out_windows<decltype(f)>) there.first_keys = {f.where.begin, f.where.count.batch()};
         return there;
     }
@@ -45,15 +40,15 @@ struct by_place : over::around<Self, Base> {
     using over::around<Self, Base>::around;
 
     auto begin(const auto&) const { return score::stands{}; }
-    auto arrive(const auto&, const auto& at) const { return score::stands{at.step, {at.real.first_row()}, at.head}; }
-    auto after(const auto& past, const tensor auto&, const tensor auto&, const auto&) const { return past.own(); }
+    auto arrive(const auto&, const auto& at) const { return score::stands{at.step, at.real, at.head}; }
+    auto after(const auto&, const tensor auto&, const tensor auto&, const auto&) const { return score::stands{}; }
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const
     {
         static_assert(Base::weights == weight_kind::per_position,
                       "heed: score::modified changes one score for each position: its base has weights per position");
         return this->self().changed(over::match(this->base, projected, keys, now.base), projected,
-                                    {1, now.query, now.sentence.number, now.head, now.first_keys});
+                                    {1, now.query, now.sentences.first_row(), now.head, now.first_keys});
     }
 
     template <tensor Queries, tensor Keys>
