@@ -19,8 +19,6 @@ namespace heed::ops {
 /// y = exp(p − ‖x‖² / 2) / √m for each row: p [...,m], the products of x [...,D] with m random vectors.
 ///
 ///     ∂p += y ∂y,  ∂x −= x Σ_i y_i ∂y_i
-///
-/// With vectors ω ~ N(0, 1), y(a) · y(b) is exp(a · b) on average: Choromanski et al. 2021, lemma 1.
 struct positive_features_op : operation<positive_features_op> {
     static constexpr ranks takes{1};
 

@@ -35,8 +35,6 @@ inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& fi
 
 }  // namespace heed::ops::detail
 
-/// Where a query stands among the keys, for scores that count from there: score::contextual_positions and
-/// score::dynamic_convolution.
 namespace heed::score {
 
 /// How many keys there are up to the query's own, for each row: the i-th query stands at the i-th position of the

@@ -78,7 +78,6 @@ struct past : Own {
 
     const Own& own() const { return *this; }  // without the base's state
 
-    /// The same with f applied to every tensor (and to the matching ones of `others`).
     auto map(auto&& f, const auto&... others) const
     {
         auto own = Own::map(f, others...);
@@ -137,14 +136,14 @@ struct around {
         }
     }
 
-    auto recall(const auto& now, const auto& at, const auto& memory) const
+    auto recall(const auto& now, const auto& at, const auto&... memory) const
     {
         if constexpr (hands_past_on) {
-            return over::recall(base, now, at, memory);
+            return over::recall(base, now, at, memory...);
         } else {
-            auto inner = over::recall(base, now.base, at, memory);
-            if constexpr (hook::arrive<Self, decltype(now), decltype(at), decltype(memory)>) {
-                return joined(self().arrive(now, at, memory), std::move(inner));
+            auto inner = over::recall(base, now.base, at, memory...);
+            if constexpr (hook::arrive<Self, decltype(now), decltype(at), decltype(memory)...>) {
+                return joined(self().arrive(now, at, memory...), std::move(inner));
             } else if constexpr (hook::arrive<Self, decltype(now), decltype(at)>) {
                 return joined(self().arrive(now, at), std::move(inner));
             } else {

@@ -46,6 +46,7 @@ struct rotary : over::another<rotary<Base>, Base> {
     }
 
     auto begin(const auto&) const { return number_of_query{}; }
+    auto arrive(const auto&, const auto& at) const { return number_of_query{at.step}; }
     auto arrive(const auto&, const auto& at, const auto& memory) const
     {
         using keys = std::remove_cvref_t<decltype(memory.keys)>;

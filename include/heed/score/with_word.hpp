@@ -32,38 +32,29 @@ struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remem
     template <class Query>
     auto project(const Query& query) const  // [B,Q], and [B,E] or projected [B,A] -> [B,A]
     {
-        if constexpr (over::word_is_projected<Query>) {
-            return ops::add_alike(project_state(query.state), query.word);
-        } else if constexpr (requires { query.state, query.word; }) {
-            return ops::add_alike(project_state(query.state), project_words(query.word));
-        } else {
+        if constexpr (!requires { query.state, query.word; }) {
             static_assert(detail::placeholder<Query>,
                           "heed: score::with_word asks with two tensors: give state_and_word{s, y}, the decoder's "
                           "state [B,Q] and the embedding of the previous target word [B,E] (or "
                           "state_and_projected_word{s, project_words(y)})");
             return query;
+        } else if constexpr (tensor<decltype(query.state)> && detail::adds_word_of<Base>()) {
+            static_assert(
+                detail::placeholder<Query>,
+                "heed: score::with_word is laid over a score that adds the target word by itself (score::conv_s2s, or "
+                "another score::with_word): leave this with_word out, or ask with both words, "
+                "state_and_word{state_and_word{s, word of the score below}, y}");
+            return query.state;
+        } else if constexpr (over::word_is_projected<Query>) {
+            return ops::add_alike(over::projected(base, query.state), query.word);
+        } else {
+            return ops::add_alike(over::projected(base, query.state), project_words(query.word));
         }
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
         return score::with_word{visit("base", self.base), visit("Y", self.Y)};
-    }
-
-private:
-    template <class State>
-    auto project_state(const State& state) const
-    {
-        if constexpr (tensor<State> && detail::adds_word_of<Base>()) {
-            static_assert(
-                detail::placeholder<State>,
-                "heed: score::with_word is laid over a score that adds the target word by itself (score::conv_s2s, or "
-                "another score::with_word): leave this with_word out, or ask with both words, "
-                "state_and_word{state_and_word{s, word of the score below}, y}");
-            return state;
-        } else {
-            return over::projected(base, state);
-        }
     }
 };
 
