@@ -14,11 +14,8 @@ namespace detail {
 
 /// score::general, or score::dot where there is no W: chosen at run time, so that half as many models are compiled.
 template <class Matrix>
-struct dot_or_general {
+struct dot_or_general : heed::score::inner_product<dot_or_general<Matrix>> {
     std::vector<Matrix> W;  // [Q,D], or none
-
-    using in_kernels = heed::kernels::inner_product_score;
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
 
     template <heed::tensor Query>
     auto project(const Query& query) const
@@ -26,20 +23,6 @@ struct dot_or_general {
         using result = decltype(heed::ops::linear(query, W[0]));
         return W.empty() ? result(heed::ops::scale(query, 1.0)) : heed::ops::linear(query, W[0]);
     }
-    auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const
-    {
-        return heed::ops::dot_each(projected, keys);
-    }
-    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
-    {
-        return match(project(query), keys);
-    }
-    auto match_all(const heed::tensor auto& projected, const heed::tensor auto& keys) const
-    {
-        return heed::ops::dot_all(projected, keys);
-    }
-    auto asking(const heed::tensor auto& query) const { return query; }
-
     static auto parameters(auto& self, auto&& visit)
     {
         dot_or_general<decltype(visit("W", self.W[0]))> score;

@@ -40,16 +40,3 @@ TEST_CASE("misfits are reported with names and numbers")
     CHECK(message(combine::gated{random({Q, 2}, 1), random({2}, 2)}) ==
           "combine::gated: W is [3,2] but must have 1 column, or 5: one for each dimension of the context");
 }
-
-TEST_CASE("gradients of the operations")
-{
-    CHECK_GRADIENT(
-        [](const auto& x) {
-            return ops::keep_rows(x, std::vector<std::uint8_t>{1, 0, 1});
-        },
-        random({3, 4}, 1));
-    array<double, 2> x{{1, 2}, {std::nan(""), 3}};
-    CHECK(support::same_bits(ops::keep_rows(x, std::vector<std::uint8_t>{1, 0}), array<double, 2>{{1, 2}, {0, 0}}));
-    CHECK(support::contains(support::message_of<shape_error>([&] { ops::keep_rows(x, std::vector<std::uint8_t>{1}); }),
-                            "keep_rows: 1"));
-}

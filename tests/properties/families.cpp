@@ -4,7 +4,6 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/step.hpp>
 #include <heed/combine/relative.hpp>
-#include <heed/combine/wrapping.hpp>
 #include <heed/heads/differential.hpp>
 #include <heed/heads/talking_heads.hpp>
 #include <heed/normalize/local_p.hpp>
@@ -100,7 +99,6 @@ TEST_CASE("masks, windows and sums are the same in the workspace and on a tape")
                    array<double, 2>{{0.5, none, 0.0}, {none, 1.0, 2.0}});
     check_families([](const auto& a) { return ops::clear_padding(a, real); }, x);
     check_families([](const auto& a) { return ops::clear_ended(a, lengths{2, 0, 1}); }, x);
-    check_families([](const auto& a) { return ops::keep_rows(a, std::vector<std::uint8_t>{0, 1}); }, e);
 
     check_families([](const auto& a) { return ops::window_of(a, where); }, x);
     check_families([](const auto& a, const auto& w) { return ops::put_window(a, w, where); }, e, random({2, 2}, 3));
@@ -176,8 +174,6 @@ TEST_CASE("a setting may change or be gone before the backward pass")
                lengths{3, 0});
     check_kept([](const auto& v, const auto& counts) { return ops::clear_ended(v, counts); }, random({3, 2, 2}, 2),
                lengths{1, 2}, lengths{3, 0});
-    check_kept([](const auto& v, const auto& rows) { return ops::keep_rows(v, rows); }, x,
-               std::vector<std::uint8_t>{0, 1}, std::vector<std::uint8_t>{1, 0});
     check_kept([](const auto& v, const auto& in) { return ops::window_of(v, in); }, x, where,
                window{{0, 1}, lengths{1, 2}, 2});
     check_kept([](const auto& v, const auto& columns) { return ops::columns_of(v, columns); }, x,

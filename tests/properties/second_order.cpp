@@ -117,7 +117,6 @@ TEST_CASE("parts of tensors")
     CHECK_CURVATURE(ops::swap_axes, with(), x);
     CHECK_CURVATURE(ops::transpose, with(), x);
     CHECK_CURVATURE(ops::pick, with(array<double, 3>{{{2}, {0}}, {{1}, {1}}}), random({2, 3}, 7));
-    CHECK_CURVATURE(ops::with_column, with(std::size_t{1}, 0.5), x);
     CHECK_CURVATURE(ops::steps_between, with(std::size_t{1}, std::size_t{3}), x);
     CHECK_CURVATURE(ops::mix_heads, with(), x, random({2, 3}, 8));
     CHECK_CURVATURE(ops::lookup, with(some_words().words), random({4, 3}, 9));
@@ -150,7 +149,6 @@ TEST_CASE("masks and windows")
     CHECK_CURVATURE(ops::add_mask, with(), x, e);
     CHECK_CURVATURE(ops::clear_padding, with(real), x);
     CHECK_CURVATURE(ops::clear_ended, with(real), random({3, 2, 4}, 3));
-    CHECK_CURVATURE(ops::keep_rows, with(std::vector<std::uint8_t>{0, 1}), e);
     CHECK_CURVATURE(ops::window_of, with(where), x);
     CHECK_CURVATURE(ops::put_window, with(where), e, random({2, 2}, 4));
     CHECK_CURVATURE(ops::spread_window, with(where, std::size_t{3}), random({2, 2, 4}, 5));

@@ -106,10 +106,10 @@ TEST_CASE("histories")
     const auto e = random({2, 3}, 1);
     CHECK_CURVATURE(ops::recent_sums, both(std::size_t{3}), random({2, 3, 2}, 2), e);
     CHECK_CURVATURE(ops::add_weighted, with(), e, random({1}, 3), random({2, 3}, 4));
-    const auto of_fertility = [](const auto& share, const auto& coverage, const auto& weights, const auto& fertility) {
-        return share(coverage, weights, ops::exp(fertility));
+    const auto of_fertility = [](const auto& share, const auto& weights, const auto& fertility) {
+        return share(weights, ops::exp(fertility));
     };
-    CHECK_CURVATURE(ops::add_share, of_fertility, e, random({2, 3}, 5), random({2, 3}, 6));
+    CHECK_CURVATURE(ops::share, of_fertility, random({2, 3}, 5), random({2, 3}, 6));
 }
 
 TEST_CASE("sums that are carried along")

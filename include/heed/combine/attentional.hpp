@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <utility>
+
+#include <heed/attention/query.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
+#include <heed/core/transient.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 
@@ -13,10 +19,9 @@ namespace heed::combine {
 ///
 ///     h̃ = tanh(W_c [c; h])                    Luong et al. 2015, eq. 5
 ///
-/// h is the query, or the state of a state_and_word. The result is [B,H] instead of [B,D]. No bias, as in the paper.
-/// `attentional{W_c}` is over the weighted sum, as in the paper.
-///
-/// A query that may attend to nothing (an empty sentence) gets 0, and no gradient (docs/decisions.md).
+/// h is the query, or the state of a state_and_word. The result is [B,H] instead of [B,D]. No bias, and
+/// `attentional{W_c}` is over the weighted sum, as in the paper. A query that may attend to nothing (an empty sentence)
+/// gets 0, and no gradient (docs/decisions.md).
 template <class Matrix, class Inner = weighted_sum>
 struct attentional : detail::laid_over_combiner<attentional<Matrix, Inner>> {
     Matrix W_c;  // [D+Q,H]
@@ -34,18 +39,30 @@ struct attentional : detail::laid_over_combiner<attentional<Matrix, Inner>> {
         const auto [B, D] = shape_of(c);
         require_shape("combine::attentional", "W_c", shape_of(W_c), {D + shape_of(h)[1], shape_of(W_c)[1]},
                       "as many rows as the context and the query have columns together");
-        return detail::clear_rows_without_positions(ops::tanh(ops::linear(ops::concat(c, h), W_c)), positions, at);
+        return cleared(ops::tanh(ops::linear(ops::concat(c, h), W_c)), positions, at);
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
         return combine::attentional{visit("W_c", self.W_c), visit("inner", self.inner)};
     }
-};
 
-template <class Matrix>
-attentional(Matrix) -> attentional<Matrix>;
-template <class Matrix, class Inner>
-attentional(Matrix, Inner) -> attentional<Matrix, Inner>;
+private:
+    /// x [B,N], with 0 in the rows that may attend to none of T positions.
+    template <tensor X>
+    static auto cleared(X x, std::size_t positions, const auto& at)
+    {
+        const auto [B, N] = shape_of(x);
+        auto* const kept = transient_family::take<std::size_t>(B);
+        bool all = true;
+        for (std::size_t b = 0; b < B; ++b) {
+            std::size_t t = 0;
+            while (t < at.real[b] && !at.masks.is_visible(b * positions + t)) ++t;
+            kept[b] = t < at.real[b] ? N : 0;
+            all = all && t < at.real[b];
+        }
+        return all ? std::move(x) : ops::clear_padding(x, lengths_view{kept, B});
+    }
+};
 
 }  // namespace heed::combine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/attention/query.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -15,13 +16,10 @@ namespace heed::combine {
 ///
 /// f_β is one linear layer, h W + b. With W [Q,1] there is one β for the whole context, as in the paper. With W [Q,D]
 /// there is one per dimension, c' = β ⊙ c: ours, the vector form that Tu et al. 2017 call a gate on the source side
-/// (theirs also reads the previous word and the context itself). `gated{W, b}` is over the weighted sum.
+/// (theirs also reads the previous word and the context itself). `gated{W, b}` is over the weighted sum. Many queries
+/// are answered at once, in tiles, too. The gate of Qiu et al. 2025, before W_Q, is per_head::gated.
 ///
-/// Many queries are answered at once, in tiles, too. A multi_head's per_head::gated is the gate of Qiu et al. 2025,
-/// which reads the query before W_Q.
-///
-/// h is the query, or the state of a state_and_word. (The paper's h is the decoder's state before this step: the query
-/// in Bahdanau's order.)
+/// h is the query, or the state of a state_and_word: the decoder's state before this step, in Bahdanau's order.
 template <class Matrix, class Vector, class Inner = weighted_sum>
 struct gated : detail::laid_over_combiner<gated<Matrix, Vector, Inner>> {
     Matrix W;  // [Q,1] or [Q,D]
@@ -56,10 +54,5 @@ struct gated : detail::laid_over_combiner<gated<Matrix, Vector, Inner>> {
         return combine::gated{visit("W", self.W), visit("b", self.b), visit("inner", self.inner)};
     }
 };
-
-template <class Matrix, class Vector>
-gated(Matrix, Vector) -> gated<Matrix, Vector>;
-template <class Matrix, class Vector, class Inner>
-gated(Matrix, Vector, Inner) -> gated<Matrix, Vector, Inner>;
 
 }  // namespace heed::combine

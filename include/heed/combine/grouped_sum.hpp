@@ -11,7 +11,6 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-/// Dimensions in groups that share a weight.
 namespace heed::ops {
 
 /// c[b,d] = Σ_t α[b,t,g(d)] h[b,t,d], g(d) = dG/D rounded down: G groups of neighbouring dimensions, α [B,T,G],
@@ -77,8 +76,8 @@ namespace heed::combine {
 ///
 ///     c^d = Σ_j α_j^{g(d)} h_j^d,  g(d) = dG/D rounded down       ours, see score::additive_grouped
 ///
-/// A group is D/G neighbouring dimensions; G must divide D. G = 1 is `weighted_sum`, G = D is `elementwise_sum`, and
-/// G = 2 gives the two directions of a bidirectional encoder weights of their own.
+/// G must divide D. G = 1 is `weighted_sum`, G = D is `elementwise_sum`, and G = 2 gives the two directions of a
+/// bidirectional encoder weights of their own.
 struct grouped_sum {
     static constexpr weight_kind weights = weight_kind::per_group;
 

@@ -83,9 +83,8 @@ namespace heed::combine {
 ///                    combine::relative{vectors}};                  // [2R + 1, D]
 ///
 /// A row of `distances` for each distance from −R to R; positions farther away share the last ones. (score::relative,
-/// eq. 4, has columns.) No vector is added to a value: the weights of each distance are summed first, [B,2R+1], and
-/// meet the vectors in one product. In the heads of a multi_head h_j is the value after W_V, as in the paper. Queries
-/// and positions count from 0.
+/// eq. 4, has columns.) The weights of each distance are summed first, [B,2R+1], and meet the vectors in one product.
+/// In the heads of a multi_head h_j is the value after W_V, as in the paper. Queries and positions count from 0.
 ///
 /// Many queries are answered at once, but not in tiles: their weights [B,S,T] are stored. Not within a window that a
 /// normalizer cuts out. Throws shape_error if the number of rows is even, or if they are not as wide as the values.
@@ -126,8 +125,7 @@ private:
         const auto is = shape_of(distances);
         if (is[0] % 2 == 0 || is[1] != shape_of(values)[2]) {
             throw shape_error("combine::relative: the matrix of distances is " + shape_text(is) +
-                              "; it must have 2 R + 1 "
-                              "rows, for the distances from -R to R, and " +
+                              "; it must have 2 R + 1 rows, for the distances from -R to R, and " +
                               std::to_string(shape_of(values)[2]) + " columns, as the values have");
         }
         return is[0] / 2;

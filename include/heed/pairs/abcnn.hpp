@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
-#include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
@@ -120,10 +118,9 @@ inline constexpr pool_windows_op pool_windows{};
 ///
 /// Feature maps are stored by rows, [B,S,D], one row per word, where the paper has columns. A pooling window has w
 /// columns, j to j + w - 1 (the paper's "j : j + w"): the wide convolution turns S columns into S + w - 1, pooling
-/// turns these into S again, and blocks can be stacked.
-///
-/// The paper pads all sentences to one length, and padding takes part. Here it does not: a sentence has the same result
-/// in a batch as alone. A sentence without words has no columns, and all its results are 0. See docs/decisions.md.
+/// turns these into S again, and blocks can be stacked. The paper pads all sentences to one length, and padding takes
+/// part. Here a sentence has the same result in a batch as alone; one without words has results of 0
+/// (docs/decisions.md).
 namespace heed::abcnn {
 
 /// A batch of sentence pairs.
@@ -161,8 +158,7 @@ struct feature_maps {
     Matrix W_0;  // [N,D]
     Matrix W_1;  // [N,D]
 
-    template <class First, class Second>
-    auto operator()(const sentences<First, Second>& pair) const  // [B,S,D], [B,T,D] -> [B,S,2D], [B,T,2D]
+    auto operator()(const auto& pair) const  // [B,S,D], [B,T,D] -> [B,S,2D], [B,T,2D]
     {
         const auto A = match_matrix(pair);  // [B,S,T]
         const auto [B, S, T] = shape_of(A);
@@ -192,8 +188,7 @@ feature_maps(Matrix, Matrix) -> feature_maps<Matrix>;
 
 /// After the convolution: the mean of w columns.
 struct average_pooling {
-    template <class First, class Second>
-    auto operator()(const sentences<First, Second>& columns, std::size_t width) const
+    auto operator()(const auto& columns, std::size_t width) const
     {
         const auto mean = [width](const auto& x) {
             const auto shape = shape_of(x);
@@ -210,8 +205,7 @@ struct average_pooling {
 ///
 ///     a_0j = Σ_k A_jk,  a_1j = Σ_k A_kj,  F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]     ABCNN-2
 struct attention_pooling {
-    template <class First, class Second>
-    auto operator()(const sentences<First, Second>& columns, std::size_t width) const
+    auto operator()(const auto& columns, std::size_t width) const
     {
         const auto A = match_matrix(columns);
         return std::pair{ops::pool_windows(columns.first, ops::sum_last(A), width),
@@ -234,26 +228,20 @@ struct block {
     std::size_t width;  // w
     Pooling pooling;
 
-    template <class First, class Second>
-    auto operator()(const sentences<First, Second>& pair) const  // [B,S,D], [B,T,D] -> [B,S,N], [B,T,N]
+    auto operator()(const auto& pair) const  // [B,S,D], [B,T,D] -> [B,S,N], [B,T,N]
     {
-        const auto columns = convolved(pair);
-        auto [first, second] = pooling(columns, width);
-        return abcnn::sentences{ops::clear_padding(first, pair.first_real), pair.first_real,
-                                ops::clear_padding(second, pair.second_real), pair.second_real};
+        const auto [first, second] = pooling(convolved(pair), width);
+        return cleared(first, pair.first_real, second, pair.second_real);
     }
 
     /// The columns after the convolution, [B,S+w-1,N] and [B,T+w-1,N]. ABCNN-2 and 3 use their match_matrix, ABCNN-1
     /// and 3 that of the pair itself.
-    template <class First, class Second>
-    auto convolved(const sentences<First, Second>& pair) const
+    auto convolved(const auto& pair) const
     {
         ops::detail::require_width("abcnn::block", width);
-        const auto maps = before(abcnn::sentences{ops::clear_padding(pair.first, pair.first_real), pair.first_real,
-                                                  ops::clear_padding(pair.second, pair.second_real), pair.second_real});
-        const auto first_real = count_columns(pair.first_real), second_real = count_columns(pair.second_real);
-        return abcnn::sentences{convolution(maps.first, first_real), first_real, convolution(maps.second, second_real),
-                                second_real};
+        const auto maps = before(cleared(pair.first, pair.first_real, pair.second, pair.second_real));
+        return cleared(convolution(maps.first), count_columns(pair.first_real), convolution(maps.second),
+                       count_columns(pair.second_real));
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -263,6 +251,12 @@ struct block {
     }
 
 private:
+    static auto cleared(const auto& first, const lengths& first_real, const auto& second, const lengths& second_real)
+    {
+        return abcnn::sentences{ops::clear_padding(first, first_real), first_real,
+                                ops::clear_padding(second, second_real), second_real};
+    }
+
     /// Wide: a sentence of n words has n + w - 1 columns.
     lengths count_columns(const lengths& real) const
     {
@@ -271,20 +265,19 @@ private:
         return lengths(std::move(columns));
     }
 
-    auto convolution(const tensor auto& x, const lengths& columns) const
+    auto convolution(const tensor auto& x) const
     {
         const auto windows = ops::unfold(x, width);
         require_shape("abcnn::block", "W", shape_of(W), {shape_of(windows)[2], shape_of(W)[1]}, "as many rows as ",
                       width, " words have channels");
-        return ops::clear_padding(ops::tanh(ops::linear(windows, W, b)), columns);
+        return ops::tanh(ops::linear(windows, W, b));
     }
 };
 template <class Before, class Matrix, class Vector, class Pooling>
 block(Before, Matrix, Vector, std::size_t, Pooling) -> block<Before, Matrix, Vector, Pooling>;
 
 /// One vector per sentence: the mean of its columns ("all-ap" in the paper).
-template <class First, class Second>
-auto average(const sentences<First, Second>& pair)  // [B,S,N], [B,T,N] -> [B,N] twice
+auto average(const auto& pair)  // [B,S,N], [B,T,N] -> [B,N] twice
 {
     const auto mean = [](const auto& x, const lengths& real) {
         using T = element_of<decltype(x)>;

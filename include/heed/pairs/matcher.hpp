@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include <heed/core/several.hpp>
@@ -77,11 +76,8 @@ struct matcher {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto first = visit("first_words", self.first_words);
-        auto second = visit("second_words", self.second_words);
-        auto blocks = visit("blocks", self.blocks);
-        return pairs::matcher{std::move(first), std::move(second), std::move(blocks), visit("W", self.W),
-                              visit("b", self.b)};
+        return pairs::matcher{visit("first_words", self.first_words), visit("second_words", self.second_words),
+                              visit("blocks", self.blocks), visit("W", self.W), visit("b", self.b)};
     }
 
 private:
@@ -89,7 +85,7 @@ private:
     static auto similarities(const auto& level)
     {
         const auto [f, g] = abcnn::average(level);  // [B,N] each
-        const auto one_position = [](const auto& x) { return ops::swap_axes(ops::stack(std::vector{x})); };  // [B,1,N]
+        const auto one_position = [](const auto& x) { return ops::reshaped(x, shape_of(x)[0], 1, shape_of(x)[1]); };
         return ops::concat(ops::dot_each(ops::unit(f), one_position(ops::unit(g))),
                            ops::match_each(f, one_position(g)));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <heed/ops/parts.hpp>
@@ -13,23 +14,17 @@ namespace heed::penalty {
 ///     c_t = Σ_{k<t} α_k
 ///     loss = Σ_t Σ_i min(α_ti, c_ti)          See et al. 2017, eq. 10 and 12
 ///
-/// The coverage c_t of a position sums the steps before t, without t itself: the first step is free. (With step t in
-/// it, min(α, c) would be α and the loss the number of steps, whatever the weights.)
+/// The coverage c_t of a position sums the steps before t: the first step is free. (With step t in it, the loss would
+/// be the number of steps.)
 ///
-/// weights: [B,T] of each step, plain or taped. Sums run over real source positions and real target steps; summed over
-/// the batch and not scaled (use `ops::scale` for the paper's mean over steps and its λ). Where α_ti = c_ti exactly,
-/// the gradient goes to the coverage.
+/// weights: [B,T] of each step, plain or taped. Sums run over real source positions and real target steps (all, without
+/// `target`); summed over the batch and not scaled (use `ops::scale` for the paper's mean over steps and its λ). Where
+/// α_ti = c_ti exactly, the gradient goes to the coverage.
 template <tensor Weights>
-auto coverage(const std::vector<Weights>& weights, const lengths& source, const lengths& target)
+auto coverage(const std::vector<Weights>& weights, const lengths& source, const std::optional<lengths>& target = {})
 {
-    return ops::coverage_penalty(ops::stack(weights), source, target);
-}
-
-/// The same if every step is real in every row.
-template <tensor Weights>
-auto coverage(const std::vector<Weights>& weights, const lengths& source)
-{
-    return penalty::coverage(weights, source, lengths::full(source.batch(), weights.size()));
+    return ops::coverage_penalty(ops::stack(weights), source,
+                                 target.value_or(lengths::full(source.batch(), weights.size())));
 }
 
 }  // namespace heed::penalty

@@ -132,24 +132,15 @@ auto guided_alignment(const std::vector<Weights>& weights, const array<element_o
                                      floor);
 }
 
-/// With lists of links, one list per sentence.
+/// With lists of links, one list per sentence; with or without `target`, and `floor`.
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const std::vector<links>& of_sentences,
-                      const lengths& source, const lengths& target, double floor = 1e-6)
+                      const lengths& source, const auto&... target_and_floor)
 {
     const std::size_t positions = weights.empty() ? 0 : shape_of(weights.front())[1];
     return penalty::guided_alignment(weights,
                                      penalty::link_matrix<element_of<Weights>>(of_sentences, weights.size(), positions),
-                                     source, target, floor);
-}
-
-/// The same if every step is real in every row.
-template <tensor Weights>
-auto guided_alignment(const std::vector<Weights>& weights, const std::vector<links>& of_sentences,
-                      const lengths& source, double floor = 1e-6)
-{
-    return penalty::guided_alignment(weights, of_sentences, source, lengths::full(source.batch(), weights.size()),
-                                     floor);
+                                     source, target_and_floor...);
 }
 
 }  // namespace heed::penalty

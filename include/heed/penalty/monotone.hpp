@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <heed/ops/parts.hpp>
@@ -16,19 +17,14 @@ namespace heed::penalty {
 /// The paper compares cumulative weights, max(0, Σ_e Σ_{i<=e} (α_ti - α_{t-1,i})), which is the same number if the
 /// weights of both steps have the same sum. Positions are not divided by the length.
 ///
-/// weights: [B,T] of each step, plain or taped. Sums run over real source positions and real target steps; summed over
-/// the batch and not scaled (`ops::scale`). For speech and other tasks whose output follows the order of the source.
+/// weights: [B,T] of each step, plain or taped. Sums run over real source positions and real target steps (all, without
+/// `target`); summed over the batch and not scaled (`ops::scale`). For speech and other tasks whose output follows the
+/// order of the source.
 template <tensor Weights>
-auto monotone(const std::vector<Weights>& weights, const lengths& source, const lengths& target)
+auto monotone(const std::vector<Weights>& weights, const lengths& source, const std::optional<lengths>& target = {})
 {
-    return ops::monotone_penalty(ops::stack(weights), source, target);
-}
-
-/// The same if every step is real in every row.
-template <tensor Weights>
-auto monotone(const std::vector<Weights>& weights, const lengths& source)
-{
-    return penalty::monotone(weights, source, lengths::full(source.batch(), weights.size()));
+    return ops::monotone_penalty(ops::stack(weights), source,
+                                 target.value_or(lengths::full(source.batch(), weights.size())));
 }
 
 }  // namespace heed::penalty

@@ -32,10 +32,8 @@ namespace heed::score {
 ///
 ///     e_j = vᵀ tanh(W s + U h_j)              Bahdanau et al. 2015, appendix A.1.2
 ///
-/// U h_j does not depend on the query, so `prepare` computes it once per batch.
-/// Luong's concat score is this one with W and U cut from a single matrix.
-/// No deviation from the paper; like it, no bias. With one, `additive{W, U, v, b}`, e_j = vᵀ tanh(W s + U h_j + b): it
-/// is added to W s, once per step.
+/// `prepare` computes U h_j once per batch. No deviation; like the paper, no bias. With one, `additive{W, U, v, b}`,
+/// e_j = vᵀ tanh(W s + U h_j + b).
 template <class Matrix, class Vector, class Bias = no_bias>
 struct additive {
     Matrix W;                         // [Q,A]
@@ -72,10 +70,8 @@ struct additive {
     }
 };
 
-template <class Matrix, class Vector, class Matrix2>
-additive(Matrix, Matrix2, Vector) -> additive<joint_tensor<Matrix, Matrix2>, Vector>;
-template <class Matrix, class Vector, class Matrix2, class Bias>
-additive(Matrix, Matrix2, Vector, Bias) -> additive<joint_tensor<Matrix, Matrix2>, Vector, Bias>;
+template <class Matrix, class Vector, class Matrix2, class Bias = no_bias>
+additive(Matrix, Matrix2, Vector, Bias = {}) -> additive<joint_tensor<Matrix, Matrix2>, Vector, Bias>;
 
 }  // namespace heed::score
 

@@ -11,25 +11,14 @@
 
 namespace heed::score {
 
-/// Fine-grained attention by groups: one score for each of G groups of dimensions of annotation h_j.
-///
-///     e_j^g = V_gᵀ tanh(W s + U h_j)          between Bahdanau et al. 2015 and Choi et al. 2018, eq. 7 · ours
-///
-/// The hidden layer is shared and the last one has G outputs, V = (V_1 … V_G); `combine::grouped_sum` gives the
-/// dimensions of group g the weight α^g. G = 1 is `additive`, G = D is `additive_per_dimension`; a score costs A·G
-/// multiplications, between A and A·D. `with_word{additive_grouped{W, U, V}, Y}` also reads the previous target word.
-/// Not from a paper; no bias, as in the two papers that it lies between; `additive_grouped{W, U, V, b}` has one, inside
-/// the tanh.
-template <class Matrix, class Bias = no_bias>
-struct additive_grouped {
+/// Base class of scores that one hidden layer gives several outputs, V = (V_1 … V_G): e_j^g = V_gᵀ tanh(W s + U h_j +
+/// b).
+template <class Matrix, class Bias>
+struct hidden_layer {
     Matrix W;                         // [Q,A]
     Matrix U;                         // [D,A]
     Matrix V;                         // [A,G]
     HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
-
-    static constexpr weight_kind weights = weight_kind::per_group;
-
-    std::size_t groups() const { return shape_of(V)[1]; }
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
     {
@@ -50,6 +39,20 @@ struct additive_grouped {
     {
         return match(project(query), keys);
     }
+};
+
+/// Fine-grained attention by groups: one score for each of G groups of dimensions of annotation h_j.
+///
+///     e_j^g = V_gᵀ tanh(W s + U h_j)          between Bahdanau et al. 2015 and Choi et al. 2018, eq. 7 · ours
+///
+/// `combine::grouped_sum` gives the dimensions of group g the weight α^g. G = 1 is `additive`, G = D is
+/// `additive_per_dimension`; a score costs A·G multiplications. `with_word{additive_grouped{W, U, V}, Y}` also reads
+/// the previous target word. No bias, as in the two papers; `additive_grouped{W, U, V, b}` has one, inside the tanh.
+template <class Matrix, class Bias = no_bias>
+struct additive_grouped : hidden_layer<Matrix, Bias> {
+    static constexpr weight_kind weights = weight_kind::per_group;
+
+    std::size_t groups() const { return shape_of(this->V)[1]; }
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -57,9 +60,7 @@ struct additive_grouped {
     }
 };
 
-template <class Matrix, class Matrix2, class Matrix3>
-additive_grouped(Matrix, Matrix2, Matrix3) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>>;
-template <class Matrix, class Matrix2, class Matrix3, class Bias>
-additive_grouped(Matrix, Matrix2, Matrix3, Bias) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
+template <class Matrix, class Matrix2, class Matrix3, class Bias = no_bias>
+additive_grouped(Matrix, Matrix2, Matrix3, Bias = {}) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
 
 }  // namespace heed::score

@@ -2,17 +2,12 @@
 #pragma once
 
 #include <type_traits>
-#include <utility>
 
-#include <heed/attention/bias.hpp>
-#include <heed/attention/concepts.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/core/cxx20.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
-#include <heed/ops/elementwise.hpp>
-#include <heed/ops/products.hpp>
 #include <heed/ops/steps.hpp>
+#include <heed/score/additive_grouped.hpp>
 
 namespace heed::score {
 
@@ -20,38 +15,13 @@ namespace heed::score {
 ///
 ///     e_j^d = V_dᵀ tanh(W s + U h_j)          Choi, Cho, Bengio 2018, eq. 7 (AttY2D without its y)
 ///
-/// The hidden layer is shared and the last one has dim(h_j) outputs, V = (V_1 … V_D). With V of one column this is
-/// `additive`. The paper's score also reads the previous target word: `with_word{additive_per_dimension{W, U, V}, Y}`.
-/// No deviation; no bias, unless there is a fourth part, `additive_per_dimension{W, U, V, b}`: tanh(W s + U h_j + b).
-/// A score costs A·D multiplications where `additive` costs A.
+/// The hidden layer is shared; V = (V_1 … V_D) is [A,D]. The paper's score also reads the previous target word:
+/// `with_word{additive_per_dimension{W, U, V}, Y}`. No deviation; no bias, unless there is a fourth part,
+/// `additive_per_dimension{W, U, V, b}`: tanh(W s + U h_j + b). A score costs A·D multiplications where `additive`
+/// costs A.
 template <class Matrix, class Bias = no_bias>
-struct additive_per_dimension {
-    Matrix W;                         // [Q,A]
-    Matrix U;                         // [D,A]
-    Matrix V;                         // [A,D]
-    HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
-
+struct additive_per_dimension : hidden_layer<Matrix, Bias> {
     static constexpr weight_kind weights = weight_kind::per_dimension;
-
-    auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
-    {
-        return ops::linear(annotations, U);
-    }
-
-    auto project(const tensor auto& query) const  // [B,Q] -> [B,A]
-    {
-        return heed::detail::linear_with(query, W, b);
-    }
-
-    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,D]
-    {
-        return ops::linear(ops::tanh_of_sum_each(keys, projected), V);
-    }
-
-    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T,D]
-    {
-        return match(project(query), keys);
-    }
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -60,10 +30,8 @@ struct additive_per_dimension {
     }
 };
 
-template <class Matrix, class Matrix2, class Matrix3>
-additive_per_dimension(Matrix, Matrix2, Matrix3) -> additive_per_dimension<joint_tensor<Matrix, Matrix2, Matrix3>>;
-template <class Matrix, class Matrix2, class Matrix3, class Bias>
-additive_per_dimension(Matrix, Matrix2, Matrix3, Bias)
+template <class Matrix, class Matrix2, class Matrix3, class Bias = no_bias>
+additive_per_dimension(Matrix, Matrix2, Matrix3, Bias = {})
     -> additive_per_dimension<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
 
 }  // namespace heed::score

@@ -5,8 +5,6 @@
 #include <string>
 
 #include <heed/attention/bias.hpp>
-#include <heed/attention/concepts.hpp>
-#include <heed/core/cxx20.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
@@ -18,10 +16,9 @@ namespace heed::score {
 ///
 ///     e_j = vᵀ tanh(W [h; h_j])               Luong et al. 2015, section 3.1
 ///
-/// The joined vector is never formed: W [h; h_j] = W_q h + W_k h_j, where W_q is the first Q rows of W and W_k the last
-/// D, and W_k h_j is computed once per batch. So this is `additive` with its W stacked on its U. In the paper h and h_j
-/// have the same size, and W is cut in half; otherwise `query` says where: `concat{W, v, Q}`. No deviation; no bias.
-/// With one, `concat{W, v, Q, b}`, it is inside the tanh: W [h; h_j] + b.
+/// This is `additive` with its W stacked on its U: W [h; h_j] = W_q h + W_k h_j, where W_q is the first Q rows of W and
+/// W_k the last D. The paper cuts W in half; otherwise `concat{W, v, Q}`. No deviation; no bias. With one,
+/// `concat{W, v, Q, b}`, it is inside the tanh.
 template <class Matrix, class Vector, class Bias = no_bias>
 struct concat {
     Matrix W;                         // [Q+D,A]
@@ -70,11 +67,7 @@ private:
     }
 };
 
-template <class Matrix, class Vector>
-concat(Matrix, Vector) -> concat<Matrix, Vector>;
-template <class Matrix, class Vector>
-concat(Matrix, Vector, std::size_t) -> concat<Matrix, Vector>;
-template <class Matrix, class Vector, class Bias>
-concat(Matrix, Vector, std::size_t, Bias) -> concat<Matrix, Vector, Bias>;
+template <class Matrix, class Vector, class Bias = no_bias>
+concat(Matrix, Vector, std::size_t = 0, Bias = {}) -> concat<Matrix, Vector, Bias>;
 
 }  // namespace heed::score

@@ -20,9 +20,9 @@ namespace heed::score {
 ///     score::cosine{8}                        a scale that stays
 ///     score::cosine{array<float, 1>{8}}       one that learns; ad::lift makes it a parameter, as any other
 ///
-/// `scale` is the sharpness, one over a temperature: with scale 1, scores lie within [-1, 1] and their softmax is
-/// almost flat. A tensor may also have a number for each dimension, [D]. Query and annotations have the same size,
-/// Q = D. Annotations are scaled to length 1 once per batch. A vector of length 0 matches nothing: score 0, gradient 0.
+/// `scale` is the sharpness: with 1, scores lie within [-1, 1] and their softmax is almost flat. A tensor may also have
+/// a number for each dimension, [D]. Query and annotations have the same size, Q = D; annotations are scaled to length
+/// 1 once per batch. A vector of length 0 matches nothing: score 0, gradient 0.
 template <class Scale = double>
 struct cosine {
     Scale scale{1};  // a double, or a tensor [1] or [D]

@@ -3,32 +3,42 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/inner_product.hpp>
+#include <heed/attention/score_hooks.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
 
 namespace heed::score {
+
+/// Base class of scores that are inner products of projected queries with keys.
+template <class Self>
+struct inner_product {
+    using in_kernels = kernels::inner_product_score;
+    static constexpr weight_kind weights = weight_kind::per_position;
+
+    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
+    {
+        return ops::dot_each(projected, keys);
+    }
+
+    auto match_all(const tensor auto& projected, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    {
+        return ops::dot_all(projected, keys);
+    }
+
+    auto operator()(const auto& query, const tensor auto& keys) const  // [B,Q], [B,T,D] -> [B,T]
+    {
+        return match(over::projected(static_cast<const Self&>(*this), query), keys);
+    }
+
+    auto asking(const tensor auto& query) const { return query; }  // what tiles compare with keys
+};
 
 /// How well query h matches annotation h_j, by their inner product.
 ///
 ///     e_j = hᵀ h_j                            Luong et al. 2015, section 3.1
 ///
 /// Query and annotations have the same size, Q = D. Not scaled, as in the paper. No parameters.
-struct dot {
-    using in_kernels = kernels::inner_product_score;
-    static constexpr weight_kind weights = weight_kind::per_position;
-
-    auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
-    {
-        return ops::dot_each(query, keys);
-    }
-
-    auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
-    {
-        return ops::dot_all(queries, keys);
-    }
-
-    auto asking(const tensor auto& query) const { return query; }  // what tiles compare with keys
-
+struct dot : inner_product<dot> {
     static auto parameters(auto&, auto&&) { return score::dot{}; }
 };
 

@@ -11,7 +11,6 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
 #include <heed/score/keys_up_to_query.hpp>
 
@@ -96,8 +95,8 @@ struct convolution {
 
     auto match(const tensor auto& projected, const tensor auto& keys, const keys_up_to_query& now) const  // [B,T]
     {
-        return ops::at_distances(shares(projected), center(shape_of(projected)[1]), shape_of(keys)[1], now.count,
-                                 now.first);
+        const std::size_t K = shape_of(projected)[1], own = self().side == kernel_over::past ? K - 1 : K / 2;
+        return ops::at_distances(shares(projected), own, shape_of(keys)[1], now.count, now.first);
     }
     auto operator()(const tensor auto& query, const tensor auto& keys, const keys_up_to_query& now) const
     {
@@ -108,19 +107,11 @@ struct convolution {
                    const over::queries_from& from) const  // [B·S,T]
     {
         const auto [B, S, K] = shape_of(queries);
-        const auto now = keys_up_to_query::of_all(from, S);
-        return ops::at_distances(shares(ops::reshaped(queries, B * S, K)), center(K), shape_of(keys)[1], now.count,
-                                 now.first);
+        return match(ops::reshaped(queries, B * S, K), keys, keys_up_to_query::of_all(from, S));
     }
-
-protected:
-    convolution() = default;
 
 private:
     const Self& self() const { return static_cast<const Self&>(*this); }
-
-    /// The column of the query's own place.
-    std::size_t center(std::size_t K) const { return self().side == kernel_over::past ? K - 1 : K / 2; }
 
     /// softmax(kernels) over the last axis.
     static auto shares(const tensor auto& kernels)  // [R,K]
@@ -140,14 +131,13 @@ private:
 ///
 ///     attention convolve{score::dynamic_convolution{W}, normalize::retention{}, combine::weighted_sum{}};
 ///
-/// The scores are weights: retention with a decay of 1 takes them as they are, so that o_i = Σ_k w_{i,k}
-/// x_{i+k−⌈(K+1)/2⌉} with 0 for what lies beyond the sentence, as in the paper; `ratio` shares them out anew among what
-/// is seen. Keys are only counted: annotations are not read. In a multi_head each head has its W, and the values are
-/// the head's.
+/// With a decay of 1, retention takes the scores as weights, o_i = Σ_k w_{i,k} x_{i+k−⌈(K+1)/2⌉} with 0 beyond the
+/// sentence, as in the paper; `ratio` shares them out anew among what is seen. Annotations are not read. In a
+/// multi_head each head has its W, and the values are the head's.
 ///
-/// The i-th query stands at the i-th position of the memory, or at the last one if there are fewer. Composed: a row of
-/// [T] for each query; inside a normalizer that cuts windows, normalize::local_m, only its positions. Deviations: no
-/// bias, as in the authors' program; the gated linear unit around it and the dropout on W are layers of a model.
+/// The i-th query stands at the i-th position of the memory, or at the last one if there are fewer. Each query has a
+/// row of [T]; inside a window (normalize::local_m), its positions. Deviations: no bias, as in the authors' program;
+/// the gated linear unit around it and the dropout on W are layers of a model.
 template <class Matrix>
 struct dynamic_convolution : convolution<dynamic_convolution<Matrix>> {
     Matrix W;  // [Q,K]
@@ -161,20 +151,13 @@ struct dynamic_convolution : convolution<dynamic_convolution<Matrix>> {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto W = visit("W", self.W);
-        return score::dynamic_convolution<decltype(W)>{std::move(W), self.side};
+        return score::dynamic_convolution{visit("W", self.W), self.side};
     }
 };
-template <class Matrix>
-dynamic_convolution(Matrix) -> dynamic_convolution<Matrix>;
-template <class Matrix>
-dynamic_convolution(Matrix, kernel_over) -> dynamic_convolution<Matrix>;
 
-/// The same with one kernel for all positions (lightweight convolution).
+/// The same with one kernel for all positions (lightweight convolution): of the query only its place is read.
 ///
 ///     e_ij = softmax(w)_{j−i+c}                                                       Wu et al. 2019, section 3
-///
-/// Of the query only its place is read.
 template <class Vector>
 struct lightweight_convolution : convolution<lightweight_convolution<Vector>> {
     Vector w;  // [K]
@@ -196,13 +179,8 @@ struct lightweight_convolution : convolution<lightweight_convolution<Vector>> {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto w = visit("w", self.w);
-        return score::lightweight_convolution<decltype(w)>{std::move(w), self.side};
+        return score::lightweight_convolution{visit("w", self.w), self.side};
     }
 };
-template <class Vector>
-lightweight_convolution(Vector) -> lightweight_convolution<Vector>;
-template <class Vector>
-lightweight_convolution(Vector, kernel_over) -> lightweight_convolution<Vector>;
 
 }  // namespace heed::score

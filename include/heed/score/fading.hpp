@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <type_traits>
 #include <utility>
 
 #include <heed/attention/inner_product.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/score/over_gates.hpp>
+#include <heed/score/forgetting.hpp>
 
 namespace heed::score {
 
@@ -21,9 +20,8 @@ namespace heed::score {
 ///                      combine::weighted_sum{}};
 ///
 /// Over an inner product, with causal{}, contexts are the states of a recurrence, S_t = a_t S_{t−1} + k_t v_tᵀ and o_t
-/// = S_tᵀ q_t: many queries take linear time (attention/linear.hpp), forward and backward, and heed::streaming keeps
-/// S_t alone. The sums F_j = Σ_{l≤j} log a_l are prepared with the keys, as those of score::forgetting, which adds F_i
-/// − F_j where this multiplies by exp(F_i − F_j). x_l are the annotations.
+/// = S_tᵀ q_t: many queries take linear time (attention/linear.hpp), and heed::streaming keeps S_t alone. F_j =
+/// Σ_{l≤j} log a_l are those of score::forgetting, which adds F_i − F_j where this multiplies by exp(F_i − F_j).
 ///
 /// Deviations: one number for each position and head, as Dao and Gu have it; Yang et al. have one for each dimension,
 /// the 16th root of a sigmoid. Dao and Gu's a_l = exp(−A softplus(w · x_l + b)) with A = 1 is σ(−w · x_l − b), and A is
@@ -32,9 +30,8 @@ namespace heed::score {
 ///
 /// For self-attention: the i-th query stands at the i-th position of the memory, or at the last one if there are fewer.
 /// A later key has not faded. Of many queries the last must stand at the last position or behind it; else, and with
-/// other masks, or with a `decay` of the normalizer's besides, they are answered pair by pair. No exponent is above 0:
-/// what is far away fades to 0. Lie it over all other scores but `modified`. Weights per position only. F is rounded to
-/// the tensors' type, an error of 1e-4 at F = −1000 in float.
+/// other masks, or with a `decay` of the normalizer's, they are answered pair by pair. No exponent is above 0: what is
+/// far away fades to 0. Over all scores but `modified`, with weights per position; F as rounded as there.
 template <class Base, class Matrix, class Vector>
 struct fading : over_gates<fading<Base, Matrix, Vector>, Base, Matrix, Vector> {
     using gates = over_gates<fading, Base, Matrix, Vector>;
@@ -42,7 +39,6 @@ struct fading : over_gates<fading<Base, Matrix, Vector>, Base, Matrix, Vector> {
     using in_kernels = kernels::fading_score;
     static constexpr bool never_negative = detail::never_negative<Base>;
 
-    /// w [D,1] and b [1].
     fading(Base one, Matrix matrix, Vector vector) : gates(std::move(one), std::move(matrix), std::move(vector)) {}
 
     /// Scores [B·S,T] times what is left of them.
@@ -50,14 +46,8 @@ struct fading : over_gates<fading<Base, Matrix, Vector>, Base, Matrix, Vector> {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto base = visit("base", self.base);
-        auto w = visit("w", self.w);
-        auto b = visit("b", self.b);
-        return score::fading<decltype(base), decltype(w), decltype(b)>{std::move(base), std::move(w), std::move(b)};
+        return score::fading{visit("base", self.base), visit("w", self.w), visit("b", self.b)};
     }
 };
-
-template <class Base, class Matrix, class Vector>
-fading(Base, Matrix, Vector) -> fading<Base, Matrix, Vector>;
 
 }  // namespace heed::score

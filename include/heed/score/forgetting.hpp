@@ -1,17 +1,118 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/inner_product.hpp>
+#include <heed/attention/query_numbers.hpp>
+#include <heed/core/transient.hpp>
+#include <heed/ops/all_pairs.hpp>
+#include <heed/ops/by_rows.hpp>
+#include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/over_gates.hpp>
+#include <heed/score/over.hpp>
 
 namespace heed::score {
+
+/// Base class of a score that changes those of its `base` by the gates f_l = σ(w · x_l + b) between key and query:
+///
+///     changed(scores, sums)      scores [B·S,T], and as many Σ_{l=j+1..i} log f_l
+///
+/// Keys are prepared with (1, −F_j) before the base's, F_j = Σ_{l≤j} log f_l: the inner product with (F_i, 1) is that
+/// sum.
+template <class Self, class Base, class Matrix, class Vector>
+struct over_gates : over::around<Self, Base> {
+    Matrix w;  // [D,1]
+    Vector b;  // [1]
+
+    using over::around<Self, Base>::base;
+    static constexpr bool reads_length = true;  // a query behind the last position stands there
+    static constexpr bool widens_keys = true, counts_queries = true;
+
+    auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // -> [B,T,2+A]
+    {
+        static_assert(Base::weights == weight_kind::per_position,
+                      "heed: score::forgetting and score::fading change one number for each position: their base has "
+                      "weights per position");
+        static_assert(!detail::widens_keys_of<Base>(),
+                      "heed: score::forgetting and score::fading are not laid over each other: one of them will do");
+        return ops::concat(ops::carried_sums(ops::log_sigmoid(ops::linear(annotations, w, b))),
+                           over::prepare(base, annotations, first));
+    }
+    auto follow(const tensor auto& keys, const tensor auto& before) const { return ops::carry_sums(keys, before); }
+
+    auto begin(const auto& memory) const
+    {
+        return score::row_state{constant_like(memory.keys, shape_of_rank<2>{memory.batch(), 2}, 0.0)};
+    }
+    auto arrive(const auto&, const auto& at, const auto& memory) const  // the sums (F_i, 1), [B,2]
+    {
+        if constexpr (detail::keys_grow<std::remove_cvref_t<decltype(memory.keys)>>) {
+            return score::row_state{sums_in_rows(memory, at.step)};
+        } else {
+            return score::row_state{ops::step_of(sums_at_queries(memory.keys, memory.real, at.step, 1), 0)};
+        }
+    }
+    auto after(const auto& past, const tensor auto&, const tensor auto&, const auto&) const { return past.own(); }
+
+    auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const  // [B,T]
+    {
+        const std::size_t N = shape_of(keys)[2];
+        return this->self().changed(over::match(base, projected, ops::columns_between(keys, 2, N), now.base),
+                                    ops::dot_each(now.state, ops::columns_between(keys, 0, 2)));
+    }
+
+    template <tensor Queries, tensor Keys>
+        requires(over::matches_all<Base, Queries, Keys>)
+    auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const  // [B·S,T]
+    {
+        const std::size_t N = shape_of(keys)[2];
+        const auto sums = sums_at_queries(keys, from.real, from.first, shape_of(queries)[1]);
+        return this->self().changed(over::match_all(base, queries, ops::columns_between(keys, 2, N), from),
+                                    ops::dot_all(sums, ops::columns_between(keys, 0, 2)));
+    }
+
+protected:
+    over_gates(Base one, Matrix matrix, Vector vector)
+        : over::around<Self, Base>(std::move(one)), w(std::move(matrix)), b(std::move(vector))
+    {}
+
+    /// The sums (F_i, 1), [B,S,2], at queries the first of which is the first-th.
+    template <class Keys>
+    static auto sums_at_queries(const Keys& keys, const lengths_view& real, std::size_t first, std::size_t queries)
+    {
+        if constexpr (detail::shares_rows<Keys>) {
+            return ops::carried_to(detail::as_transient{}(keys.of),
+                                   std::span<const std::size_t>(keys.sentence, real.batch()), real, first, queries);
+        } else {
+            return ops::carried_to(keys, std::span<const std::size_t>{}, real, first, queries);
+        }
+    }
+
+private:
+    /// The sums [B,2] at one query of a growing memory, whose rows lie apart.
+    static auto sums_in_rows(const auto& memory, std::size_t step)
+    {
+        using keys = std::remove_cvref_t<decltype(memory.keys)>;
+        using T = detail::element_of_rows<keys>;
+        const std::size_t B = memory.batch, N = shape_of(memory.keys.of)[2];
+        ops::carry_sums_op::require_columns(shape_of(memory.keys.of));
+        T* const sums = transient_family::take<T>(2 * B);
+        for (std::size_t b = 0; b < B; ++b) {
+            const std::size_t n = memory.real[b], at = detail::number_in_sentence(step, n, memory.positions);
+            const T* const row = memory.keys.of.row(detail::row_asked(memory.keys, b));
+            sums[2 * b] = n == 0 ? T(0) : -row[std::min(at, n - 1) * N + 1];
+            sums[2 * b + 1] = 1;
+        }
+        return transient<T, 2>(sums, {B, 2});
+    }
+};
 
 /// A score that fades with what was forgotten since: each position has a gate, and the score of a key falls by the
 /// gates of all later positions up to the query's own (forgetting attention, FoX).
@@ -21,26 +122,23 @@ namespace heed::score {
 ///
 ///     attention attend{score::forgetting{score::scaled_dot{}, w, b}, normalize::softmax{}, combine::weighted_sum{}};
 ///
-/// D_{i,j} = F_i − F_j with F_j = Σ_{l≤j} log f_l: keys are prepared with (1, −F_j) before the base's, so that an inner
-/// product of queries (F_i, 1, q) is e + D, within tiles, too; other bases get D added. `attention::extend` carries the
-/// sum on. x_l are the annotations.
+/// D_{i,j} = F_i − F_j with F_j = Σ_{l≤j} log f_l. Over an inner product, queries (F_i, 1, q) and keys (1, −F_j, k)
+/// give e + D, within tiles, too; other bases get D added. `attention::extend` carries the sum on. x_l are the
+/// annotations.
 ///
-/// Deviation: in a multi_head the annotations are those of the head, x W_K, so that each head's gate, with its own w
-/// and b, reads the head's keys; in the paper and the authors' program it reads all of x. Their w starts as other
-/// matrices do, and b at 0. What their "Pro" block has besides (norms, an output gate, shifted keys) is not part of
-/// this.
+/// Deviation: in a multi_head the annotations are those of the head, x W_K; in the paper and the authors' program each
+/// head's gate reads all of x. Their w starts as other matrices do, and b at 0. The rest of their "Pro" block (norms,
+/// an output gate, shifted keys) is not part of this.
 ///
 /// For self-attention: the i-th query stands at the i-th position of the memory, or at the last one if there are fewer.
 /// F_i shifts all scores of a query alike: softmax does not see it, but sigmoid, sinks and temporal normalizers do.
-/// Meant with causal{}: later keys get more, not less. No positions are needed in words or scores. Lie it over all
-/// other scores but `modified`. Weights per position only. F is rounded to the tensors' type, an error of 1e-4 at F =
-/// −1000 in float.
+/// Meant with causal{}: later keys get more, not less. No positions are needed in words or scores. Over all scores but
+/// `modified`, with weights per position. F is rounded to the tensors' type, an error of 1e-4 at F = −1000 in float.
 template <class Base, class Matrix, class Vector>
 struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, Vector> {
     using gates = over_gates<forgetting, Base, Matrix, Vector>;
     using gates::base;
 
-    /// w [D,1] and b [1].
     forgetting(Base one, Matrix matrix, Vector vector) : gates(std::move(one), std::move(matrix), std::move(vector)) {}
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const  // [B,T]
@@ -50,7 +148,7 @@ struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, V
         if constexpr (known_to_kernels_as<comparing, kernels::inner_product_score> &&
                       !over::changes_keys<Base, std::remove_cvref_t<decltype(keys)>, past>()) {
             const auto asked = over::innermost(base).asking(over::query(base, projected, now.base));
-            return ops::dot_each(ops::concat(now.sums, asked), keys);
+            return ops::dot_each(ops::concat(now.state, asked), keys);
         } else {
             return gates::match(projected, keys, now);
         }
@@ -67,14 +165,8 @@ struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, V
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto base = visit("base", self.base);
-        auto w = visit("w", self.w);
-        auto b = visit("b", self.b);
-        return score::forgetting<decltype(base), decltype(w), decltype(b)>{std::move(base), std::move(w), std::move(b)};
+        return score::forgetting{visit("base", self.base), visit("w", self.w), visit("b", self.b)};
     }
 };
-
-template <class Base, class Matrix, class Vector>
-forgetting(Base, Matrix, Vector) -> forgetting<Base, Matrix, Vector>;
 
 }  // namespace heed::score

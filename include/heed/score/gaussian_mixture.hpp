@@ -5,50 +5,33 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <string>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/kernels/block_sums.hpp>
-#include <heed/kernels/rows.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/score/location.hpp>
 
 namespace heed::ops {
 
-/// y = κ + exp(x), elementwise: κ and x [...] -> [...]. Places that only move forward.
-///
-///     ∂κ += ∂y,  ∂x += exp(x) ∂y, and nothing where ∂y is 0: exp(x) may be infinite
-struct move_places_op : operation<move_places_op> {
-    static auto shape(const auto& places, const auto& steps)
-    {
-        require_shape("move_places", "the steps", steps.shape, places.shape, "one for each place");
-        return places.shape;
-    }
+namespace functions {
 
-    template <class T, std::size_t R>
-    static void forward(in<T, R> places, in<T, R> steps, out<T, R> y)
-    {
-        simd::transform(
-            y.size(), y.data, [](auto p, auto x) { return p + simd::exp(x); }, places.data, steps.data);
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R>, in<T, R> steps, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_places,
-                         adjoint<T, R> d_steps)
-    {
-        if (d_places) kernels::add(y.size(), d_places.data, d_y.data);
-        if (!d_steps) return;
-        simd::transform(
-            y.size(), d_steps.data,
-            [](auto sum, auto x, auto d) { return sum + simd::select(d == 0, d, simd::exp(x) * d); },
-            static_cast<const T*>(d_steps.data), steps.data, d_y.data);
-    }
+/// κ + exp(x): places that only move forward. Nothing comes back where ∂y is 0: exp(x) may be infinite.
+struct move_forward {
+    static auto value(auto place, auto x) { return place + simd::exp(x); }
+    static auto slope_a(auto, auto, auto, auto dy) { return dy; }
+    static auto slope_b(auto, auto x, auto, auto dy) { return simd::select(dy == 0, dy, simd::exp(x) * dy); }
 };
-inline constexpr move_places_op move_places{};
+
+}  // namespace functions
+
+/// y = κ + exp(x), elementwise: κ and x [...] -> [...].
+inline constexpr binary<functions::move_forward> move_places{"move_places", "the steps", "one for each place"};
 
 /// φ[b,t] = Σ_k exp(a_bk − exp(c_bk) (κ_bk − u_bt)²), bells of height exp(a) and width exp(−c/2) around κ: shapes
 /// [B,2K], all a and then all c; κ [B,K]; places u [B,T,1] -> [B,T].
@@ -186,15 +169,13 @@ mixture_past(Centres) -> mixture_past<Centres>;
 ///
 ///     score::gaussian_mixture{W, b, W_kappa, b_kappa}             W [Q,2K]: α̂, then β̂; W_kappa [Q,K]: κ̂
 ///
-/// Positions u count from 1, as in the paper, and κ_0 = 0: κ̂ = 0 moves a window by one position. Graves takes φ as the
-/// weights, without a sum of 1: `normalize::retention{}`, whose decay of 1 leaves scores as they are.
-/// `normalize::ratio{}` divides them by their sum. After a step κ_t is `next.score.centres` [B,K]: where the windows
-/// are. Once they are beyond the last position, all has been read.
+/// Positions u count from 1, and κ_0 = 0. Graves takes φ as the weights, without a sum of 1: `normalize::retention{}`,
+/// whose decay of 1 leaves scores as they are; `normalize::ratio{}` divides them by their sum. After a step κ_t is
+/// `next.score.centres` [B,K]: once they are beyond the last position, all has been read.
 ///
 /// The paper's one linear map is cut in two, as windows move before anything is compared. b_kappa below 0 lets them
-/// move by less than a position at each step. The state has one row per sentence and no positions. α̂ above 40
-/// counts as 40, so that nothing overflows. Throws shape_error if W and W_kappa do not fit, or if there is no
-/// component.
+/// move by less than a position at each step. α̂ above 40 counts as 40, so that nothing overflows. Throws shape_error if
+/// W and W_kappa do not fit, or if there is no component.
 template <class Matrix, class Vector>
 struct gaussian_mixture {
     Matrix W;        // [Q,2K]
@@ -207,13 +188,7 @@ struct gaussian_mixture {
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // [B,T,D] -> [B,T,1]
     {
-        using T = element_of<Matrix>;
-        const std::size_t batch = shape_of(annotations)[0], positions = shape_of(annotations)[1];
-        array<T, 3> numbers(shape_of_rank<3>{batch, positions, 1});
-        for (std::size_t i = 0; i < batch * positions; ++i) {
-            numbers.data()[i] = static_cast<T>(first + i % positions + 1);
-        }
-        return same_family(W, same_family(annotations, std::move(numbers)));
+        return score::position_numbers(W, annotations, first + 1);
     }
 
     auto start(const auto& memory) const

@@ -6,14 +6,12 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/inner_product.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/score/dot.hpp>
 #include <heed/simd/simd.hpp>
 
 namespace heed::ops {
@@ -21,8 +19,6 @@ namespace heed::ops {
 /// y = exp(p − ‖x‖² / 2) / √m for each row: p [...,m], the products of x [...,D] with m random vectors.
 ///
 ///     ∂p += y ∂y,  ∂x −= x Σ_i y_i ∂y_i
-///
-/// With vectors ω ~ N(0, 1), y(a) · y(b) is exp(a · b) on average: Choromanski et al. 2021, lemma 1.
 struct positive_features_op : operation<positive_features_op> {
     static constexpr ranks takes{1};
 
@@ -76,34 +72,19 @@ namespace heed::score {
 ///
 ///     attention linear{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}};
 ///
-/// φ is any function from [...,D] to features [...,F] that are not negative: scores are then not negative, either, and
-/// normalize::ratio, which needs no exponential, makes weights of them. Then sums over keys come before queries, and
-/// many queries are answered in linear time (attention/linear.hpp). Queries are as wide as keys, Q = D. The parameters
-/// are φ's.
+/// φ is any function from [...,D] to features [...,F] that are not negative; normalize::ratio then makes weights of the
+/// scores, and many queries are answered in linear time (attention/linear.hpp). Q = D. The parameters are φ's.
 template <class Features>
-struct kernel {
+struct kernel : inner_product<kernel<Features>> {
     Features features;
 
-    using in_kernels = kernels::inner_product_score;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    explicit kernel(Features map) : features(std::move(map)) {}
+
     static constexpr bool never_negative = true;
     static constexpr bool prepares_alike = std::is_empty_v<Features>;
 
     auto prepare(const tensor auto& annotations) const { return features(annotations); }
     auto project(const tensor auto& query) const { return features(query); }
-
-    auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,F], [B,T,F] -> [B,T]
-    {
-        return ops::dot_each(projected, keys);
-    }
-    auto operator()(const tensor auto& query, const tensor auto& keys) const { return match(project(query), keys); }
-
-    auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,F], [B,T,F] -> [B·S,T]
-    {
-        return ops::dot_all(queries, keys);
-    }
-
-    auto asking(const tensor auto& query) const { return query; }  // what tiles compare with keys
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -111,8 +92,6 @@ struct kernel {
         return score::kernel<decltype(features)>{std::move(features)};
     }
 };
-template <class Features>
-kernel(Features) -> kernel<Features>;
 
 /// φ(x) = elu(x) + 1, as many features as dimensions: Katharopoulos et al. 2020, eq. 7. No parameters.
 struct elu_plus_one {
@@ -126,11 +105,9 @@ struct elu_plus_one {
 ///
 ///     score::positive_random{nn::gaussian<float>(random, D, m, 1)}
 ///
-/// Ω [D,m], independent of each other and normal; columns that are orthogonal, as the paper has them, make the
-/// estimate better. Deviations: no stabilising constant is subtracted in the exponent (the authors' program has the
-/// greatest of a query's, and of all keys'), so ‖x‖² / √D should stay below some 100 in float, and 1e-6, which that
-/// program adds to the exponential, is not added; Ω is a parameter like any other, and stays as drawn if no optimiser
-/// is given it.
+/// Ω [D,m], independent of each other and normal; orthogonal columns, as in the paper, make the estimate better. It is
+/// a parameter, and stays as drawn if no optimizer is given it. Deviations from the authors' program: no stabilizing
+/// constant is subtracted in the exponent, so ‖x‖² / √D should stay below some 100 in float, and 1e-6 is not added.
 template <class Matrix>
 struct positive_random {
     Matrix Omega;
@@ -141,11 +118,7 @@ struct positive_random {
         return ops::positive_features(ops::linear(scaled, Omega), scaled);
     }
 
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto Omega = visit("Omega", self.Omega);
-        return score::positive_random<decltype(Omega)>{std::move(Omega)};
-    }
+    static auto parameters(auto& self, auto&& visit) { return score::positive_random{visit("Omega", self.Omega)}; }
 };
 template <class Matrix>
 positive_random(Matrix) -> positive_random<Matrix>;

@@ -12,11 +12,8 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/ops/rows.hpp>
 
-namespace heed::ops {
-
-namespace detail {
+namespace heed::ops::detail {
 
 /// Throws shape_error unless there is a count for each row, and a first key or none at all.
 inline void require_places(const char* where, const lengths_view& count, const lengths_view& first, std::size_t rows)
@@ -36,12 +33,8 @@ inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& fi
     return count[r] > begin ? std::min(count[r] - begin, positions) : 0;
 }
 
-}  // namespace detail
+}  // namespace heed::ops::detail
 
-}  // namespace heed::ops
-
-/// Where a query stands among the keys, for scores that count from there: score::contextual_positions and
-/// score::dynamic_convolution.
 namespace heed::score {
 
 /// How many keys there are up to the query's own, for each row: the i-th query stands at the i-th position of the

@@ -3,14 +3,12 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
-#include <heed/core/growing.hpp>
-#include <heed/ops/broadcast.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/rows.hpp>
 
 namespace heed::ops {
 
@@ -35,19 +33,22 @@ struct pick_op : operation<pick_op> {
     template <class T>
     static void forward(in<T, 2> x, in<T, 3> at, out<T, 2> y)
     {
-        const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
-        for (std::size_t i = 0; i < size; ++i) {
-            y.data[i] = x.data[i / positions * N + static_cast<std::size_t>(value_of(at.data[i]))];
-        }
+        each(x.shape, at, [&](std::size_t from, std::size_t to) { y.data[to] = x.data[from]; });
     }
 
     template <class T>
-    static void backward(in<T, 2> x, in<T, 3> at, in<T, 2> y, in<T, 2> d_y, adjoint<T, 2> d_x, adjoint<T, 3>)
+    static void backward(in<T, 2> x, in<T, 3> at, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_x, adjoint<T, 3>)
     {
-        if (!d_x) return;
-        const std::size_t positions = y.shape[1], N = x.shape[1], size = y.size();
-        for (std::size_t i = 0; i < size; ++i) {
-            d_x.data[i / positions * N + static_cast<std::size_t>(value_of(at.data[i]))] += d_y.data[i];
+        if (d_x) each(x.shape, at, [&](std::size_t from, std::size_t to) { d_x.data[from] += d_y.data[to]; });
+    }
+
+private:
+    /// f(a number of x, its number of y)
+    template <class T>
+    static void each(const shape_of_rank<2>& x, in<T, 3> at, const auto& f)
+    {
+        for (std::size_t i = 0, n = at.size(); i < n; ++i) {
+            f(i / at.shape[1] * x[1] + static_cast<std::size_t>(value_of(at.data[i])), i);
         }
     }
 };
@@ -57,16 +58,23 @@ inline constexpr pick_op pick{};
 
 namespace heed::score {
 
+/// The numbers of positions, from `first` on, as keys of annotations [B,T,D]: [B,T,1], in the family of both.
+auto position_numbers(const tensor auto& parameter, const tensor auto& annotations, std::size_t first)
+{
+    using T = element_of<decltype(parameter)>;
+    const std::size_t batch = shape_of(annotations)[0], positions = shape_of(annotations)[1];
+    array<T, 3> numbers(shape_of_rank<3>{batch, positions, 1});
+    for (std::size_t i = 0; i < batch * positions; ++i) numbers.data()[i] = static_cast<T>(first + i % positions);
+    return same_family(parameter, same_family(annotations, std::move(numbers)));
+}
+
 /// The query alone says where to look: the annotations are not read.
 ///
 ///     e = W h,  a = softmax(e)                Luong et al. 2015, eq. 8 ("location")
 ///
-/// W has one column for each position up to the longest sentence, S_max; a sentence of T positions uses the first T.
-/// The keys are position numbers, so that each position keeps its own score inside a window; `attention::extend` goes
-/// on with the next position.
-///
-/// Deviation: the paper ignores the words beyond S_max; here a longer sentence is an error (docs/decisions.md). To
-/// ignore these words, cut the annotations.
+/// W has one column for each position up to the longest sentence, S_max. The keys are position numbers, so that each
+/// position keeps its own score inside a window; `attention::extend` continues them. Deviation: the paper ignores the
+/// words beyond S_max; here a longer sentence is an error (docs/decisions.md).
 template <class Matrix>
 struct location {
     Matrix W;  // [Q,S_max]
@@ -75,17 +83,14 @@ struct location {
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // [B,T,D] -> [B,T,1]
     {
-        using T = element_of<Matrix>;
-        const std::size_t batch = shape_of(annotations)[0], positions = shape_of(annotations)[1];
+        const std::size_t positions = shape_of(annotations)[1];
         if (first + positions > shape_of(W)[1]) {
             throw shape_error("score::location: " + std::to_string(first + positions) + " positions but W is " +
                               shape_text(shape_of(W)) + ", a column for each of at most " +
                               std::to_string(shape_of(W)[1]) +
                               "; make W as wide as the longest sentence, or cut the annotations");
         }
-        array<T, 3> numbers(shape_of_rank<3>{batch, positions, 1});
-        for (std::size_t i = 0; i < batch * positions; ++i) numbers.data()[i] = static_cast<T>(first + i % positions);
-        return same_family(W, same_family(annotations, std::move(numbers)));
+        return score::position_numbers(W, annotations, first);
     }
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,S_max]

@@ -5,26 +5,23 @@
 #include <heed/kernels/tiles/pairs.hpp>
 #include <heed/ops/similarity.hpp>
 
-namespace heed {
-
-namespace kernels {
+namespace heed::kernels {
 
 /// e_j = 1 / (1 + |q − k_j|), in tiles only: a step is computed line by line.
 struct closeness_score {
     using in_tiles = tiles::closeness;
 };
 
-}  // namespace kernels
+}  // namespace heed::kernels
 
-namespace score {
+namespace heed::score {
 
 /// How close query q is to annotation h_j.
 ///
 ///     e_j = 1 / (1 + |q - h_j|)               Yin et al. 2016 (ABCNN), section 4
 ///
 /// The distance is Euclidean, the score lies within (0, 1]. Query and annotations have the same size, Q = D. At q = h_j
-/// the distance has a kink, and the gradient is 0. ABCNN uses the matrix A of all pairs of two sentences and no
-/// softmax: that is `ops::match_matrix(x, y)`. No parameters.
+/// the gradient is 0. ABCNN's matrix of all pairs of two sentences is `ops::match_matrix(x, y)`. No parameters.
 struct match {
     using in_kernels = kernels::closeness_score;
     static constexpr weight_kind weights = weight_kind::per_position;
@@ -37,6 +34,4 @@ struct match {
     static auto parameters(auto&, auto&&) { return score::match{}; }
 };
 
-}  // namespace score
-
-}  // namespace heed
+}  // namespace heed::score

@@ -1,14 +1,64 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include <heed/ops/modify.hpp>
-#include <heed/score/by_place.hpp>
+#include <heed/score/over.hpp>
 #include <heed/simd/place.hpp>
 
 namespace heed::score {
+
+/// Where a step stands. No tensors, but a part of a batch knows its first sentence, and a window its first keys.
+struct stands {
+    static constexpr bool holds_no_tensors = true;
+
+    std::size_t query = 0;
+    lengths_view sentences{};
+    std::size_t head = 0;
+    std::span<const std::size_t> first_keys{};
+
+    stands map(auto&& f, const auto&...) const
+    {
+        auto there = *this;
+        if constexpr (requires { f.part(sentences); }) {
+            if (sentences.batch() > 0) there.sentences = f.part(sentences);
+        }
+        if constexpr (cuts_out_windows<decltype(f)>) there.first_keys = {f.where.begin, f.where.count.batch()};
+        return there;
+    }
+};
+
+/// Base class of a score that changes those of another one with their places, step by step and all queries at once:
+///
+///     changed(scores, queries, where)        scores [B·S,T] of projected queries [B,A] or [B,S,A], changed
+template <class Self, class Base>
+struct by_place : over::around<Self, Base> {
+    using over::around<Self, Base>::around;
+
+    auto begin(const auto&) const { return score::stands{}; }
+    auto arrive(const auto&, const auto& at) const { return score::stands{at.step, at.real, at.head}; }
+    auto after(const auto&, const tensor auto&, const tensor auto&, const auto&) const { return score::stands{}; }
+
+    auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const
+    {
+        static_assert(Base::weights == weight_kind::per_position,
+                      "heed: score::modified changes one score for each position: its base has weights per position");
+        return this->self().changed(over::match(this->base, projected, keys, now.base), projected,
+                                    {1, now.query, now.sentences.first_row(), now.head, now.first_keys});
+    }
+
+    template <tensor Queries, tensor Keys>
+        requires(over::matches_all<Base, Queries, Keys>)
+    auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const
+    {
+        return this->self().changed(over::match_all(this->base, queries, keys, from), queries,
+                                    {shape_of(queries)[1], from.first, from.sentence, from.head, {}});
+    }
+};
 
 /// A score that a function of the score and its place changes.
 ///
@@ -21,50 +71,41 @@ namespace heed::score {
 ///
 /// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
 /// (simd/lanes.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
-/// however often f looks numbers up in it (simd/tables.hpp). Queries count from 0, keys too. The base compares queries
-/// with keys as it does alone; where tiles know the base, with softmax and a weighted sum, many queries are answered
-/// tile by tile, and f runs within the tile. Weights per position only.
+/// however often f looks numbers up in it (simd/tables.hpp). Queries and keys count from 0. The base compares as it
+/// does alone; where tiles know it, with softmax and a weighted sum, f runs within the tile. Weights per position only.
 template <class Base, class Function, class Table = no_table>
 struct modified : by_place<modified<Base, Function, Table>, Base> {
-    Base base;
     HEED_NO_UNIQUE_ADDRESS Table table;
     Function f;
 
-    modified(Base one, Function function) : base(std::move(one)), table(), f(std::move(function)) {}
+    modified(Base one, Function function) : by_place<modified, Base>(std::move(one)), table(), f(std::move(function)) {}
     modified(Base one, Table known, Function function)
-        : base(std::move(one)), table(std::move(known)), f(std::move(function))
+        : by_place<modified, Base>(std::move(one)), table(std::move(known)), f(std::move(function))
     {}
 
     /// Scores [B·S,T] as f changes them.
     auto changed(const tensor auto& scores, const auto&, const ops::rows_of_places& where) const
     {
-        if constexpr (std::is_same_v<Table, no_table>) {
-            return ops::modify_op{f}(scores, where);
-        } else {
+        if constexpr (looks_up) {
             return ops::modify_with_table_op{f}(scores, table, where);
+        } else {
+            return ops::modify_op{f}(scores, where);
         }
     }
 
     /// What changes scores, and the table that it looks numbers up in.
     const Function& change(std::size_t) const { return f; }
     static constexpr bool looks_up = !std::is_same_v<Table, no_table>;
-    const Table& looked_up(const tensor auto&) const { return table; }  // what the function sees
+    const Table& looked_up(const tensor auto&) const { return table; }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        if constexpr (std::is_same_v<Table, no_table>) {
-            return score::modified{visit("base", self.base), self.f};
+        if constexpr (looks_up) {
+            return score::modified{visit("base", self.base), visit("table", self.table), self.f};
         } else {
-            auto base = visit("base", self.base);
-            auto table = visit("table", self.table);
-            return score::modified{std::move(base), std::move(table), self.f};
+            return score::modified{visit("base", self.base), self.f};
         }
     }
 };
-
-template <class Base, class Function>
-modified(Base, Function) -> modified<Base, Function>;
-template <class Base, class Table, class Function>
-modified(Base, Table, Function) -> modified<Base, Function, Table>;
 
 }  // namespace heed::score

@@ -29,6 +29,37 @@ struct position_features {
 template <class Features>
 position_features(Features) -> position_features<Features>;
 
+/// The state of a score that keeps k numbers per row: a window, which cuts positions, leaves it whole.
+template <class State>
+struct row_state {
+    State state;  // [B,k]
+
+    auto map(auto&& f, const auto&... others) const
+    {
+        if constexpr (spares_rows<decltype(f)>) {
+            return *this;
+        } else {
+            return score::row_state{f(state, others.state...)};
+        }
+    }
+};
+template <class State>
+row_state(State) -> row_state<State>;
+
+/// The state of a score that keeps how far each position is covered, and what it knows of the position.
+template <class Coverage, class Known>
+struct coverage_and_known {
+    Coverage coverage;  // [B,T] or [B,T,N]
+    Known known;        // [B,T] or [B,T,K], the same at every step
+
+    auto map(auto&& f, const auto&... others) const
+    {
+        return score::coverage_and_known{f(coverage, others.coverage...), f(known, others.known...)};
+    }
+};
+template <class Coverage, class Known>
+coverage_and_known(Coverage, Known) -> coverage_and_known<Coverage, Known>;
+
 }  // namespace heed::score
 
 /// Common parts of scores that are laid over another one. Such a score keeps its base's state beside its own, so
@@ -47,7 +78,6 @@ struct past : Own {
 
     const Own& own() const { return *this; }  // without the base's state
 
-    /// The same with f applied to every tensor (and to the matching ones of `others`).
     auto map(auto&& f, const auto&... others) const
     {
         auto own = Own::map(f, others...);
@@ -67,39 +97,28 @@ auto project(const Score& score, const Query& query)
     }
 }
 
-/// Does a score that is laid over another one have a state of its own?
-struct own_memory {};
 /// Tag: only the base has a state.
 struct base_remembers {};
 
-/// Base class of scores that are laid over another one: `struct with_x : over::another<with_x<Base, …>, Base>` remains
-/// an aggregate whose first member is the base, `with_x{base, x}`. It may have, each for tensors of any family:
+/// Base class of scores around another one, `base`, whose state they keep beside their own. It may have, each for
+/// tensors of any family:
 ///
-///     keys(keys, past)                       the keys [B,T,A] with what this score adds to them
-///     query(projected, past)                 the projected query [B,A] with what this score adds to it
 ///     begin(memory)                          its own state before the first query, a struct with `map`
 ///     arrive(past, at)                       its state once the query and its word have arrived; or
 ///     arrive(past, at, memory)                 for one that reads the memory's lengths
 ///     after(past, weights, context, at)      its state after a step
 ///
-/// A score without a state of its own is an over::another<Self, Base, over::base_remembers>, without the last three.
-/// Everything else is the base's: the kind of weights, what is prepared, how a query is projected and compared.
-template <class Self, class Base, class Memory = over::own_memory>
-struct another {
+/// The kind of weights, what is prepared, and how a query is projected are the base's.
+template <class Self, class Base, class Memory = void>
+struct around {
     Base base;
 
-    another() = default;
-    another(Base one) : base(std::move(one)) {}  // not explicit, so that the base needs no braces
+    around() = default;
+    around(Base one) : base(std::move(one)) {}  // not explicit, so that the base needs no braces
 
-    using laid_over = Base;
-    static_assert(!detail::widens_keys_of<Base>(),
-                  "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
-                  "score::forgetting or score::fading over it instead");
     static constexpr bool hands_past_on = std::is_same_v<Memory, over::base_remembers>;
     static constexpr weight_kind weights = Base::weights;
     static constexpr bool reads_context = over::reads_context<Base>();
-
-    std::size_t groups() const { return base.groups(); }
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const
     {
@@ -146,38 +165,48 @@ struct another {
         }
     }
 
-    auto match(const tensor auto& projected, const tensor auto& plain_keys, const auto& now) const
+    template <class Past = no_past>
+        requires(hands_past_on || !std::is_same_v<Past, no_past>)
+    auto operator()(const auto& query, const tensor auto& plain_keys, const Past& now = {}) const
     {
-        return over::match(self(), projected, plain_keys, now);
-    }
-    auto match(const tensor auto& projected, const tensor auto& plain_keys) const requires(hands_past_on)
-    {
-        return over::match(self(), projected, plain_keys, no_past{});
-    }
-
-    auto operator()(const auto& query, const tensor auto& plain_keys, const auto& now) const
-    {
-        return match(self().project(query), plain_keys, now);
-    }
-    auto operator()(const auto& query, const tensor auto& plain_keys) const requires(hands_past_on)
-    {
-        return match(self().project(query), plain_keys);
+        return self().match(self().project(query), plain_keys, now);
     }
 
 protected:
     const Self& self() const { return static_cast<const Self&>(*this); }
 
     /// This score's own state, with the base's state before the first query.
-    template <class Own>
-    auto beside_base(Own own, const auto& memory) const
-    {
-        return joined(std::move(own), over::start(base, memory));
-    }
+    auto beside_base(auto own, const auto& memory) const { return joined(std::move(own), over::start(base, memory)); }
 
     template <class Own, class Inner>
     static over::past<Own, Inner> joined(Own own, Inner inner)
     {
         return {std::move(own), std::move(inner)};
+    }
+};
+
+/// Base class of scores that are laid over another one: `struct with_x : over::another<with_x<Base, …>, Base>` remains
+/// an aggregate whose first member is the base, `with_x{base, x}`. Beside what over::around asks for it may have:
+///
+///     keys(keys, past)                       the keys [B,T,A] with what this score adds to them
+///     query(projected, past)                 the projected query [B,A] with what this score adds to it
+///
+/// A score without a state of its own is an over::another<Self, Base, over::base_remembers>. The base compares.
+template <class Self, class Base, class Memory = void>
+struct another : over::around<Self, Base, Memory> {
+    using over::around<Self, Base, Memory>::around;
+    using laid_over = Base;
+    static_assert(!detail::widens_keys_of<Base>(),
+                  "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
+                  "score::forgetting or score::fading over it instead");
+
+    std::size_t groups() const { return this->base.groups(); }
+
+    template <class Past = no_past>
+        requires(another::hands_past_on || !std::is_same_v<Past, no_past>)
+    auto match(const tensor auto& projected, const tensor auto& plain_keys, const Past& now = {}) const
+    {
+        return over::match(this->self(), projected, plain_keys, now);
     }
 };
 

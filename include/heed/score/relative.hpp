@@ -4,19 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include <heed/attention/inner_product.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/tiles/distances.hpp>
-#include <heed/ops/modify.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/score/by_place.hpp>
+#include <heed/score/modified.hpp>
 #include <heed/simd/place.hpp>
 
-/// Keys that know how far away they are: Shaw, Uszkoreit, Vaswani 2018, eq. 2, 4 and 5.
 namespace heed::score {
 
 /// e + t[sentence, query, distance] of all queries at once, or e + t[sentence, distance] of one.
@@ -42,19 +39,18 @@ struct add_by_distance {
 ///
 /// a(q) is the base's: q / √A of scaled_dot. A column of `distances` for each distance from −R to R, those farther away
 /// share the last ones. Products with all columns come first, Q Dᵀ, so that no vector is added to a key: step by step
-/// and with a temporal normalizer [B,S,2R+1], in tiles for a block of queries. The paper also adds such vectors to the
-/// values (eq. 3), combine::relative, and finds that it does not need to. Queries and keys count from 0. Throws
-/// shape_error if the number of columns is even.
+/// and with a temporal normalizer [B,S,2R+1], in tiles for a block of queries. The paper's vectors for values (eq. 3),
+/// which it finds that it does not need, are combine::relative. Queries and keys count from 0. Throws shape_error if
+/// the number of columns is even.
 template <class Base, class Matrix>
 struct relative : by_place<relative<Base, Matrix>, Base> {
-    Base base;
     Matrix distances;
 
     static_assert(detail::placeholder<Base> || known_to_kernels_as<Base, kernels::inner_product_score>,
                   "heed: score::relative compares the query with keys and with distances alike, by inner products: its "
                   "base is dot, scaled_dot or general");
 
-    relative(Base one, Matrix columns) : base(std::move(one)), distances(std::move(columns)) {}
+    relative(Base one, Matrix columns) : by_place<relative, Base>(std::move(one)), distances(std::move(columns)) {}
 
     /// Scores [B·S,T] with what distances add.
     template <tensor Queries>
@@ -62,7 +58,7 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
     {
         constexpr bool of_one = rank_of<Queries> == 2;
         return ops::modify_with_table_op{change<of_one>(where.first_query, where.first_sentence)}(
-            scores, looked_up(base.asking(queries)), where);
+            scores, looked_up(this->base.asking(queries)), where);
     }
 
     /// What changes scores, and the table that it looks numbers up in: `asking` is a(Q).
@@ -99,13 +95,8 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto base = visit("base", self.base);
-        auto distances = visit("distances", self.distances);
-        return score::relative<decltype(base), decltype(distances)>{std::move(base), std::move(distances)};
+        return score::relative{visit("base", self.base), visit("distances", self.distances)};
     }
 };
-
-template <class Base, class Matrix>
-relative(Base, Matrix) -> relative<Base, Matrix>;
 
 }  // namespace heed::score

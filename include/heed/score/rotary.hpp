@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 
 #include <heed/attention/query_numbers.hpp>
 #include <heed/core/transient.hpp>
@@ -22,36 +21,18 @@ struct number_of_query {
     number_of_query map(auto&&, const auto&...) const { return *this; }
 };
 
-/// The same for each sentence of a growing memory.
-template <class Numbers>
-struct numbers_of_queries {
-    Numbers numbers;  // [B,1]
-
-    auto map(auto&& f, const auto&... others) const
-    {
-        if constexpr (spares_rows<decltype(f)>) {
-            return *this;
-        } else {
-            return score::numbers_of_queries{f(numbers, others.numbers...)};
-        }
-    }
-};
-template <class Numbers>
-numbers_of_queries(Numbers) -> numbers_of_queries<Numbers>;
-
 /// A score of queries and keys that are turned with their positions, so that inner products see only the distance
 /// (rotary positions, RoPE).
 ///
-///     e_{s,j} = score(R_s q_s, R_j k_j),  R_p turns each pair of numbers by p · base^(−2m/N)      Su et al. 2021, eq.
-///     16
+///     e_{s,j} = score(R_s q_s, R_j k_j)                                   Su et al. 2021, eq. 16
+///     R_p turns each pair of numbers by p · base^(−2m/N)
 ///
 ///     attention attend{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
 ///     score::rotary as_in_llama{score::scaled_dot{}, {10000, ops::turned_pairs::halves}};
 ///
-/// Keys are turned once per batch, after the base has prepared them; `attention::extend` goes on with the next
+/// Keys are turned once per batch, after the base has prepared them; `attention::extend` continues with the next
 /// position. Queries and keys count from 0, whatever the padding, and have an even width; in a growing memory each
-/// sentence has a number of its own (attention/query_numbers.hpp). No parameters beside the base's; heads of a
-/// multi_head may share keys. No deviation.
+/// sentence has a number of its own (attention/query_numbers.hpp). Heads of a multi_head may share keys. No deviation.
 template <class Base>
 struct rotary : over::another<rotary<Base>, Base> {
     using over::another<rotary<Base>, Base>::base;
@@ -76,7 +57,7 @@ struct rotary : over::another<rotary<Base>, Base> {
             for (std::size_t b = 0; b < B; ++b) {
                 numbers[b] = static_cast<T>(detail::number_in_sentence(at.step, memory.real[b], memory.positions));
             }
-            return score::numbers_of_queries{transient<T, 2>(numbers, {B, 1})};
+            return score::row_state{transient<T, 2>(numbers, {B, 1})};
         } else {
             return number_of_query{at.step};
         }
@@ -88,10 +69,10 @@ struct rotary : over::another<rotary<Base>, Base> {
 
     auto query(const tensor auto& projected, const auto& past) const  // [B,A]
     {
-        if constexpr (requires { past.numbers; }) {
+        if constexpr (requires { past.state; }) {
             using T = element_of<decltype(projected)>;
             const auto x = view_of(projected);
-            const auto numbers = view_of(past.numbers);
+            const auto numbers = view_of(past.state);
             require_shape("score::rotary", "the projected query", x.shape, {numbers.shape[0], x.shape[1]},
                           "a row for each sentence of the memory");
             T* const turned = transient_family::take<T>(x.size());
@@ -123,8 +104,6 @@ struct rotary : over::another<rotary<Base>, Base> {
 };
 
 template <class Base>
-rotary(Base) -> rotary<Base>;
-template <class Base>
-rotary(Base, ops::rotation) -> rotary<Base>;
+rotary(Base, ops::rotation = {}) -> rotary<Base>;
 
 }  // namespace heed::score

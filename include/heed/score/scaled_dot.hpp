@@ -15,8 +15,8 @@ namespace heed::score {
 ///
 ///     e_j = qᵀ k_j / √d                       Vaswani et al. 2017, eq. 1
 ///
-/// d is the width of the query and the keys, Q = D. The query is scaled once per step, not the scores. A `scale` other
-/// than 0 replaces 1/√d. No parameters.
+/// d is the width of the query and the keys, Q = D; the query is scaled, not the scores. A `scale` other than 0
+/// replaces 1/√d. No parameters.
 struct scaled_dot {
     double scale = 0;  // 0: 1/√d
 

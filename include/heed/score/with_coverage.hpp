@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <heed/nn/coverage_gru.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
@@ -29,20 +28,17 @@ coverage_past(Coverage, Weights) -> coverage_past<Coverage, Weights>;
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + C c_{t−1,j})           Sankaran et al. 2016, §4.1
 ///     c_{t,j} = GRU(c_{t−1,j}, y_t, α_{t,j})                   Mi et al. 2016, see nn::coverage_gru
 ///
-/// C c is added to the keys of any base score: in `additive` and `additive_per_dimension` it enters the tanh, as
-/// printed; in `general` it is added to h_j. The query is `state_and_word{s_t, y_{t−1}}`, where y_{t−1} is the
-/// embedding of the last emitted word. The score of step t reads c_{t−1}, which depends on y_1 … y_{t−1} and their
-/// weights and on nothing of step t: it is computed when y_{t−1} arrives (docs/decisions.md). Step 1 reads c_0
-/// unchanged, and no y.
+/// C c is added to the keys of any base score: inside the tanh of an `additive` one, as printed; to h_j in `general`.
+/// The query is `state_and_word{s_t, y_{t−1}}` with the embedding of the last emitted word, and c_{t−1} is computed
+/// when it arrives (docs/decisions.md). Step 1 reads c_0 unchanged, and no y.
 ///
 /// c_0 is zero, or looked up for each source word in a learned table of fertilities (Sankaran et al. 2016, §4.1):
 ///
 ///     auto past = attend.score.start_from(memory, ops::swap_axes(ops::lookup(table, words)));    // table [V,N]
 ///     auto state = attend.start(memory, past);
 ///
-/// N is 100 in the papers. The gated coverage of Tu et al. 2016 is another unit, which reads h_j and s_t instead of the
-/// word: `with_gated_coverage`. Their accumulated coverage is `with_fertility`. Ours: with weights per dimension,
-/// α_{t,j} is their mean.
+/// N is 100 in the papers. Other coverages: `with_gated_coverage` and `with_fertility` (Tu et al. 2016). Ours: with
+/// weights per dimension, α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
 struct with_coverage : over::another<with_coverage<Base, Matrix, Cell>, Base> {
     using over::another<with_coverage<Base, Matrix, Cell>, Base>::base;
@@ -50,6 +46,7 @@ struct with_coverage : over::another<with_coverage<Base, Matrix, Cell>, Base> {
     Cell cell;  // nn::coverage_gru
 
     static constexpr bool reads_word = true;
+
     auto begin(const auto& memory) const
     {
         const shape_of_rank<3> shape{memory.batch(), memory.positions(), cell.size()};

@@ -9,37 +9,21 @@
 
 namespace heed::score {
 
-/// The state of gated coverage.
-template <class Coverage, class Inputs>
-struct gated_coverage_past {
-    Coverage coverage;  // [B,T,N] C_{t−1}
-    Inputs inputs;      // [B,T,3N] what the annotations contribute, the same at every step
-
-    auto map(auto&& f, const auto&... others) const
-    {
-        return score::gated_coverage_past{f(coverage, others.coverage...), f(inputs, others.inputs...)};
-    }
-};
-template <class Coverage, class Inputs>
-gated_coverage_past(Coverage, Inputs) -> gated_coverage_past<Coverage, Inputs>;
-
 /// A score that also reads how far each source word has been translated: a vector that a gated recurrent unit updates
 /// from the weights, the annotations and the queries (neural network based coverage).
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + V C_{t−1,j})
 ///     C_{t,j} = f(C_{t−1,j}, α_{t,j}, h_j, s_t),  C_{0,j} = 0            Tu et al. 2016, §3.1.2
 ///
-/// f is nn::gated_coverage; its equations are there. V C is added to the keys of any base score: in `additive` it
-/// enters the tanh, as printed; in `general` it is added to h_j. h_j are the memory's values; s_t is the query, or its
-/// `state` if it has further parts. (The paper calls it t_{i−1}, the decoder's state before the word of step i.)
-///
-/// The accumulated coverage of the same paper, one number for each position, is `with_fertility`. `with_coverage` is
-/// the unit of Mi et al. 2016, which reads the emitted word instead of h_j and s_t. C_0 = 0 is from the authors' code
+/// f is nn::gated_coverage. V C is added to the keys of any base score: inside the tanh of an `additive` one, as
+/// printed; to h_j in `general`. h_j are the memory's values; s_t is the query, or its `state` if it has further parts.
+/// (The paper calls it t_{i−1}, the decoder's state before the word of step i.) C_0 = 0 is from the authors' code
 /// (docs/decisions.md); `start_from` takes another one:
 ///
 ///     auto state = attend.start(memory, attend.score.start_from(memory, first));    // first [B,T,N]
 ///
-/// Ours: with weights per dimension, α_{t,j} is their mean.
+/// Other coverages: `with_fertility`, of the same paper, and `with_coverage` (Mi et al. 2016). Ours: with weights per
+/// dimension, α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
 struct with_gated_coverage : over::another<with_gated_coverage<Base, Matrix, Cell>, Base> {
     using over::another<with_gated_coverage<Base, Matrix, Cell>, Base>::base;
@@ -52,8 +36,7 @@ struct with_gated_coverage : over::another<with_gated_coverage<Base, Matrix, Cel
         return first(memory, constant_like(over::taped_among(memory.keys, memory.values, V), shape, 0.0));
     }
 
-    /// The state before the first step, with coverage C_0 [B,T,N]. Where the memory has nothing to attend to, C_0 is
-    /// cleared.
+    /// The state before the first step, with coverage C_0 [B,T,N]; its padding is cleared.
     auto start_from(const auto& memory, const tensor auto& coverage) const
     {
         require_shape("with_gated_coverage::start_from", "the coverage", shape_of(coverage),
@@ -69,15 +52,14 @@ struct with_gated_coverage : over::another<with_gated_coverage<Base, Matrix, Cel
 
     auto after(auto&& past, const tensor auto& seen, const tensor auto&, const auto& at) const
     {
-        const auto& query = at.query();
-        auto next = cell.step(past.inputs, over::state_of(query), over::per_position(seen), past.coverage);
-        return score::gated_coverage_past{std::move(next), std::forward<decltype(past)>(past).inputs};
+        auto next = cell.step(past.known, over::state_of(at.query()), over::per_position(seen), past.coverage);
+        return score::coverage_and_known{std::move(next), std::forward<decltype(past)>(past).known};
     }
 
     template <class Past>
     static consteval void check_past()
     {
-        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(Past::inputs)>,
+        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(Past::known)>,
                       "heed: this state was made by the plain score::with_gated_coverage, so the unit's W would get no "
                       "gradient: make the state with the lifted mechanism, lifted.start(memory)");
     }
@@ -91,8 +73,8 @@ private:
     auto first(const auto& memory, const tensor auto& coverage) const
     {
         const auto& beside = over::taped_among(memory.keys, memory.values, V, coverage);
-        return score::gated_coverage_past{same_family(beside, coverage),
-                                          same_family(beside, cell.project(over::values_in_one_piece(memory)))};
+        return score::coverage_and_known{same_family(beside, coverage),
+                                         same_family(beside, cell.project(over::values_in_one_piece(memory)))};
     }
 };
 

@@ -9,7 +9,6 @@
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/windows.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::ops {
@@ -110,9 +109,9 @@ location_past(Features, Weights) -> location_past<Features, Weights>;
 ///     f_t = F ∗ α_{t−1}
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + U_f f_{t,j})           Chorowski et al. 2015, eq. 8, 9
 ///
-/// U_f f is added to the keys of any base score. α_0 is zero: nothing has been attended to before the first step. The
-/// state is F ∗ α instead of α, so that a window sees what lies beyond its edges. The width of the filters is odd.
-/// Deviations: no bias; F is not mirrored, as in every toolkit. Ours: with weights per dimension, α is their mean.
+/// U_f f is added to the keys of any base score. α_0 is zero. The state is F ∗ α instead of α, so that a window sees
+/// beyond its edges. The width of the filters is odd. Deviations: no bias; F is not mirrored, as in every toolkit.
+/// Ours: with weights per dimension, α is their mean.
 template <class Base, class Matrix>
 struct with_location : over::another<with_location<Base, Matrix>, Base> {
     using over::another<with_location<Base, Matrix>, Base>::base;
@@ -125,8 +124,7 @@ struct with_location : over::another<with_location<Base, Matrix>, Base> {
         return looked_at(memory, constant_like(over::taped_among(memory.keys, F, U_f), shape, 0.0));
     }
 
-    /// The state before the first step, as if a previous step had given the weights α_0 [B,T]. Padding is cleared, so
-    /// that a uniform α_0 may be uniform over all T.
+    /// The state before the first step, with the weights α_0 [B,T] of a step before; their padding is cleared.
     auto start_from(const auto& memory, const tensor auto& weights_before) const
     {
         require_shape("with_location::start_from", "the weights", shape_of(weights_before),

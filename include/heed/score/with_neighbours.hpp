@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -53,8 +52,8 @@ struct all_weights {};   // Σ_{i<t} α_i
 ///
 /// M ξ is added to the keys of any base score: inside the tanh, as in Cohn's paper; Sankaran et al. 2016, §5, say
 /// "extra components to the pre-normalized attention". Weights before the first step and beyond the sentence are 0. The
-/// paper's global fertility and its bilingual symmetry are terms of a loss, not of a score, and are not here. No other
-/// deviation. Ours: with weights per dimension, α is their mean.
+/// paper's global fertility and bilingual symmetry are terms of a loss. Ours: with weights per dimension, α is their
+/// mean.
 template <class Base, class Matrix, class Which = last_weights>
 struct with_neighbours : over::another<with_neighbours<Base, Matrix, Which>, Base> {
     using over::another<with_neighbours<Base, Matrix, Which>, Base>::base;

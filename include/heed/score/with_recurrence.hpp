@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstddef>
-
 #include <heed/nn/gru.hpp>
-#include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::score {
-
-/// The state of recurrent attention.
-template <class State>
-struct recurrence_past {
-    State state;  // [B,R] a_{t−1}
-
-    auto map(auto&& f, const auto&... others) const
-    {
-        if constexpr (spares_rows<decltype(f)>) {
-            return *this;  // a window cuts positions, not this
-        } else {
-            return score::recurrence_past{f(state, others.state...)};
-        }
-    }
-};
-template <class State>
-recurrence_past(State) -> recurrence_past<State>;
 
 /// A score that also reads a state of its own, which a recurrent unit updates with the emitted word and the context
 /// (recurrent attention).
@@ -34,18 +14,15 @@ recurrence_past(State) -> recurrence_past<State>;
 ///     e_{t,j} = vᵀ tanh(W s_t + W_r a_{t−1} + U h_j)
 ///     a_t = f(a_{t−1}, [y_{t−1}; c_t]),  a_0 = 0                Feng et al. 2016
 ///
+///     score::with_recurrence{base, W_r, nn::make_gru<float>(random, E + D, R)}
+///
 /// Sankaran et al. 2016, §5, print no formula, only the unit's inputs: "previous attention RNN hidden state, previous
 /// target label and current attention generated context". Ours (docs/decisions.md): f is nn::gru, and W_r a is added to
 /// the projected query of any base score (over `general`, (W s + W_r a)ᵀ h_j; over a base that does not project the
-/// query, s + W_r a, with W_r [R,D]). Feng et al.'s terms for fertility and distortion belong to the cost, not to the
-/// score, and are not here.
+/// query, s + W_r a, with W_r [R,D]). Feng et al.'s terms for fertility and distortion belong to the cost.
 ///
-///     score::with_recurrence{base, W_r, nn::make_gru<float>(random, E + D, R)}
-///
-/// The query is `state_and_word{s_t, y_{t−1}}`, where y_{t−1} is the embedding of the last emitted word. c_t is the
-/// combiner's result, of any width. The state has one row per sentence and no positions: a window (`local_m`,
-/// `local_p`) leaves it whole. After a step, a_t is `next.score.state` [B,R]: what attention has read so far, context
-/// included, for a decoder that also reads it.
+/// The query is `state_and_word{s_t, y_{t−1}}` with the embedding of the last emitted word; c_t is the combiner's
+/// result, of any width. After a step, a_t is `next.score.state` [B,R], for a decoder that also reads it.
 template <class Base, class Matrix, class Cell>
 struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base> {
     using over::another<with_recurrence<Base, Matrix, Cell>, Base>::base;
@@ -57,7 +34,7 @@ struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base
     auto begin(const auto& memory) const
     {
         const shape_of_rank<2> shape{memory.batch(), shape_of(W_r)[0]};
-        return score::recurrence_past{constant_like(over::taped_among(memory.keys, W_r), shape, 0.0)};
+        return score::row_state{constant_like(over::taped_among(memory.keys, W_r), shape, 0.0)};
     }
 
     /// The state before the first step, with a_0 [B,R]: `attend.start(memory, attend.score.start_from(memory, a_0))`.
@@ -67,7 +44,7 @@ struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base
                       shape_of_rank<2>{memory.batch(), shape_of(W_r)[0]},
                       "a row for each sentence, as long as W_r has");
         const auto& beside = over::taped_among(memory.keys, W_r, state);
-        return this->beside_base(score::recurrence_past{same_family(beside, state)}, memory);
+        return this->beside_base(score::row_state{same_family(beside, state)}, memory);
     }
 
     auto arrive(const auto& past, const auto& at) const
@@ -87,7 +64,7 @@ struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base
     auto after(const auto& past, const tensor auto&, const tensor auto& context, const auto& at) const
     {
         const auto fed = ops::concat(at.query().word, context);  // [B,E+D]
-        return score::recurrence_past{cell.step(cell.project(fed), past.state)};
+        return score::row_state{cell.step(cell.project(fed), past.state)};
     }
 
     static auto parameters(auto& self, auto&& visit)

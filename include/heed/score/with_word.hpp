@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstddef>
-#include <type_traits>
-#include <utility>
-
 #include <heed/attention/query.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
@@ -17,12 +13,10 @@ namespace heed::score {
 ///     e_j = vᵀ tanh(W s + U h_j + Y y)        over `additive`: AttY, Choi et al. 2018, eq. 6
 ///     e_j^d = V_dᵀ tanh(W s + U h_j + Y y)    over `additive_per_dimension`: AttY2D, eq. 7
 ///
-/// Over `general`, for example, e_j = (W s + Y y)ᵀ h_j. A base that does not project the query (`dot`, `scaled_dot`,
-/// `cosine`, `match`) gets s + Y y, with Y [E,D]. Over a base that adds a word itself (`conv_s2s`, `with_word`) it adds
-/// a second one: ask with state_and_word{state_and_word{s, word of the base}, y}.
-///
-/// In training all target words are known: `project_words` computes Y y for every step in one product.
-/// No deviation.
+/// Over `general`, e_j = (W s + Y y)ᵀ h_j; over a base that does not project the query (`dot`, `scaled_dot`, `cosine`,
+/// `match`), s + Y y is compared, with Y [E,D]. Over a base that adds a word itself (`conv_s2s`, `with_word`) it adds a
+/// second one: ask with state_and_word{state_and_word{s, word of the base}, y}. In training all target words are known:
+/// `project_words` computes Y y for every step in one product. No deviation.
 template <class Base, class Matrix>
 struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remembers> {
     using over::another<with_word<Base, Matrix>, Base, over::base_remembers>::base;
@@ -35,47 +29,32 @@ struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remem
         return ops::linear(words, Y);
     }
 
-    template <class State, class Word>
-    auto project(const state_and_word<State, Word>& query) const  // [B,Q], [B,E] -> [B,A]
-    {
-        return ops::add_alike(project_state(query.state), project_words(query.word));
-    }
-
-    template <class State, class Word>
-    auto project(const state_and_projected_word<State, Word>& query) const  // [B,Q], [B,A] -> [B,A]
-    {
-        return ops::add_alike(project_state(query.state), query.word);
-    }
-
     template <class Query>
-    auto project(const Query& query) const
+    auto project(const Query& query) const  // [B,Q], and [B,E] or projected [B,A] -> [B,A]
     {
-        static_assert(
-            detail::placeholder<Query>,
-            "heed: score::with_word asks with two tensors: give state_and_word{s, y}, the decoder's state [B,Q] and "
-            "the embedding of the previous target word [B,E] (or state_and_projected_word{s, project_words(y)})");
-        return query;
+        if constexpr (!requires { query.state, query.word; }) {
+            static_assert(detail::placeholder<Query>,
+                          "heed: score::with_word asks with two tensors: give state_and_word{s, y}, the decoder's "
+                          "state [B,Q] and the embedding of the previous target word [B,E] (or "
+                          "state_and_projected_word{s, project_words(y)})");
+            return query;
+        } else if constexpr (tensor<decltype(query.state)> && detail::adds_word_of<Base>()) {
+            static_assert(
+                detail::placeholder<Query>,
+                "heed: score::with_word is laid over a score that adds the target word by itself (score::conv_s2s, or "
+                "another score::with_word): leave this with_word out, or ask with both words, "
+                "state_and_word{state_and_word{s, word of the score below}, y}");
+            return query.state;
+        } else if constexpr (over::word_is_projected<Query>) {
+            return ops::add_alike(over::projected(base, query.state), query.word);
+        } else {
+            return ops::add_alike(over::projected(base, query.state), project_words(query.word));
+        }
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
         return score::with_word{visit("base", self.base), visit("Y", self.Y)};
-    }
-
-private:
-    template <class State>
-    auto project_state(const State& state) const
-    {
-        if constexpr (tensor<State> && detail::adds_word_of<Base>()) {
-            static_assert(
-                detail::placeholder<State>,
-                "heed: score::with_word is laid over a score that adds the target word by itself (score::conv_s2s, or "
-                "another score::with_word): leave this with_word out, or ask with both words, "
-                "state_and_word{state_and_word{s, word of the score below}, y}");
-            return state;
-        } else {
-            return over::projected(base, state);
-        }
     }
 };
 
