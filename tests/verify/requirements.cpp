@@ -35,7 +35,6 @@ TEST_CASE("close, the same, finite")
     CHECK(refused([&] { require_same_bits(a, near, "again"); }) == "again: context[1]: 2.000000 against 2.003000");
     CHECK(refused([&] { require_finite(bad, "in float"); }) == "in float: context[1] is inf");
     CHECK(refused([&] { require_finite(a, "in float"), require_same_bits(a, a, "again"); }) == "");
-    CHECK(require_first_run(a, {2, 3, 4}) == "B 2, T 3, D 4");
 }
 
 TEST_CASE("empty rows and padding")
@@ -49,14 +48,14 @@ TEST_CASE("empty rows and padding")
     CHECK(refused([&] { require_zero_where_empty(values, two_and_none); }) ==
           "row 1 has no position, but the context of step 0[3] is nan, not 0");
 
-    const lengths one_and_two{1, 2};
+    const auto real = as_mask(lengths{1, 2}, 2);
     const run_numbers per_position{{"weights of step 0", {1, 0, 0.5, 0.5}}},
         per_dimension{{"weights of step 0", {1, 1, 0, 0, 1, 1, 1, 1}}},  // [B,T,2]
         of_heads{{"weights of step 0", {1, 0, 1, 0, 1, 1, 1, 1}}};       // [B,2,T]
-    CHECK(refused([&] { require_no_weight_in_padding(per_position, one_and_two, 2, true); }) == "");
-    CHECK(refused([&] { require_no_weight_in_padding(per_dimension, one_and_two, 2, true); }) == "");
-    CHECK(refused([&] { require_no_weight_in_padding(of_heads, one_and_two, 2, false); }) == "");
-    CHECK(refused([&] { require_no_weight_in_padding(of_heads, one_and_two, 2, true); }) ==
+    CHECK(refused([&] { require_no_weight_where_hidden(per_position, real, true, "beyond the length"); }) == "");
+    CHECK(refused([&] { require_no_weight_where_hidden(per_dimension, real, true, "beyond the length"); }) == "");
+    CHECK(refused([&] { require_no_weight_where_hidden(of_heads, real, false, "beyond the length"); }) == "");
+    CHECK(refused([&] { require_no_weight_where_hidden(of_heads, real, true, "beyond the length"); }) ==
           "beyond the length, the weights of step 0[2] is 1.000000, not 0");
 
     array<double, 3> x(shape_of_rank<3>{2, 2, 1}, 3.0);

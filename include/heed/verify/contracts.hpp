@@ -27,18 +27,19 @@ concept one_attention = requires(const Mechanism& attend)
     attend.normalize;
 };
 
-/// The type whose traits say which results can be compared, see attention/concepts.hpp: an attention's normalizer, or
-/// any other mechanism itself.
+/// What has the traits that say which results can be compared, see attention/concepts.hpp: an attention's normalizer,
+/// or any other mechanism itself.
 template <class Mechanism>
-struct speaker {
-    using type = Mechanism;
-};
-template <one_attention Mechanism>
-struct speaker<Mechanism> {
-    using type = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
-};
+const auto& speaker_of(const Mechanism& attend)
+{
+    if constexpr (one_attention<Mechanism>) {
+        return attend.normalize;
+    } else {
+        return attend;
+    }
+}
 template <class Mechanism>
-using normalizer_of = typename speaker<Mechanism>::type;
+using normalizer_of = std::remove_cvref_t<decltype(speaker_of(std::declval<const Mechanism&>()))>;
 
 /// Does a mechanism distinguish between hiding the last positions and shortening the row? It declares so itself, or one
 /// of its parts does.
@@ -92,7 +93,9 @@ struct requires_double {
 /// The mechanism runs at all.
 std::string check_first_run(const auto& p, const auto& at)
 {
-    return require_first_run(results<form::step, double>(p, at), shape_of(p.annotations));
+    require_finite(results<form::step, double>(p, at), "in a first run");
+    const auto [B, T, D] = shape_of(p.annotations);
+    return "B " + std::to_string(B) + ", T " + std::to_string(T) + ", D " + std::to_string(D);
 }
 
 /// The gradient by parameters, annotations and queries, through all steps and their history.
@@ -102,7 +105,9 @@ std::string check_gradient(const auto& p, const auto& at)
         return "not differentiable: not compared";
     } else {
         auto moved = p;
-        return require_agreement(ad::grad_check(moved, loss_for<form::step, true>(at)));
+        const ad::grad_check_result tried = ad::grad_check(moved, loss_for<form::step, true>(at));
+        if (!tried) throw broken(tried.text());
+        return tried.text();
     }
 }
 
@@ -155,7 +160,8 @@ std::string check_padding(const auto& p, const auto& at)
         require_same_bits(results<form::read, double>(other, at), contexts, what);
         require_same_bits(gradients<form::step, true, double>(other, at), slopes, what);
     }
-    require_no_weight_in_padding(values, at.real, shape_of(p.annotations)[1], one_attention<decltype(p.attend)>);
+    require_no_weight_where_hidden(values, as_mask(at.real, shape_of(p.annotations)[1]),
+                                   one_attention<decltype(p.attend)>, "beyond the length");
     return "no bit changes with NaN, inf, -inf, 1e30 or -1";
 }
 
@@ -315,13 +321,14 @@ std::string check_masks(const auto& p, const auto& at)
 {
     const auto [B, T, D] = shape_of(p.annotations);
     const boolean_mask<2> holes = mask_with_holes(B, T);
-    require_obeyed(results_under(holes, p, at), results_under(as_bias(holes), p, at), holes,
+    require_obeyed(results<form::step, double>(p, at, holes), results<form::step, double>(p, at, as_bias(holes)), holes,
                    one_attention<decltype(p.attend)>);
     if constexpr (length_counts<std::remove_cvref_t<decltype(p.attend)>>()) {
         return "boolean and additive masks; not shorter lengths, since the length itself counts here";
     } else {
         const lengths fewer = first_half(at.real);
-        return require_close(results_under(as_mask(fewer, T), p, at), results_under(fewer, p, at), rounding,
+        return require_close(results<form::step, double>(p, at, as_mask(fewer, T)),
+                             results<form::step, double>(p, at, fewer), rounding,
                              "the last positions hidden against shorter lengths");
     }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
@@ -43,20 +44,13 @@ void require_same_bits(const outcome<T>& is, const outcome<T>& must, std::string
 template <class T>
 void require_finite(const outcome<T>& is, std::string_view what)
 {
-    const std::string where = not_finite(is);
-    if (!where.empty()) throw broken(std::string(what) + ": " + where);
-}
-
-inline std::string require_first_run(const outcome<double>& all, const shape_of_rank<3>& sizes)
-{
-    require_finite(all, "in a first run");
-    return "B " + std::to_string(sizes[0]) + ", T " + std::to_string(sizes[1]) + ", D " + std::to_string(sizes[2]);
-}
-
-inline std::string require_agreement(const ad::grad_check_result& tried)
-{
-    if (!tried) throw broken(tried.text());
-    return tried.text();
+    for (const series<T>& s : is) {
+        for (std::size_t i = 0; i < s.values.size(); ++i) {
+            if (!std::isfinite(s.values[i]))
+                throw broken(std::string(what) + ": " + s.name + "[" + std::to_string(i) + "] is " +
+                             std::to_string(s.values[i]));
+        }
+    }
 }
 
 inline void require_zero_where_empty(const outcome<double>& numbers, const lengths& real)
@@ -96,25 +90,6 @@ inline array<double, 3> padded_with(double rubbish, array<double, 3> annotations
     return annotations;
 }
 
-/// Requires weights of 0 beyond the length. Positions come first in the weights of one attention, [T,D], and last in
-/// those of several, [n,T].
-inline void require_no_weight_in_padding(const outcome<double>& values, const lengths& real, std::size_t T,
-                                         bool positions_first)
-{
-    for (const auto& s : values) {
-        const std::size_t positions = real.batch() * T;
-        if (!s.name.starts_with("weights") || positions == 0) continue;
-        const std::size_t width = s.values.size() / positions;
-        for (std::size_t i = 0; i < s.values.size(); ++i) {
-            const std::size_t position = (positions_first ? i / width : i) % T;
-            if (position >= real[i / (width * T)] && s.values[i] != 0) {
-                throw broken("beyond the length, the " + s.name + "[" + std::to_string(i) + "] is " +
-                             std::to_string(s.values[i]) + ", not 0");
-            }
-        }
-    }
-}
-
 /// Hides every third position, shifted from row to row.
 inline boolean_mask<2> mask_with_holes(std::size_t batch, std::size_t positions)
 {
@@ -149,10 +124,10 @@ inline additive_mask<array<double, 2>> as_bias(const boolean_mask<2>& mask)
     return additive_mask{std::move(bias)};
 }
 
-/// Requires weights of 0 for positions that a mask hides. Positions come first in the weights of one attention, [T,D],
-/// and last in those of several, [n,T].
+/// Requires weights of 0 for positions that a mask hides; `hidden` begins the message. Positions come first in the
+/// weights of one attention, [T,D], and last in those of several, [n,T].
 inline void require_no_weight_where_hidden(const outcome<double>& values, const boolean_mask<2>& mask,
-                                           bool positions_first, std::string_view what)
+                                           bool positions_first, std::string_view hidden)
 {
     const auto [B, T] = mask.shape();
     for (const auto& s : values) {
@@ -161,7 +136,7 @@ inline void require_no_weight_where_hidden(const outcome<double>& values, const 
         for (std::size_t i = 0; i < s.values.size(); ++i) {
             const std::size_t position = (positions_first ? i / width : i) % T;
             if (mask[i / (width * T) * T + position] == 0 && s.values[i] != 0) {
-                throw broken("hidden by " + std::string(what) + ", the " + s.name + "[" + std::to_string(i) + "] is " +
+                throw broken(std::string(hidden) + ", the " + s.name + "[" + std::to_string(i) + "] is " +
                              std::to_string(s.values[i]) + ", not 0");
             }
         }
@@ -172,8 +147,8 @@ inline void require_no_weight_where_hidden(const outcome<double>& values, const 
 inline void require_obeyed(const outcome<double>& masked, const outcome<double>& biased, const boolean_mask<2>& mask,
                            bool positions_first)
 {
-    require_no_weight_where_hidden(masked, mask, positions_first, "a boolean mask");
-    require_no_weight_where_hidden(biased, mask, positions_first, "an additive mask of -inf");
+    require_no_weight_where_hidden(masked, mask, positions_first, "hidden by a boolean mask");
+    require_no_weight_where_hidden(biased, mask, positions_first, "hidden by an additive mask of -inf");
     require_finite(masked, "with a boolean mask");
     require_close(biased, masked, rounding, "an additive mask of -inf against a boolean mask");
 }
