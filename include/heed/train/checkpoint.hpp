@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,9 +19,6 @@
 #include <heed/core/random.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
-#include <heed/train/accumulation.hpp>
-#include <heed/train/averaging.hpp>
-#include <heed/train/optimiser.hpp>
 #include <heed/train/stored.hpp>
 
 /// A training on disk: stopped at any moment, it goes on as if nothing had happened, bit for bit with the same number
@@ -173,23 +169,6 @@ private:
         }
     }
 
-    template <class T>
-    void known(const accumulated_gradients<T>& part)
-    {
-        const std::string name = prefix_ + "accumulated.";
-        add_text(to_, name + "begun", text_of(!part.state().empty()));
-        for (const auto& each : part.state()) {
-            require_finite<T>(name + "all." + each.name, each.all);
-            require_finite<T>(name + "rows." + each.name, each.rows);
-            if (!each.all.empty())
-                to_.tensors.push_back(io::tensor_entry::of(name + "all." + each.name, {each.size}, each.all));
-            if (each.ids.empty()) continue;
-            to_.tensors.push_back(io::tensor_entry::of(name + "ids." + each.name, {each.ids.size()}, each.ids));
-            to_.tensors.push_back(
-                io::tensor_entry::of(name + "rows." + each.name, {each.ids.size(), each.width}, each.rows));
-        }
-    }
-
     io::archive& to_;
     std::string prefix_;
 };
@@ -197,13 +176,10 @@ private:
 /// Reads and checks parts; what is read takes its place when all of it has been found good.
 class checkpoint_reader {
 public:
-    struct findings {
-        std::set<std::string> names;                 // of tensors and metadata that belong to a part
-        std::vector<std::function<void()>> changes;  // to the parts
-    };
+    using change = std::function<void()>;  // to a part
 
-    checkpoint_reader(const io::archive& from, findings& to, std::string prefix = {})
-        : from_(from), to_(to), prefix_(std::move(prefix))
+    checkpoint_reader(archive_reader& from, std::vector<change>& to, std::string prefix = {})
+        : from_(from), changes_(to), prefix_(std::move(prefix))
     {}
 
     template <class P>
@@ -211,12 +187,16 @@ public:
     {
         static_assert(!std::is_const_v<P>, "heed: a checkpoint is loaded into a part, which must not be const");
         if constexpr (parameterised<P>) {
-            for_each_parameter(part, checking_look{from_, prefix_});
+            for_each_parameter(part, [this](const std::string& name, const auto& x) { check(prefix_ + name, x); });
             model_ = outline_of(part);
-            for (const parameter_outline& each : model_) claim(prefix_ + each.name);
-            to_.changes.push_back([all = io::detail::fitting_tensors(from_, part, prefix_)] {
+            changes_.push_back([all = io::detail::fitting_tensors(from_.from, part, prefix_)] {
                 for (const auto& each : all) each();
             });
+        } else if constexpr (requires { typename stored_type<P>; }) {
+            if (model_.empty())
+                throw error("an optimiser, an average or a sum of gradients has no model before it among the parts "
+                            "of the checkpoint");
+            set<stored_type<P>>(part, detail::stored(part, from_, model_, prefix_));
         } else if constexpr (requires { this->known(part); }) {
             known(part);
         } else if constexpr (plain_value<P>) {
@@ -227,9 +207,15 @@ public:
     }
 
 private:
-    void claim(const std::string& name)
+    void check(const std::string& path, const auto& x)
     {
-        if (!to_.names.insert(name).second) throw error("two parts are called \"" + name + "\"; rename one");
+        using T = element_of<decltype(x)>;
+        const auto values = view_of(x);
+        const io::tensor_entry& entry = from_.tensor<T>(path);
+        const std::vector<std::size_t> shape(values.shape.begin(), values.shape.end());
+        if (entry.shape != shape)
+            throw error("\"" + path + "\" is " + shape_text(entry.shape) + ", but in this model " + shape_text(shape));
+        finite_numbers<T>(entry);
     }
 
     template <class... Parts>
@@ -241,7 +227,7 @@ private:
     template <class... Parts>
     void named(const std::string& name, Parts&... parts)
     {
-        checkpoint_reader inner(from_, to_, prefix_ + name + ".");
+        checkpoint_reader inner(from_, changes_, prefix_ + name + ".");
         (inner(parts), ...);
     }
 
@@ -251,107 +237,26 @@ private:
         const std::string path = prefix_ + "training." + name;
         if constexpr (is_number_list<X>) {
             using T = typename X::value_type;
-            claim(path);
-            set(x, tensor_of<T>(from_, path).template values<T>());
+            set<X>(x, from_.tensor<T>(path).template values<T>());
         } else if constexpr (std::same_as<X, random_source>) {
-            set(x, random_source{number<std::uint64_t>(path + ".seed"), number<std::uint64_t>(path + ".streams")});
+            const auto seed = from_.number<std::uint64_t>(path + ".seed");
+            set<X>(x, {seed, from_.number<std::uint64_t>(path + ".streams")});
         } else if constexpr (std::same_as<X, std::string>) {
-            claim(path);
-            set(x, metadata_entry(from_, path));
+            set<X>(x, from_.metadata(path));
         } else {
-            set(x, number<X>(path));
+            set<X>(x, from_.number<X>(path));
         }
-    }
-
-    template <class Number>
-    Number number(const std::string& name)
-    {
-        claim(name);
-        return number_of<Number>(name, metadata_entry(from_, name));
     }
 
     template <class X>
     void set(X& to, X value)
     {
         static_assert(std::is_nothrow_move_assignable_v<X>);  // or a part might be changed and the next one not
-        to_.changes.push_back([&to, value = std::move(value)]() mutable { to = std::move(value); });
+        changes_.push_back([&to, value = std::move(value)]() mutable { to = std::move(value); });
     }
 
-    const std::vector<parameter_outline>& its_model(const char* what) const
-    {
-        if (model_.empty())
-            throw error(std::string("there is no model before the ") + what + " among the parts of the checkpoint");
-        return model_;
-    }
-
-    template <class T, class Rule>
-    void known(optimiser<T, Rule>& part)
-    {
-        auto stored = stored_optimiser(from_, part, its_model(Rule::name), prefix_);
-        const std::string name = prefix_ + Rule::name;
-        claim(name + ".steps");
-        claim(name + ".settings");
-        for (const auto& each : stored.state()) {
-            if (Rule::moments > 0) claim(name + ".first." + each.name);
-            if (Rule::moments > 1) claim(name + ".second." + each.name);
-        }
-        set(part, std::move(stored));
-    }
-
-    template <class T>
-    void known(average_of_last<T>& part)
-    {
-        auto stored = stored_moments<T>(from_, its_model("average"), prefix_);
-        claim(prefix_ + "average.count");
-        for (std::size_t k = 0; k < stored.size(); ++k) claim(prefix_ + "average." + std::to_string(k));
-        average_of_last<T> next = part;
-        next.restore(std::move(stored));
-        set(part, std::move(next));
-    }
-
-    template <class T>
-    void known(moving_average<T>& part)
-    {
-        auto stored = stored_moving_average<T>(from_, its_model("moving average"), prefix_);
-        const std::string name = prefix_ + "moving_average";
-        claim(name + ".decay");
-        claim(name + ".count");
-        if (stored.size() > 0) claim(name);
-        set(part, std::move(stored));
-    }
-
-    template <class T>
-    void known(accumulated_gradients<T>& part)
-    {
-        const std::string name = prefix_ + "accumulated.";
-        std::vector<typename accumulated_gradients<T>::gradient> state;
-        const auto& model = its_model("sum of gradients");
-        if (number<bool>(name + "begun")) {
-            for (const parameter_outline& each : model) {
-                auto& one = state.emplace_back();
-                one.name = each.name;
-                one.size = each.size;
-                const std::string all = name + "all." + each.name, ids = name + "ids." + each.name,
-                                  rows = name + "rows." + each.name;
-                if (from_.find(all) != nullptr) {
-                    claim(all);
-                    one.all = numbers_like<T>(from_, all, each.size);
-                } else if (from_.find(ids) != nullptr) {
-                    claim(ids);
-                    claim(rows);
-                    one.ids = tensor_of<std::uint32_t>(from_, ids).template values<std::uint32_t>();
-                    one.width = each.width;
-                    one.rows = numbers_like<T>(from_, rows, one.ids.size() * each.width);
-                }
-            }
-        }
-        accumulated_gradients<T> stored;
-        stored.restore(std::move(state));  // which checks it
-        set(part, std::move(stored));
-    }
-
-    const io::archive& from_;
-    findings& to_;
+    archive_reader& from_;
+    std::vector<change>& changes_;
     std::string prefix_;
     std::vector<parameter_outline> model_;  // the last
 };
@@ -393,15 +298,16 @@ void load_checkpoint(const std::filesystem::path& path, Parts&&... parts)
                (format == all.metadata.end() ? std::string()
                                              : ": its format is \"" + text::printable(format->second) + "\"") +
                "; io::load and io::take read weights alone");
-    detail::checkpoint_reader::findings found;
-    detail::checkpoint_reader read(all, found);
+    detail::archive_reader from{all};
+    std::vector<detail::checkpoint_reader::change> changes;
+    detail::checkpoint_reader read(from, changes);
     try {
         (read(parts), ...);
     } catch (const error& problem) {
         refuse(problem.what());
     }
     const auto require_claimed = [&](const std::string& name) {
-        if (!found.names.contains(name))
+        if (!from.names.contains(name))
             refuse("has \"" + text::printable(name) +
                    "\", which belongs to none of the parts given; it is of another model or run");
     };
@@ -409,7 +315,7 @@ void load_checkpoint(const std::filesystem::path& path, Parts&&... parts)
     for (const auto& [name, value] : all.metadata) {
         if (name != "format") require_claimed(name);
     }
-    for (const auto& change : found.changes) change();
+    for (const auto& change : changes) change();
 }
 
 }  // namespace heed::train
