@@ -74,11 +74,7 @@ constexpr bool with_type(std::string_view dtype, type_list<Each...>, F&& f)
 {
     return ((dtype == dtype_name<Each> ? (f(std::type_identity<Each>{}), true) : false) || ...);
 }
-template <class F>
-constexpr bool with_type(std::string_view dtype, F&& f)
-{
-    return detail::with_type(dtype, stored_types{}, f);
-}
+constexpr bool with_type(std::string_view dtype, auto&& f) { return detail::with_type(dtype, stored_types{}, f); }
 
 /// How many binary digits a type has in front of its exponent.
 template <storable T>

@@ -60,50 +60,37 @@ constexpr std::uint16_t rounded_bits(From x)
 
 }  // namespace detail
 
-/// A number of 5 exponent and 10 fraction bits. From float and double it rounds to the nearest, ties to even; to float
-/// it is exact.
-struct float16 {
+/// A number of so many exponent and fraction bits. From float and double it rounds to the nearest, ties to even; to
+/// float it is exact.
+template <int Exponent, int Fraction>
+struct number_of_16_bits {
     std::uint16_t bits = 0;
 
-    constexpr float16() = default;
-    constexpr explicit float16(std::floating_point auto x) : bits(detail::rounded_bits<5, 10>(x)) {}
+    constexpr number_of_16_bits() = default;
+    constexpr explicit number_of_16_bits(std::floating_point auto x) : bits(detail::rounded_bits<Exponent, Fraction>(x))
+    {}
     /// The number with these bits.
-    static constexpr float16 of_bits(std::uint16_t bits)
+    static constexpr number_of_16_bits of_bits(std::uint16_t bits)
     {
-        float16 x;
+        number_of_16_bits x;
         x.bits = bits;
         return x;
     }
     constexpr explicit operator float() const
     {
-        const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3FFu;
-        if (exponent == 31) return heed::detail::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
-        if (exponent > 0) return heed::detail::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
-        const float size = static_cast<float>(fraction) * 0x1p-24F;
-        return heed::detail::bit_cast<float>(sign | heed::detail::bit_cast<std::uint32_t>(size));
+        if constexpr (Exponent == 8) {
+            return heed::detail::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+        } else {
+            const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3FFu;
+            if (exponent == 31) return heed::detail::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
+            if (exponent > 0) return heed::detail::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+            const float size = static_cast<float>(fraction) * 0x1p-24F;
+            return heed::detail::bit_cast<float>(sign | heed::detail::bit_cast<std::uint32_t>(size));
+        }
     }
-    friend bool operator==(const float16&, const float16&) = default;  ///< the same bits
+    friend bool operator==(const number_of_16_bits&, const number_of_16_bits&) = default;  ///< the same bits
 };
-
-/// A number of 8 exponent and 7 fraction bits. From float and double it rounds to the nearest, ties to even; to float
-/// it is exact.
-struct bfloat16 {
-    std::uint16_t bits = 0;
-
-    constexpr bfloat16() = default;
-    constexpr explicit bfloat16(std::floating_point auto x) : bits(detail::rounded_bits<8, 7>(x)) {}
-    /// The number with these bits.
-    static constexpr bfloat16 of_bits(std::uint16_t bits)
-    {
-        bfloat16 x;
-        x.bits = bits;
-        return x;
-    }
-    constexpr explicit operator float() const
-    {
-        return heed::detail::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-    }
-    friend bool operator==(const bfloat16&, const bfloat16&) = default;  ///< the same bits
-};
+using float16 = number_of_16_bits<5, 10>;
+using bfloat16 = number_of_16_bits<8, 7>;
 
 }  // namespace heed::io

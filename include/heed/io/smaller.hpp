@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,26 +36,15 @@ inline bool is_named_as_table(std::string_view name)
 
 namespace detail {
 
-/// The tensors of an archive by name: an archive looks one up in linear time, and a file may hold very many.
-class by_name {
-public:
-    /// Reads this archive's names where they are: it must outlive this object.
-    explicit by_name(const archive& from)
-    {
-        for (const tensor_entry& each : from.tensors) names_.emplace(each.name, &each);
-    }
-    explicit by_name(const archive&&) = delete;
-
-    /// The tensor of this name, or null; of several the first, as archive::find.
-    const tensor_entry* find(std::string_view name) const
-    {
-        const auto found = names_.find(name);
-        return found == names_.end() ? nullptr : found->second;
-    }
-
-private:
-    std::unordered_map<std::string_view, const tensor_entry*> names_;
-};
+/// The tensors of an archive, which must outlive it, by name, the first of several: an archive looks one up in linear
+/// time, and a file may hold very many.
+using by_name = std::unordered_map<std::string_view, const tensor_entry*>;
+inline by_name names_of(const archive& from)
+{
+    by_name names;
+    for (const tensor_entry& each : from.tensors) names.emplace(each.name, &each);
+    return names;
+}
 
 /// Calls each(row, column, index) for each number of a matrix.
 inline void each_number(const tensor_entry& matrix, auto&& each)
@@ -94,13 +82,14 @@ inline std::pair<tensor_entry, tensor_entry> entry_in_int8(const tensor_entry& m
 /// An I8 matrix and its scales as floats.
 inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& stored)
 {
-    const std::string name = "tensor \"" + text::printable(stored.name) + "\"";
-    const tensor_entry* const scales = from.find(stored.name + std::string(scale_suffix));
-    if (scales == nullptr)
+    const std::string name = "tensor \"" + text::printable(stored.name) + "\"",
+                      of_scales = stored.name + std::string(scale_suffix);
+    const auto found = from.find(of_scales);
+    if (found == from.end())
         throw error(name + " holds I8 " + shape_text(stored.shape) +
-                    " without the scales that turn them into weights: "
-                    "there is no \"" +
-                    text::printable(stored.name) + std::string(scale_suffix) + "\"");
+                    " without the scales that turn them into weights: there is no \"" + text::printable(of_scales) +
+                    "\"");
+    const tensor_entry* const scales = found->second;
     if (stored.shape.size() != 2)
         throw error(name + " holds I8 " + shape_text(stored.shape) + ", but weights of 8 bits are matrices");
     const std::size_t M = stored.shape[0], N = stored.shape[1];
@@ -134,14 +123,14 @@ inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& sto
 archive in_int8(const archive& from, auto&& by_row)
 {
     archive to{{}, from.metadata, from.path};
-    const detail::by_name named(from);
+    const auto named = detail::names_of(from);
     for (const tensor_entry& each : from.tensors) {
         if (each.dtype != dtype_name<float> || each.shape.size() != 2 || each.size() == 0) {
             to.tensors.push_back(each);
             continue;
         }
         const std::string scale = each.name + std::string(scale_suffix);
-        if (named.find(scale) != nullptr)
+        if (named.contains(scale))
             throw error("there is a tensor \"" + text::printable(scale) + "\" already, the name of the scales of \"" +
                         text::printable(each.name) + "\"");
         auto [bytes, scales] = detail::entry_in_int8(each, by_row(each.name));
@@ -186,7 +175,7 @@ inline bool has_int8(const archive& from)
 inline archive in_floats(const archive& from)
 {
     archive to{{}, from.metadata, from.path};
-    const detail::by_name named(from);
+    const auto named = detail::names_of(from);
     for (const tensor_entry& each : from.tensors) {
         if (each.dtype == dtype_name<std::int8_t>) {
             to.tensors.push_back(detail::entry_in_floats(named, each));
@@ -194,8 +183,8 @@ inline archive in_floats(const archive& from)
         }
         const std::string_view name = each.name;
         if (name.ends_with(scale_suffix)) {
-            const tensor_entry* const of = named.find(name.substr(0, name.size() - scale_suffix.size()));
-            if (of != nullptr && of->dtype == dtype_name<std::int8_t>) continue;
+            const auto of = named.find(name.substr(0, name.size() - scale_suffix.size()));
+            if (of != named.end() && of->second->dtype == dtype_name<std::int8_t>) continue;
         }
         to.tensors.push_back(each);
     }

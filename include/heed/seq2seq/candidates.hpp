@@ -42,8 +42,7 @@ public:
 
     /// Adds the first `per_phrase` target words of each phrase in a source sentence. `phrases`: anything with
     /// `words_of(sentence, per_phrase, see)` that calls see(word) for each (text::phrase_table).
-    template <class Phrases>
-    void add_phrases(std::size_t per_phrase, Phrases phrases)
+    void add_phrases(std::size_t per_phrase, auto phrases)
     {
         of_phrases_ = [per_phrase, phrases = std::move(phrases)](std::span<const std::uint32_t> sentence,
                                                                  const std::function<void(std::uint32_t)>& see) {

@@ -136,8 +136,7 @@ struct captioner {
     }
 
     /// The same parameters with another normalizer: a model that learns with soft and with hard attention.
-    template <class Normalize>
-    auto with(Normalize normalize) const
+    auto with(auto normalize) const
     {
         heed::attention other{attention.score, std::move(normalize), attention.combine};
         return captioner<decltype(other), Matrix, Vector, Cell>{

@@ -103,8 +103,7 @@ struct decoder_panels {
     kernels::weight_panels<T> context, gates, candidate, readout;  // the candidate is a GRU's
 
     /// Lays out the matrices of a decoder.
-    template <class Decoder>
-    void pack(const Decoder& d, weight_numbers as = weight_numbers::full)
+    void pack(const auto& d, weight_numbers as = weight_numbers::full)
     {
         constexpr bool is_maxout = requires { d.readout.U_o; };
         constexpr bool is_gru = requires { d.cell.U_h; };

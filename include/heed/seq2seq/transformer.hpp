@@ -78,8 +78,7 @@ struct transformer_decoder_layer {
     }
 
     /// The same, and `weights` of each word: [B,T].
-    template <class Weights>
-    auto follow(const tensor auto& y, const auto& memory, const nn::dropout& drop, std::vector<Weights>& weights) const
+    auto follow(const tensor auto& y, const auto& memory, const nn::dropout& drop, auto& weights) const
     {
         return through(
             y, [&](const auto& in) { return self(self.on(in), in, causal{}); },
@@ -87,8 +86,7 @@ struct transformer_decoder_layer {
     }
 
     /// The next word y [B,1,D], and its `weights` unless null. `kept` becomes the memory of the words, if not `first`.
-    template <class Memory, class Weights>
-    auto step(const tensor auto& y, Memory& kept, bool first, const auto& memory, std::vector<Weights>* weights) const
+    auto step(const tensor auto& y, auto& kept, bool first, const auto& memory, auto* weights) const
     {
         return through(
             y,
@@ -126,8 +124,7 @@ private:
     }
 
     /// Word by word, since only then there are weights.
-    template <class Weights>
-    auto look(const auto& memory, const tensor auto& y, std::vector<Weights>& weights) const
+    auto look(const auto& memory, const tensor auto& y, auto& weights) const
     {
         const auto ask = [&](std::size_t s) { return cross.step(memory, ops::step_of(y, s), cross.start(memory)); };
         std::vector<std::remove_cvref_t<decltype(ask(0).context)>> contexts;

@@ -71,8 +71,7 @@ public:
 
     /// Adds the gradients on the tape to the sum. The tape may be cleared afterwards. Throws heed::error before
     /// tape.backward, and if those of this recording are in the sum already.
-    template <parameterised L>
-    void add(const L& lifted, ad::tape<T>& on)
+    void add(const parameterised auto& lifted, ad::tape<T>& on)
     {
         on.require_gradients("train::accumulated_gradients::add");
         check_new(on);
@@ -91,8 +90,7 @@ public:
 
     /// Adds the sum to the gradients on the tape, and forgets it. A tape on which nothing has gone back then has those
     /// of the sum. Throws heed::error if the gradients on the tape are in the sum already.
-    template <parameterised L>
-    void give(const L& lifted, ad::tape<T>& on)
+    void give(const parameterised auto& lifted, ad::tape<T>& on)
     {
         if (sums_.empty()) return;
         check_new(on);
@@ -136,8 +134,7 @@ private:
         }
     }
 
-    template <class L>
-    void walk(const L& lifted, const auto& f)
+    void walk(const auto& lifted, const auto& f)
     {
         std::size_t parameter = 0;
         for_each_parameter(lifted, [&](const std::string& name, const auto& x) {

@@ -64,11 +64,7 @@ public:
     }
 
     /// Adds the model as it is now; if there are more than `most`, the oldest is forgotten.
-    template <parameterised M>
-    void add(const M& model)
-    {
-        add(copy_parameters<T>(model));
-    }
+    void add(const parameterised auto& model) { add(copy_parameters<T>(model)); }
 
     /// The same with numbers that copy_parameters has read.
     void add(std::vector<T> numbers)
@@ -85,11 +81,7 @@ public:
     std::size_t size() const { return moments_.size(); }
 
     /// Sets a model's parameters to the mean. Throws heed::error if nothing was added, or another model was.
-    template <parameterised M>
-    void mean(M& into) const
-    {
-        set_parameters(mean(), into);
-    }
+    void mean(parameterised auto& into) const { set_parameters(mean(), into); }
 
     /// The mean as numbers for set_parameters.
     std::vector<T> mean() const
@@ -143,8 +135,7 @@ public:
     }
 
     /// Moves the average towards the model as it is now. Throws heed::error if it is another one.
-    template <parameterised M>
-    void add(const M& model)
+    void add(const parameterised auto& model)
     {
         const std::size_t count = parameter_count(model);
         if (added_ != 0 && count != numbers_.size()) {
@@ -173,11 +164,7 @@ public:
     double decay() const { return decay_; }
 
     /// Sets a model's parameters to the average. Throws heed::error if nothing was added, or another model was.
-    template <parameterised M>
-    void mean(M& into) const
-    {
-        set_parameters(mean(), into);
-    }
+    void mean(parameterised auto& into) const { set_parameters(mean(), into); }
 
     /// The average as numbers for set_parameters.
     std::vector<T> mean() const

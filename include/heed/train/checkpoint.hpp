@@ -146,8 +146,7 @@ private:
         std::apply([&](const auto&... each) { named(part.name, each...); }, part.parts);
     }
     void named(const std::string& name, const plain_value auto& x) { value(name, x); }
-    template <class... Parts>
-    void named(const std::string& name, const Parts&... parts)
+    void named(const std::string& name, const auto&... parts)
     {
         checkpoint_writer inner(to_, prefix_ + name + ".");
         (inner(parts), ...);
@@ -224,8 +223,7 @@ private:
         std::apply([&](auto&... each) { named(part.name, each...); }, part.parts);
     }
     void named(const std::string& name, plain_value auto& x) { value(name, x); }
-    template <class... Parts>
-    void named(const std::string& name, Parts&... parts)
+    void named(const std::string& name, auto&... parts)
     {
         checkpoint_reader inner(from_, changes_, prefix_ + name + ".");
         (inner(parts), ...);
@@ -267,8 +265,7 @@ private:
 /// parameter, a moment or a sum is NaN or infinite, because training has diverged, and std::bad_alloc if memory runs
 /// out; what was there before is unchanged. io::write_failed, a full disk for one, may be gone later: the training can
 /// go on, and save again.
-template <class... Parts>
-void save_checkpoint(const std::filesystem::path& path, const Parts&... parts)
+void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
 {
     io::archive all;
     all.metadata["format"] = detail::checkpoint_format;
@@ -284,8 +281,7 @@ void save_checkpoint(const std::filesystem::path& path, const Parts&... parts)
 /// Sets these parts to what save_checkpoint has written. Throws heed::error "path: reason", and changes nothing, if the
 /// file cannot be read, is truncated, has other parts than these, a model of another shape or type, another optimiser's
 /// state, or a number that is NaN or infinite. If memory runs out it is std::bad_alloc, and nothing is changed either.
-template <class... Parts>
-void load_checkpoint(const std::filesystem::path& path, Parts&&... parts)
+void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
 {
     const io::archive all = io::load(path);
     const auto refuse = [&](const std::string& why) {

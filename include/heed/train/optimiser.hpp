@@ -39,8 +39,7 @@ public:
     /// Returns the norm of the gradient before clipping; if that is not finite, nothing is changed.
     ///
     /// Throws heed::error, and changes nothing, before tape.backward, and after a step with the same recording.
-    template <parameterised M, parameterised L>
-    double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
+    double step(parameterised auto& model, const parameterised auto& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
         check_recording(on);
         collect(model, lifted, on);
@@ -106,8 +105,7 @@ private:
         }
     }
 
-    template <class M, class L>
-    void collect(M& model, const L& lifted, ad::tape<T>& on)
+    void collect(auto& model, const auto& lifted, ad::tape<T>& on)
     {
         collect(numbers_of<T>(model));
         std::size_t parameter = 0;

@@ -59,8 +59,7 @@ Number number_of(const std::string& name, std::string_view text)
 }
 
 /// "0.001 0.9 0.999 1e-08"
-template <class Settings>
-std::string settings_text(const Settings& settings)
+std::string settings_text(const auto& settings)
 {
     std::string text;
     each_number(settings, [&](const auto& number) { text += (text.empty() ? "" : " ") + text_of(number); });
@@ -68,8 +67,7 @@ std::string settings_text(const Settings& settings)
 }
 
 /// The same backwards. Settings that the text does not have keep their values.
-template <class Settings>
-void read_settings(const std::string& name, std::string_view text, Settings& settings)
+void read_settings(const std::string& name, std::string_view text, auto& settings)
 {
     each_number(settings, [&]<class Number>(Number& number) {
         if (text.empty()) return;
@@ -112,8 +110,7 @@ struct parameter_outline {
     std::size_t size, width;  // of all numbers, and of a row
 };
 
-template <class M>
-std::vector<parameter_outline> outline_of(const M& model)
+std::vector<parameter_outline> outline_of(const auto& model)
 {
     std::vector<parameter_outline> all;
     for_each_parameter(model, [&](const std::string& name, const auto& x) {
