@@ -163,20 +163,6 @@ template <class Attention, class Matrix, class Vector, class Cell>
 captioner(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Vector, Matrix, Matrix, Matrix, Vector)
     -> captioner<Attention, Matrix, Vector, Cell>;
 
-/// An encoder of pictures and a captioner that are trained together.
-template <class Encoder, class Decoder>
-struct picture_reader {
-    Encoder encoder;
-    Decoder decoder;
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return seq2seq::picture_reader{visit("encoder", self.encoder), visit("decoder", self.decoder)};
-    }
-};
-template <class Encoder, class Decoder>
-picture_reader(Encoder, Decoder) -> picture_reader<Encoder, Decoder>;
-
 /// A captioner at work on a batch of pictures: an own_model, for decoding_by. The captioner must outlive it.
 ///
 ///     seq2seq::captioning<float, decltype(decoder)> steps(decoder, encoder.encode(pictures));

@@ -261,7 +261,7 @@ struct convolutional_decoder {
     {
         const auto y = positions(ops::swap_axes(ops::lookup(embedding, previous)), state.step);  // [R,1,E]
         const auto g = ops::step_of(y, std::size_t{0});                                          // [R,E]
-        const auto words = as_queried(g);
+        const auto words = ops::scale(g, detail::root_half);
         auto x = ops::linear(g, W_in, b_in);  // [R,H]
         auto steps = heed::detail::each_of(layers, [&](std::size_t l) {
             const auto h = layers[l].convolution.step(state.past[l], x);  // [R,H]
@@ -322,7 +322,7 @@ private:
     {
         const auto rows = drop(positions(ops::swap_axes(ops::lookup(embedding, batch.previous))));
         const auto g = ops::clear_padding(rows, batch.target_lengths());  // [B,S,E]
-        const auto words = as_queried(g);
+        const auto words = ops::scale(g, detail::root_half);
         auto x = ops::linear(ops::swap_axes(g), W_in, b_in);  // [S,B,H]
         for (std::size_t l = 0; l < layers.size(); ++l) {
             const auto h = layers[l].convolution.back(drop.time_major(x));                       // [S,B,H]
@@ -332,28 +332,9 @@ private:
         return drop.time_major(ops::linear(x, W_out, b_out));
     }
 
-    static auto as_queried(const tensor auto& g)
+    static auto query(const Layer& layer, const tensor auto& h, const tensor auto& words)
     {
-        if constexpr (detail::reads_embedding<attention_type> ||
-                      detail::projects_words<attention_type, std::remove_cvref_t<decltype(g)>>) {
-            return ops::scale(g, detail::root_half);
-        } else {
-            return no_words{};
-        }
-    }
-
-    struct no_words {};
-
-    template <class Words>
-    static auto query(const Layer& layer, const tensor auto& h, const Words& words)
-    {
-        if constexpr (std::is_same_v<Words, no_words>) {
-            return h;
-        } else if constexpr (detail::reads_embedding<attention_type>) {
-            return state_and_word{h, words};
-        } else {
-            return state_and_projected_word{h, layer.attention.score.project_words(words)};
-        }
+        return detail::query_of<attention_type>(h, detail::words_for(layer.attention, words));
     }
 };
 template <class Matrix, class Vector, class Positions, class Layer>

@@ -35,6 +35,32 @@ template <class Attention, class Words>
 inline constexpr bool projects_words<Attention, Words> =
     score::over::projects_words<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>, Words>();
 
+/// What a score reads of the words y of all steps: y itself, Y y, or nothing.
+template <class Attention>
+auto words_for(const Attention& attention, const tensor auto& y)
+{
+    if constexpr (reads_embedding<Attention>) {
+        return y;
+    } else if constexpr (projects_words<Attention, std::remove_cvref_t<decltype(y)>>) {
+        return attention.score.project_words(y);
+    } else {
+        return nothing{};
+    }
+}
+
+/// The query of a state and such words.
+template <class Attention>
+auto query_of(const tensor auto& s, const auto& words)
+{
+    if constexpr (!tensor<decltype(words)>) {
+        return s;
+    } else if constexpr (reads_embedding<Attention>) {
+        return state_and_word{s, words};
+    } else {
+        return state_and_projected_word{s, words};
+    }
+}
+
 }  // namespace detail
 
 /// No attention: the whole source sentence in one vector, the same at every step.
@@ -196,7 +222,7 @@ struct decoder {
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
         const auto y = words_of(previous, state.mask);  // [1,B,E]
-        const auto words = project_words(y);
+        const auto words = detail::words_for(attention, y);
         const auto attend = [&](const auto& s) { return answer(memory, query(s, words, 0), state.attention); };
         auto next = asks(cell, with_fed(ops::block(nn::project_of(cell, y), std::size_t{0}), state.fed), state.cell, {},
                          attend);
@@ -222,7 +248,7 @@ struct decoder {
     /// The attention's answer where the previous state asks. y [1,B,E]: the embeddings of the previous words.
     auto attend(const auto& memory, const auto& state, const tensor auto& y) const
     {
-        return answer(memory, query(nn::output_of(state.cell), project_words(y), 0), state.attention);
+        return answer(memory, query(nn::output_of(state.cell), detail::words_for(attention, y), 0), state.attention);
     }
 
     /// Whether the attention reads the previous word.
@@ -244,8 +270,6 @@ struct decoder {
     }
 
 private:
-    struct no_words {};
-
     /// All steps, each with the true previous word: the readout [S,B,L] and the attention's last state.
     /// answer_to(query, remembered) is the attention's answer; keep(answer) sees each.
     auto lead(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to, const auto& keep) const
@@ -253,7 +277,7 @@ private:
         const auto y =
             ops::clear_ended(drop.time_major(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
         const auto inputs = nn::project_of(cell, y);                                                          // [S,B,G]
-        const auto words = project_words(y);  // [S,B,A] if the score reads them
+        const auto words = detail::words_for(attention, y);
         using row = std::remove_cvref_t<decltype(nn::output_of(state.cell))>;
         std::vector<row> states, contexts, readouts;
         for (std::size_t i = 0; i < batch.previous.steps; ++i) {
@@ -299,26 +323,12 @@ private:
         }
     }
 
-    /// The score's input from the words y [S,B,E] of all steps: nothing, Y y [S,B,A], or y itself.
-    auto project_words(const tensor auto& y) const
+    static auto query(const tensor auto& s, const auto& words, std::size_t i)
     {
-        if constexpr (detail::reads_embedding<Attention>) {
-            return y;
-        } else if constexpr (detail::projects_words<Attention, std::remove_cvref_t<decltype(y)>>) {
-            return attention.score.project_words(y);
+        if constexpr (tensor<decltype(words)>) {
+            return detail::query_of<Attention>(s, ops::block(words, i));
         } else {
-            return no_words{};
-        }
-    }
-
-    auto query(const tensor auto& s, const auto& words, std::size_t i) const
-    {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(words)>, no_words>) {
             return s;
-        } else if constexpr (detail::reads_embedding<Attention>) {
-            return state_and_word{s, ops::block(words, i)};
-        } else {
-            return state_and_projected_word{s, ops::block(words, i)};
         }
     }
 

@@ -162,32 +162,24 @@ private:
 };
 
 /// The memory for the rows of a search: copies of their sentences' memories, or shared originals.
-template <class Attention, class Memory>
-struct memory_for_rows {
-    using type = Memory;
-    static type make(const Memory& from, const std::vector<std::size_t>& rows) { return from.rows(rows); }
-};
+template <class Attention>
+auto memory_for_rows(std::type_identity<Attention>, const auto& from, const std::vector<std::size_t>& rows)
+{
+    return from.rows(rows);
+}
 template <class Score, class Normalize, class Combine, class Values, class Keys>
-struct memory_for_rows<attention<Score, Normalize, Combine>, memory<Values, Keys, no_mask>> {
-    using type = shared_memory<Values, Keys>;
-    static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
-    {
-        return type(from, rows);
-    }
-};
+auto memory_for_rows(std::type_identity<attention<Score, Normalize, Combine>>,
+                     const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
+{
+    return shared_memory<Values, Keys>(from, rows);
+}
 /// An attention in each layer of a decoder.
-template <class Score, class Normalize, class Combine, class Values, class Keys>
-struct memory_for_rows<std::vector<attention<Score, Normalize, Combine>>,
-                       several_memories<std::vector<memory<Values, Keys, no_mask>>>> {
-    using type = several_memories<std::vector<shared_memory<Values, Keys>>>;
-    static type make(const several_memories<std::vector<memory<Values, Keys, no_mask>>>& from,
-                     const std::vector<std::size_t>& rows)
-    {
-        type shared;
-        for (const auto& each : from.of) shared.of.emplace_back(each, rows);
-        return shared;
-    }
-};
+template <class Attention>
+auto memory_for_rows(std::type_identity<std::vector<Attention>>, const auto& from, const std::vector<std::size_t>& rows)
+{
+    return several_memories{heed::detail::collect(
+        from.of, [&](const auto& each) { return memory_for_rows(std::type_identity<Attention>{}, each, rows); })};
+}
 
 /// The weights of one row over its real positions, from [B,T], or the mean of [B,T,D] or, of heads and hops, [B,n,T].
 template <class Attention, class T, class Weights>
@@ -209,19 +201,20 @@ void put_weights(const Weights& weights, std::size_t row, std::size_t real, std:
     }
 }
 
-/// The attention of a model's decoder, if there is one of that name: a type, or a std::vector of those of its layers.
-struct no_attention {};
+/// The attention of a model's decoder: a type, or a std::vector of those of its layers; or `nothing`.
 template <class Model>
-struct attention_type : std::type_identity<no_attention> {};
+auto attention_of(const Model& model)
+{
+    if constexpr (requires { model.decoder.attention; }) {
+        return std::type_identity<std::remove_cvref_t<decltype(model.decoder.attention)>>{};
+    } else if constexpr (requires { model.decoder.layers.front().attention; }) {
+        return std::type_identity<std::vector<std::remove_cvref_t<decltype(model.decoder.layers.front().attention)>>>{};
+    } else {
+        return std::type_identity<nothing>{};
+    }
+}
 template <class Model>
-    requires requires(const Model& model) { model.decoder.attention; }
-struct attention_type<Model>
-    : std::type_identity<std::remove_cvref_t<decltype(std::declval<const Model&>().decoder.attention)>> {};
-template <class Model>
-    requires requires(const Model& model) { model.decoder.layers.front().attention; }
-struct attention_type<Model>
-    : std::type_identity<
-          std::vector<std::remove_cvref_t<decltype(std::declval<const Model&>().decoder.layers.front().attention)>>> {};
+using attention_type = decltype(detail::attention_of(std::declval<const Model&>()));
 
 }  // namespace detail
 
@@ -303,7 +296,7 @@ public:
         if constexpr (has_weights) {
             detail::require_row("decoding::weights", row, sentence_.size());
             const auto& all = seen_ ? seen_->weights : next_->seen.weights;
-            detail::put_weights<model_attention>(all, row, real_[sentence_[row]], to);
+            detail::put_weights<typename model_attention::type>(all, row, real_[sentence_[row]], to);
         }
     }
 
@@ -319,7 +312,7 @@ public:
         if (sentence != sentence_) {
             sentence_ = std::move(sentence);
             of_rows_.reset();  // frees its memory before the successor is allocated
-            of_rows_.emplace(memory_for_rows::make(memory(), sentence_));
+            of_rows_.emplace(detail::memory_for_rows(model_attention{}, memory(), sentence_));
         }
     }
 
@@ -343,17 +336,18 @@ public:
     }
 
 private:
-    using model_attention = typename detail::attention_type<Model>::type;
+    using model_attention = detail::attention_type<Model>;
     using opening_type = decltype(std::declval<const Model&>().open(std::declval<const source_batch&>()));
     using memory_type = std::remove_cvref_t<decltype(opening_type::memory)>;
-    using memory_for_rows = detail::memory_for_rows<model_attention, memory_type>;
+    using memory_for_rows =
+        decltype(detail::memory_for_rows(model_attention{}, std::declval<const memory_type&>(), {}));
     using state_type = std::remove_cvref_t<decltype(opening_type::state)>;
     using next = decltype(std::declval<const Model&>().advance(
         std::declval<const memory_type&>(), std::declval<const state_type&>(), std::declval<const word_ids&>()));
     using seen = std::remove_cvref_t<decltype(next::seen)>;
     static constexpr bool has_weights = requires(const next& n) { n.seen.weights; };
     static constexpr bool packs = detail::packable<Model>;
-    static constexpr bool multiplies = detail::matrix_may_come_first<model_attention>;
+    static constexpr bool multiplies = detail::matrix_may_come_first<typename model_attention::type>;
 
     const kernels::int8_weights* int8() const { return fast_ == nullptr ? nullptr : fast_->int8(); }
 
@@ -445,10 +439,10 @@ private:
     decltype(std::declval<const Model&>().output()) output_;
     opening_type start_;
     state_type state_;
-    std::optional<typename memory_for_rows::type> of_rows_;  // start_.memory while there is one row per sentence
-    std::optional<next> next_;                               // the last step's result
-    std::optional<seen> seen_;                               // the same of a packed decoder, along with
-    std::vector<T> readout_;                                 // [R,L]
+    std::optional<memory_for_rows> of_rows_;  // start_.memory while there is one row per sentence
+    std::optional<next> next_;                // the last step's result
+    std::optional<seen> seen_;                // the same of a packed decoder, along with
+    std::vector<T> readout_;                  // [R,L]
     std::unique_ptr<memory_type> multiplied_;
     array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});  // where no word is read
     lengths real_;                                                        // of each sentence
