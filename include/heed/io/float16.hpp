@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-/// The two kinds of numbers of 16 bits that weights are stored in. They are for storage: computation is in float or
-/// double.
+/// The two kinds of numbers of 16 bits that weights are stored in.
 ///
 ///     float16     1 sign, 5 exponent and 10 fraction bits (IEEE 754 binary16): ±65504, 3 digits
 ///     bfloat16    1 sign, 8 exponent and 7 fraction bits: the upper half of a float, 2 digits

@@ -272,10 +272,10 @@ inline std::string npy_header_of(const tensor_entry& entry, const auto& refuse)
 
 }  // namespace detail
 
-/// Reads an array that numpy.save wrote: versions 1 to 3, bytes and axes in either order. Numbers that lie as heed
-/// needs them stay in the mapped file (see `held`); others are copied. An array of another type, such as strings, has
-/// NumPy's name for it as dtype, and its bytes. The entry's name is the file's, without .npy. Throws heed::error "path:
-/// reason" if the file cannot be read, is truncated, is not an .npy file, or contradicts itself.
+/// Reads an array that numpy.save wrote: versions 1 to 3, bytes and axes in either order, copied if not little-endian
+/// and row-major. An array of another type, such as strings, has NumPy's name for it as dtype, and its bytes. The name
+/// is the file's, without .npy. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not an
+/// .npy file, or contradicts itself.
 inline tensor_entry load_npy(const std::filesystem::path& path, held how = held::mapped)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };

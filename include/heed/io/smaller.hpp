@@ -20,8 +20,7 @@
 ///     "W" F32 [M,N]   as   "W" I8 [M,N] and "W.scale" F32 [1,N] or [M,1]:   W ≈ W.scale · W, broadcast
 ///     W.scale[0,n] = max_m |W[m,n]| / 127,   or W.scale[m,0] = max_n |W[m,n]| / 127
 ///
-/// Of numbers w, with scale s, the error is at most s / 2. Only matrices become bytes: the rest is a small share, and
-/// stays as it is. Any reader of safetensors multiplies them back: in NumPy `file["W"] * file["W.scale"]`.
+/// The error is at most half a scale. Only matrices become bytes. In NumPy they are `file["W"] * file["W.scale"]`.
 namespace heed::io {
 
 /// The name behind that of an I8 tensor under which its scales are stored.
@@ -117,9 +116,9 @@ inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& sto
 
 }  // namespace detail
 
-/// The archive with its F32 matrices in 8 bits. `by_row(name)`: whether a matrix has a scale for each row, as tables do
-/// whose rows are looked up; otherwise it has one for each column, an output of the product x W. Throws heed::error if
-/// a number is not finite, or a tensor is there already under the name of a matrix's scales.
+/// The archive with its F32 matrices in 8 bits. `by_row(name)`: whether a matrix has a scale for each row, as tables
+/// that are looked up, or for each column. Throws heed::error if a number is not finite, or a tensor has the name of a
+/// matrix's scales.
 archive in_int8(const archive& from, auto&& by_row)
 {
     archive to{{}, from.metadata, from.path};
@@ -142,8 +141,7 @@ archive in_int8(const archive& from, auto&& by_row)
 /// The same; tables are recognised by their names.
 inline archive in_int8(const archive& from) { return in_int8(from, is_named_as_table); }
 
-/// The archive with its F32 tensors as BF16, each number rounded to the nearest. Throws heed::error if a number that is
-/// finite has no finite BF16.
+/// The archive with its F32 tensors rounded to BF16. Throws heed::error if a finite number has no finite BF16.
 inline archive in_bfloat16(const archive& from)
 {
     archive to{{}, from.metadata, from.path};

@@ -92,10 +92,8 @@ std::vector<fitting_tensor> fitting_tensors(const archive& from, parameterised a
 
 }  // namespace detail
 
-/// A tensor of a file as an array. Throws heed::error if it has another rank or a type that T does not hold (see
-/// reads_as).
-///
-///     const auto x = io::array_of<float, 2>(file.at("x"));
+/// A tensor of a file as an array: `io::array_of<float, 2>(file.at("x"))`. Throws heed::error if it has another rank or
+/// a type that T does not hold (see reads_as).
 template <class T, std::size_t N>
 array<T, N> array_of(const tensor_entry& entry)
 {
@@ -117,9 +115,9 @@ void put(archive& to, const parameterised auto& module, const std::string& prefi
     for_each_parameter(module, detail::putting_look<As>{to, prefix});
 }
 
-/// Fills the parameters of a module from an archive; weights of 16 bits become floats. Throws heed::error, and changes
-/// nothing, if one is missing, has another shape, a type that the parameter's does not hold (see reads_as), or a number
-/// of values that does not match its shape; std::bad_alloc changes nothing either.
+/// Fills the parameters of a module from an archive; weights of 16 bits become floats. Throws heed::error, or
+/// std::bad_alloc, and changes nothing, if one is missing, has another shape or a type that the parameter's does not
+/// hold (see reads_as).
 void take(const archive& from, parameterised auto& module, const std::string& prefix = {})
 {
     for (const auto& each : detail::fitting_tensors(from, module, prefix)) each();

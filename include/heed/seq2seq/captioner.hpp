@@ -25,7 +25,7 @@ namespace heed::seq2seq {
 ///     F_0 = the pixels,  F_k = max(0, convolution_k(F_{k-1})),  a_(i,j) = F_K(i,j) + R_i + C_j
 ///
 /// Xu et al. 2015, §3.1.1, take the feature maps of a network trained on ImageNet. Ours is trained with the decoder,
-/// and adds embeddings of the region's row and column, on which the reading order depends.
+/// and adds embeddings of the region's row and column.
 template <class Matrix, class Vector>
 struct picture_encoder {
     grid size;  // of the pictures

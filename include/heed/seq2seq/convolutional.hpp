@@ -19,8 +19,7 @@
 
 namespace heed::ops {
 
-/// y = x, but its gradient is scaled: x [...] -> [...]            ∂x += factor · ∂y
-/// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
+/// y = x, but its gradient is scaled, and so is not the derivative: x [...] -> [...]            ∂x += factor · ∂y
 struct scale_gradient_op : operation<scale_gradient_op> {
     template <tensor X>
     X operator()(const X& x, double factor) const
@@ -49,8 +48,7 @@ inline constexpr scale_gradient_op scale_gradient{};
 
 }  // namespace heed::ops
 
-/// Convolutional sequence-to-sequence models: stacked convolutions, with attention in every layer of the decoder. In
-/// training all positions of a sentence are computed at once.
+/// Convolutional sequence-to-sequence models: stacked convolutions, with attention in every layer of the decoder.
 ///
 ///     block     x ← √½ (x + GLU(conv(x)))                               encoder
 ///     layer     h = GLU(conv(x)),  c = attention(h, g),  x ← √½ (x + √½ (h + W_c c))   decoder
@@ -88,9 +86,8 @@ inline constexpr bool prepares<Attention, Annotations> =
 ///
 ///     e_t = E x_t + P_t,  x = W_in e + b_in,  N blocks,  z = W_out x + b_out
 ///
-/// Values are √(T/2) (z + e) for a sentence of T words: √½ as in every sum of two, and √T keeps the variance of a mean
-/// over T of them (the paper scales the context instead). The gradient of z is multiplied by `gradient_scale`, 1 / (2 ·
-/// attentions) in section 3.4, so that many attentions do not make the encoder's steps too large.
+/// Values are √(T/2) (z + e) for a sentence of T words; the paper scales the context instead. The gradient of z is
+/// multiplied by `gradient_scale`, 1 / (2 · attentions) in section 3.4.
 template <class Matrix, class Vector, class Positions, class Block, class Embedding = Matrix>
 struct convolutional_encoder {
     Embedding embedding;  // [V,E], or embeds::projected or as_given, for features
@@ -353,7 +350,7 @@ struct convolutional_sizes {
 };
 
 /// A new encoder and decoder; make_attention(random, n) makes the attention of each of the decoder's layers, from
-/// queries h [.,H] to annotations [T,E]. papers::gehring2017::translator makes the paper's.
+/// queries h [.,H] to annotations [T,E].
 ///
 /// Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated linear units of n
 /// inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.

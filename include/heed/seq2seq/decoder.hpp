@@ -67,8 +67,7 @@ auto query_of(const tensor auto& s, const auto& words)
 ///
 ///     c = h_T                                 RNNencdec, Cho et al. 2014
 ///
-/// With `forward_encoder` the vector is h_T, as in the paper (whose layer tanh(V h_T) the decoder's own matrices
-/// replace); with `bidirectional_encoder` it is [→h_T; ←h_1], which is in none of the papers and does much better.
+/// With `forward_encoder` it is h_T, as in the paper; with `bidirectional_encoder` [→h_T; ←h_1], as in none of them.
 struct fixed_context {
     template <class Summary>
     struct source_vector {
@@ -184,8 +183,8 @@ struct decoder {
         return opening{std::move(memory), std::move(state)};
     }
 
-    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: the softmax is over these words alone, an ascending list
-    /// that contains those of the references (candidate_lists).
+    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: over these words alone (candidate_lists), ascending,
+    /// those of the references included.
     template <class T>
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const

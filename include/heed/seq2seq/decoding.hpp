@@ -90,8 +90,7 @@ public:
     /// Whether there are attention weights.
     virtual bool looks() const = 0;
 
-    /// The attention weights of this row at the last step: one number per real position. Weights per dimension (Choi et
-    /// al. 2018, §5.2) and those of several heads are averaged.
+    /// The attention weights of this row at the last step: one number per real position, the mean of several.
     virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
 
     /// Continue with these rows: row i takes over the state of row rows[i].
@@ -100,8 +99,8 @@ public:
     /// Restricts the output layer to these words, ascending, each once. They keep their ids.
     virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
 
-    /// Called before the first step with the width of the beam. A model may choose the order of its products by it, but
-    /// not by the current number of rows: then a sentence's digits would depend on the rest of its batch.
+    /// The width of the beam, before the first step. A model may choose the order of its products by it, but not by the
+    /// number of rows: a sentence's digits must not depend on the rest of its batch.
     virtual void expect(std::size_t) {}
 };
 
@@ -218,9 +217,8 @@ using attention_type = decltype(detail::attention_of(std::declval<const Model&>(
 
 }  // namespace detail
 
-/// One model decoding one batch. The model must outlive this object.
-///
-/// An `attention` reads memories in place; for other mechanisms they are copied when sentences branch or leave.
+/// One model decoding one batch. The model must outlive this object. An `attention` reads memories in place; for other
+/// mechanisms they are copied when sentences branch or leave.
 template <class T, class Model>
 class decoding_of final : public decoding<T> {
 public:

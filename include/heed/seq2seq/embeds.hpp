@@ -140,11 +140,8 @@ struct projected {
     Vector b;  // [E]
 
     /// Row by row: [B,T,E]. In the padding it is b.
-    template <class Features>
-    auto of(const feature_batch<Features>& from) const
-    {
-        return ops::linear(ops::clear_padding(from.features, from.real), W, b);
-    }
+    auto of(const auto& from) const { return ops::linear(ops::clear_padding(from.features, from.real), W, b); }
+
     static auto parameters(auto& self, auto&& visit)
     {
         return embeds::projected{visit("W", self.W), visit("b", self.b)};
@@ -156,11 +153,7 @@ projected(Matrix, Vector) -> projected<Matrix, Vector>;
 /// Features as they are: E = F. No parameters.
 struct as_given {
     /// Row by row: [B,T,F], zeros in the padding.
-    template <class Features>
-    auto of(const feature_batch<Features>& from) const
-    {
-        return ops::clear_padding(from.features, from.real);
-    }
+    auto of(const auto& from) const { return ops::clear_padding(from.features, from.real); }
     static auto parameters(auto&, auto&&) { return as_given{}; }
 };
 

@@ -15,10 +15,8 @@
 
 namespace heed::ops {
 
-/// y_i = max(x_2i, x_2i+1), the greater of each pair of neighbours: x [...,2N] -> [...,N]. Goodfellow et al. 2013;
-/// Bahdanau et al. 2015, A.2.2.
-///
-///     ∂x of the greater one += ∂y_i; of the first one if they are equal
+/// y_i = max(x_2i, x_2i+1): x [...,2N] -> [...,N]              Goodfellow et al. 2013; Bahdanau et al. 2015, A.2.2
+/// ∂x of the greater one += ∂y_i; of the first one if they are equal
 struct maxout_op : operation<maxout_op> {
     static constexpr ranks takes{1};
 
@@ -324,8 +322,7 @@ attentional(Matrix, Matrix, Vector) -> attentional<Matrix, Vector>;
 ///
 ///     x_i = W [y_{i-1}; t_{i-1}] = W_y y_{i-1} + F t_{i-1},  t_0 = 0       Luong et al. 2015, §3.3, with t = h̃
 ///
-/// For any output; the paper's is `attentional`. Readouts are then computed step by step, otherwise in one product for
-/// all steps. Ours: dropout acts on t_i once, before both of its readers.
+/// For any output; the paper's is `attentional`. Ours: dropout acts on t_i once, before both of its readers.
 template <class Output, class Matrix>
 struct fed {
     Output of;

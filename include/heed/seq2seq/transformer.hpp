@@ -25,11 +25,9 @@
 ///     decoder layer    y ← y + SelfAttention(y, no later words),  y ← y + Attention(y, x),  y ← y + FFN(y)
 ///     p(y_i) = softmax(y_i W + b)                 Vaswani et al. 2017, section 3.1 and figure 1
 ///
-/// with layer normalization around each sum (nn/residual.hpp). Words enter as √D E w + position. In training all words
-/// are computed at once; in a search each layer keeps the words before in a memory that grows (attention/growing.hpp).
-///
-/// Any attention fits that has contexts [B,S,D] for queries [B,S,D] and, for a search, can be extended: multi_head, or
-/// attention itself. Deviation: a bias in the output layer.
+/// with layer normalization around each sum (nn/residual.hpp). Words enter as √D E w + position. In a search each layer
+/// keeps the words before in a memory that grows (attention/growing.hpp). Any attention fits that has contexts [B,S,D]
+/// for queries [B,S,D] and, for a search, can be extended. Deviation: a bias in the output layer.
 namespace heed::seq2seq {
 
 /// One layer of the encoder: self-attention and a feed-forward network, each within a residual connection.

@@ -26,8 +26,7 @@ std::vector<T> copy_parameters(const M& module)
     return numbers;
 }
 
-/// Writes numbers that copy_parameters has read. Throws heed::error, and changes nothing, if the module has another
-/// number of them.
+/// Writes numbers that copy_parameters has read. Throws heed::error, and changes nothing, unless their number fits.
 template <class T, parameterised M>
 void set_parameters(const std::vector<T>& numbers, M& module)
 {
@@ -45,11 +44,9 @@ void set_parameters(const std::vector<T>& numbers, M& module)
     }
 }
 
-/// The mean of a model's parameters at the last few moments of its training, such as the ends of the last epochs.
+/// The mean of a model's parameters at the last few moments of its training, such as the ends of epochs.
 ///
 ///     θ̄ = (θ_1 + … + θ_n) / n          Vaswani et al. 2017, §6.1: the last 5 checkpoints, or the last 20
-///
-/// Sums are computed in double, in the order of the moments, so that the same moments give the same bits.
 ///
 ///     train::average_of_last<float> last(5);
 ///     for (…) { …an epoch… last.add(model); }
@@ -116,8 +113,7 @@ private:
 ///
 ///     θ̄ ← θ_1 at first,  then  θ̄ ← d θ̄ + (1 − d) θ_t             Polyak and Juditsky 1992; Tarvainen and Valpola 2017
 ///
-/// d is near 1, such as 0.999 with an `add` after each step. As in PyTorch's AveragedModel, the first model is copied,
-/// so that no bias has to be corrected. Kept in double, since a float would lose what (1 − d) adds.
+/// The first model is copied, as in PyTorch's AveragedModel. Kept in double: a float would lose what (1 − d) adds.
 ///
 ///     train::moving_average<float> average(0.999);
 ///     for (…) { …a step… average.add(model); }
@@ -158,10 +154,8 @@ public:
         ++added_;
     }
 
-    /// The number of models added so far.
-    std::size_t size() const { return added_; }
-    /// d
-    double decay() const { return decay_; }
+    std::size_t size() const { return added_; }  // models added so far
+    double decay() const { return decay_; }      // d
 
     /// Sets a model's parameters to the average. Throws heed::error if nothing was added, or another model was.
     void mean(parameterised auto& into) const { set_parameters(mean(), into); }

@@ -31,10 +31,9 @@
 ///         train::save_checkpoint(path, model, optimiser, at);
 ///     }
 ///
-/// A checkpoint is a safetensors file. The model's tensors have the names that io::put gives them, so that
-/// `io::take(io::load(path), model)` reads the weights alone; the optimiser's are "adam.first.W" and "adam.second.W";
-/// numbers are metadata, "training.epoch". The file is written beside the old one and takes its place as a whole (see
-/// io::atomic_file): a full disk, a signal or a power failure leaves the old one.
+/// A checkpoint is a safetensors file, written by io::atomic_file. Tensors have the names that io::put gives them, so
+/// that `io::take(io::load(path), model)` reads the weights alone, or "adam.first.W"; numbers are metadata,
+/// "training.epoch".
 ///
 /// The parts of a checkpoint, in any number, given to both functions in the same order:
 ///
@@ -48,8 +47,7 @@
 /// | named("epoch", epoch) | a number, a text, a random_source or a vector of numbers by this name |
 /// | named("critic", critic, critic_optimiser) | parts under a prefix: a second model |
 ///
-/// An optimiser, an average or a sum of gradients belongs to the last model before it. A learning rate by a schedule
-/// (train/rates.hpp) follows from the steps and needs no part of its own.
+/// An optimiser, an average or a sum of gradients belongs to the last model before it.
 namespace heed::train {
 
 /// Where a training stands, beside its model and optimiser.
@@ -74,8 +72,6 @@ struct named_parts {
 };
 
 /// A number, text or other value by this name, or a model and what belongs to it under this prefix.
-///
-///     train::save_checkpoint(path, model, optimiser, train::named("best", best), train::named("critic", critic));
 template <class... Parts>
 named_parts<Parts...> named(std::string name, Parts&... parts)
 {
@@ -107,101 +103,122 @@ template <class X>
 concept plain_value =
     std::is_arithmetic_v<X> || std::same_as<X, std::string> || std::same_as<X, random_source> || is_number_list<X>;
 
-// ---- all parts together --------------------------------------------------------------------------------------------
-
-/// Adds parts to an archive.
-class checkpoint_writer {
-public:
-    explicit checkpoint_writer(io::archive& to, std::string prefix = {}) : to_(to), prefix_(std::move(prefix)) {}
+/// Shows parts to a writer or a reader: modules, what put() of heed/train knows, and values.
+template <class Use>
+struct each_part {
+    Use& use;
+    std::string prefix{};
+    std::vector<parameter_outline> model{};  // the last
 
     template <class P>
-    void operator()(const P& part)
+    void operator()(P& part)
     {
+        static_assert(Use::writes || !std::is_const_v<P>,
+                      "heed: a checkpoint is loaded into a part, which must not be const");
         if constexpr (parameterised<P>) {
-            for_each_parameter(part, [this](const std::string& name, const auto& x) {
-                const auto values = view_of(x);
-                require_finite(prefix_ + name, std::span<const element_of<decltype(x)>>(values.data, values.size()));
-            });
-            io::put(to_, part, prefix_);
-        } else if constexpr (requires { train::put(to_, part, prefix_); }) {
-            train::put(to_, part, prefix_);
-        } else if constexpr (requires { this->known(part); }) {
-            known(part);
-        } else if constexpr (plain_value<P>) {
-            static_assert(std::same_as<P, random_source>,
+            use.weights(part, prefix);
+            model = outline_of(part);
+        } else if constexpr (requires { use.state(part, model, prefix); }) {
+            use.state(part, model, prefix);
+        } else if constexpr (requires { part.parts; }) {
+            std::apply([&](auto&... each) { named(part.name, each...); }, part.parts);
+        } else if constexpr (plain_value<std::remove_const_t<P>>) {
+            static_assert(std::same_as<std::remove_const_t<P>, random_source>,
                           "heed: a number needs a name in a checkpoint: train::named(\"epoch\", epoch)");
-            value("random", part);
+            named("random", part);
         } else {
             static_assert(with_members<P>, "heed: a part of a checkpoint is a module, something of heed/train, "
                                            "train::named(\"name\", …), or a struct with `static void each(auto& self, "
                                            "auto&& member)`, which shows its members one by one");
-            P::each(part, [this](std::string_view name, const auto& x) { this->value(std::string(name), x); });
+            P::each(part, [this](std::string_view name, auto& x) { this->named(std::string(name), x); });
         }
     }
 
 private:
     template <class... Parts>
-    void known(const named_parts<Parts...>& part)
+    void named(const std::string& name, Parts&... parts)
     {
-        std::apply([&](const auto&... each) { named(part.name, each...); }, part.parts);
-    }
-    void named(const std::string& name, const plain_value auto& x) { value(name, x); }
-    void named(const std::string& name, const auto&... parts)
-    {
-        checkpoint_writer inner(to_, prefix_ + name + ".");
-        (inner(parts), ...);
-    }
-
-    void value(const std::string& name, const plain_value auto& x)
-    {
-        using X = std::remove_cvref_t<decltype(x)>;
-        const std::string path = prefix_ + "training." + name;
-        if constexpr (is_number_list<X>) {
-            to_.tensors.push_back(io::tensor_entry::of(path, {x.size()}, x));
-        } else if constexpr (std::same_as<X, random_source>) {
-            add_text(to_, path + ".seed", text_of(x.seed));
-            add_text(to_, path + ".streams", text_of(x.streams));
-        } else if constexpr (std::same_as<X, std::string>) {
-            add_text(to_, path, x);
+        if constexpr (sizeof...(Parts) == 1 && (plain_value<std::remove_const_t<Parts>> && ...)) {
+            (use.value(prefix + "training." + name, parts), ...);
         } else {
-            add_text(to_, path, text_of(x));
+            each_part inner{use, prefix + name + "."};
+            (inner(parts), ...);
         }
     }
+};
 
-    io::archive& to_;
-    std::string prefix_;
+/// Adds parts to an archive.
+struct checkpoint_writer {
+    io::archive& to;
+
+    static constexpr bool writes = true;
+
+    void weights(const auto& part, const std::string& prefix) const
+    {
+        for_each_parameter(part, [&](const std::string& name, const auto& x) {
+            const auto values = view_of(x);
+            require_finite(prefix + name, std::span<const element_of<decltype(x)>>(values.data, values.size()));
+        });
+        io::put(to, part, prefix);
+    }
+
+    template <class P>
+        requires requires(io::archive& all, const P& part) { train::put(all, part, ""); }
+    void state(const P& part, const auto&, const std::string& prefix) const { train::put(to, part, prefix); }
+
+    template <class X>
+    void value(const std::string& path, const X& x) const
+    {
+        if constexpr (is_number_list<X>) {
+            to.tensors.push_back(io::tensor_entry::of(path, {x.size()}, x));
+        } else if constexpr (std::same_as<X, random_source>) {
+            add_text(to, path + ".seed", text_of(x.seed));
+            add_text(to, path + ".streams", text_of(x.streams));
+        } else if constexpr (std::same_as<X, std::string>) {
+            add_text(to, path, x);
+        } else {
+            add_text(to, path, text_of(x));
+        }
+    }
 };
 
 /// Reads and checks parts; what is read takes its place when all of it has been found good.
-class checkpoint_reader {
-public:
-    using change = std::function<void()>;  // to a part
+struct checkpoint_reader {
+    archive_reader from;
+    std::vector<std::function<void()>> changes{};  // to the parts
 
-    checkpoint_reader(archive_reader& from, std::vector<change>& to, std::string prefix = {})
-        : from_(from), changes_(to), prefix_(std::move(prefix))
-    {}
+    static constexpr bool writes = false;
 
-    template <class P>
-    void operator()(P& part)
+    void weights(auto& part, const std::string& prefix)
     {
-        static_assert(!std::is_const_v<P>, "heed: a checkpoint is loaded into a part, which must not be const");
-        if constexpr (parameterised<P>) {
-            for_each_parameter(part, [this](const std::string& name, const auto& x) { check(prefix_ + name, x); });
-            model_ = outline_of(part);
-            changes_.push_back([all = io::detail::fitting_tensors(from_.from, part, prefix_)] {
-                for (const auto& each : all) each();
-            });
-        } else if constexpr (requires { typename stored_type<P>; }) {
-            if (model_.empty())
-                throw error("an optimiser, an average or a sum of gradients has no model before it among the parts "
-                            "of the checkpoint");
-            set<stored_type<P>>(part, detail::stored(part, from_, model_, prefix_));
-        } else if constexpr (requires { this->known(part); }) {
-            known(part);
-        } else if constexpr (plain_value<P>) {
-            value("random", part);
+        for_each_parameter(part, [&](const std::string& name, const auto& x) { check(prefix + name, x); });
+        changes.push_back([all = io::detail::fitting_tensors(from.from, part, prefix)] {
+            for (const auto& each : all) each();
+        });
+    }
+
+    template <class P, class Stored = stored_type<P>>
+    void state(P& part, const std::vector<parameter_outline>& model, const std::string& prefix)
+    {
+        if (model.empty())
+            throw error("an optimiser, an average or a sum of gradients has no model before it among the parts of the "
+                        "checkpoint");
+        set<Stored>(part, detail::stored(part, from, model, prefix));
+    }
+
+    template <class X>
+    void value(const std::string& path, X& x)
+    {
+        if constexpr (is_number_list<X>) {
+            using T = typename X::value_type;
+            set<X>(x, from.tensor<T>(path).template values<T>());
+        } else if constexpr (std::same_as<X, random_source>) {
+            const auto seed = from.number<std::uint64_t>(path + ".seed");
+            set<X>(x, {seed, from.number<std::uint64_t>(path + ".streams")});
+        } else if constexpr (std::same_as<X, std::string>) {
+            set<X>(x, from.metadata(path));
         } else {
-            P::each(part, [this](std::string_view name, auto& x) { this->value(std::string(name), x); });
+            set<X>(x, from.number<X>(path));
         }
     }
 
@@ -210,66 +227,35 @@ private:
     {
         using T = element_of<decltype(x)>;
         const auto values = view_of(x);
-        const io::tensor_entry& entry = from_.tensor<T>(path);
+        const io::tensor_entry& entry = from.tensor<T>(path);
         const std::vector<std::size_t> shape(values.shape.begin(), values.shape.end());
         if (entry.shape != shape)
             throw error("\"" + path + "\" is " + shape_text(entry.shape) + ", but in this model " + shape_text(shape));
         finite_numbers<T>(entry);
     }
 
-    template <class... Parts>
-    void known(named_parts<Parts...>& part)
-    {
-        std::apply([&](auto&... each) { named(part.name, each...); }, part.parts);
-    }
-    void named(const std::string& name, plain_value auto& x) { value(name, x); }
-    void named(const std::string& name, auto&... parts)
-    {
-        checkpoint_reader inner(from_, changes_, prefix_ + name + ".");
-        (inner(parts), ...);
-    }
-
-    template <plain_value X>
-    void value(const std::string& name, X& x)
-    {
-        const std::string path = prefix_ + "training." + name;
-        if constexpr (is_number_list<X>) {
-            using T = typename X::value_type;
-            set<X>(x, from_.tensor<T>(path).template values<T>());
-        } else if constexpr (std::same_as<X, random_source>) {
-            const auto seed = from_.number<std::uint64_t>(path + ".seed");
-            set<X>(x, {seed, from_.number<std::uint64_t>(path + ".streams")});
-        } else if constexpr (std::same_as<X, std::string>) {
-            set<X>(x, from_.metadata(path));
-        } else {
-            set<X>(x, from_.number<X>(path));
-        }
-    }
-
     template <class X>
     void set(X& to, X value)
     {
         static_assert(std::is_nothrow_move_assignable_v<X>);  // or a part might be changed and the next one not
-        changes_.push_back([&to, value = std::move(value)]() mutable { to = std::move(value); });
+        changes.push_back([&to, value = std::move(value)]() mutable { to = std::move(value); });
     }
-
-    archive_reader& from_;
-    std::vector<change>& changes_;
-    std::string prefix_;
-    std::vector<parameter_outline> model_;  // the last
 };
+
+template <class Use>
+each_part(Use&) -> each_part<Use>;
 
 }  // namespace detail
 
-/// Writes a checkpoint of these parts (see the table above). Throws heed::error if it cannot be written, or if a
-/// parameter, a moment or a sum is NaN or infinite, because training has diverged, and std::bad_alloc if memory runs
-/// out; what was there before is unchanged. io::write_failed, a full disk for one, may be gone later: the training can
-/// go on, and save again.
+/// Writes a checkpoint of these parts. Throws heed::error if a parameter, a moment or a sum is NaN or infinite, because
+/// training has diverged, and as io::save if it cannot be written; what was there before is unchanged. After
+/// io::write_failed, such as for a full disk, the training can continue and save again.
 void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
 {
     io::archive all;
     all.metadata["format"] = detail::checkpoint_format;
-    detail::checkpoint_writer write(all);
+    detail::checkpoint_writer writer{all};
+    detail::each_part write{writer};
     try {
         (write(parts), ...);
     } catch (const error& problem) {
@@ -278,9 +264,9 @@ void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
     io::save(path, all);
 }
 
-/// Sets these parts to what save_checkpoint has written. Throws heed::error "path: reason", and changes nothing, if the
-/// file cannot be read, is truncated, has other parts than these, a model of another shape or type, another optimiser's
-/// state, or a number that is NaN or infinite. If memory runs out it is std::bad_alloc, and nothing is changed either.
+/// Sets these parts to what save_checkpoint has written. Throws heed::error "path: reason", or std::bad_alloc, and
+/// changes nothing, if the file cannot be read, is truncated, or has other parts than these, a model of another shape
+/// or type, another optimiser's state, or a number that is NaN or infinite.
 void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
 {
     const io::archive all = io::load(path);
@@ -294,16 +280,15 @@ void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
                (format == all.metadata.end() ? std::string()
                                              : ": its format is \"" + text::printable(format->second) + "\"") +
                "; io::load and io::take read weights alone");
-    detail::archive_reader from{all};
-    std::vector<detail::checkpoint_reader::change> changes;
-    detail::checkpoint_reader read(from, changes);
+    detail::checkpoint_reader reader{{all}};
+    detail::each_part read{reader};
     try {
         (read(parts), ...);
     } catch (const error& problem) {
         refuse(problem.what());
     }
     const auto require_claimed = [&](const std::string& name) {
-        if (!from.names.contains(name))
+        if (!reader.from.names.contains(name))
             refuse("has \"" + text::printable(name) +
                    "\", which belongs to none of the parts given; it is of another model or run");
     };
@@ -311,7 +296,7 @@ void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
     for (const auto& [name, value] : all.metadata) {
         if (name != "format") require_claimed(name);
     }
-    for (const auto& change : changes) change();
+    for (const auto& change : reader.changes) change();
 }
 
 }  // namespace heed::train

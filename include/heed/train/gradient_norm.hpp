@@ -33,8 +33,7 @@ each_variable(F) -> each_variable<F>;
 
 }  // namespace detail
 
-/// ‖g‖ over all parameters together, after `on.backward(loss)`; `lifted` is the model as it was lifted for this
-/// recording. A table that was only looked up counts by its touched rows. Throws heed::error before backward.
+/// ‖g‖ after `on.backward(loss)`; `lifted` is the model as it was lifted for this recording. Throws heed::error before.
 template <class T, parameterised L>
 double gradient_norm(const L& lifted, ad::tape<T>& on)
 {
@@ -49,8 +48,7 @@ double gradient_norm(const L& lifted, ad::tape<T>& on)
     return std::sqrt(squares);
 }
 
-/// The factor that clips a gradient of this norm: min(1, greatest / norm), and 1 if the norm is not finite.
-/// Throws heed::error unless `greatest` is at least 0; infinity never clips.
+/// min(1, greatest / norm), and 1 if the norm is not finite. Throws heed::error unless `greatest` is at least 0.
 inline double clip_factor(double norm, double greatest)
 {
     if (!(greatest >= 0)) {
@@ -60,11 +58,8 @@ inline double clip_factor(double norm, double greatest)
     return std::isfinite(norm) && norm > greatest ? greatest / norm : 1;
 }
 
-/// Clips the gradient on the tape: if its norm is greater than `greatest`, it is scaled down to that norm. Returns the
-/// norm before clipping.
-///
-/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient. Throws
-/// heed::error before backward. train::adam clips by itself, in the pass that updates the parameters.
+/// Clips the gradient on the tape to a norm of at most `greatest`. Returns the norm before; if that is not finite, the
+/// gradient is unchanged. Throws heed::error before backward. An optimiser clips by itself, in the pass that updates.
 template <class T, parameterised L>
 double clip_gradient(const L& lifted, ad::tape<T>& on, double greatest)
 {

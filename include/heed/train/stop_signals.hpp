@@ -24,18 +24,16 @@ inline void note_stop_signal(int number)
 
 }  // namespace detail
 
-/// Asks a training loop to end at its next convenient moment: Ctrl-C (SIGINT), SIGTERM, which `kill` and a machine that
-/// shuts down send, and SIGHUP, which comes when a terminal is closed or a connection breaks, are from now on only
-/// recorded.
+/// Asks a training loop to end at its next convenient moment: Ctrl-C (SIGINT), SIGTERM (`kill`, a shutdown) and SIGHUP
+/// (a closed terminal, a broken connection) are from now on only recorded.
 ///
 ///     const train::stop_signals stop;
 ///     for (; at.epoch < epochs && !stop; ++at.epoch) …
 ///     train::save_checkpoint(path, model, optimiser, at);
 ///     return stop.status();
 ///
-/// A second Ctrl-C or SIGTERM ends the program at once. A second SIGHUP does not, because a shell and the system each
-/// send one. SIGHUP stays ignored if it was, as under nohup. The destructor puts back what was there before. POSIX
-/// only; one object at a time.
+/// A second Ctrl-C or SIGTERM ends the program at once; a second SIGHUP does not, because a shell and the system each
+/// send one. SIGHUP stays ignored if it was, as under nohup. The destructor restores all. POSIX; one object at a time.
 class stop_signals {
 public:
     stop_signals()
