@@ -25,23 +25,20 @@ static_assert(std::endian::native == std::endian::little, "heed reads and writes
 
 namespace detail {
 
-template <class... T>
-struct type_list {};
+template <class... Each>
+struct type_list {
+    template <class T>
+    static constexpr bool has = (std::same_as<T, Each> || ...);
+};
 
 using stored_types = type_list<double, float, float16, bfloat16, std::int64_t, std::int32_t, std::int16_t, std::int8_t,
                                std::uint64_t, std::uint32_t, std::uint16_t, std::uint8_t, bool>;
-
-template <class T, class... Each>
-constexpr bool is_one_of(type_list<Each...>)
-{
-    return (std::same_as<T, Each> || ...);
-}
 
 }  // namespace detail
 
 /// A number type that files hold: see the table above.
 template <class T>
-concept storable = detail::is_one_of<T>(detail::stored_types{});
+concept storable = detail::stored_types::has<T>;
 
 namespace detail {
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -260,22 +259,19 @@ struct convolutional_decoder {
         const auto g = ops::step_of(y, std::size_t{0});                                          // [R,E]
         const auto words = ops::scale(g, detail::root_half);
         auto x = ops::linear(g, W_in, b_in);  // [R,H]
-        auto steps = heed::detail::each_of(layers, [&](std::size_t l) {
+        decltype(x) weights;                  // [R,T]
+        std::remove_cvref_t<decltype(state)> after{{}, {}, state.step + 1};
+        for (std::size_t l = 0; l < layers.size(); ++l) {
             const auto h = layers[l].convolution.step(state.past[l], x);  // [R,H]
             auto seen = layers[l].attention.step(memory.of[l], query(layers[l], h, words), state.attention[l]);
-            auto past = ops::slide(state.past[l], x);
+            const auto looked = detail::weights_per_position<attention_type>(seen.weights);
+            weights = l == 0 ? looked : ops::add(weights, looked);
+            after.past.push_back(ops::slide(state.past[l], x));
+            after.attention.push_back(std::move(seen.state));
             x = layers[l].joined(x, h, seen.context);
-            return std::tuple(std::move(past), std::move(seen.state),
-                              detail::weights_per_position<attention_type>(seen.weights));  // [R,T]
-        });
-        auto weights = std::get<2>(steps.front());
-        for (std::size_t l = 1; l < steps.size(); ++l) weights = ops::add(weights, std::get<2>(steps[l]));
-        return advanced{
-            ops::stack(std::vector{ops::linear(x, W_out, b_out)}),
-            convolutional_state{heed::detail::collect(steps, [](const auto& step) { return std::get<0>(step); }),
-                                heed::detail::collect(steps, [](const auto& step) { return std::get<1>(step); }),
-                                state.step + 1},
-            seen_weights{ops::scale(weights, 1 / static_cast<double>(steps.size()))}};
+        }
+        return advanced{ops::stack(std::vector{ops::linear(x, W_out, b_out)}), std::move(after),
+                        seen_weights{ops::scale(weights, 1 / static_cast<double>(layers.size()))}};
     }
 
     output_layer<const Matrix&, const Vector&> output() const { return {W_o, b}; }  // of the words

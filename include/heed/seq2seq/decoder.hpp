@@ -178,8 +178,15 @@ struct decoder {
                 return attention.start(memory);
             }
         }();
-        auto none_yet = nothing_fed(nn::output_of(first));
-        decoder_state state{std::move(first), std::move(remembered), std::move(none_yet), mask_for(source)};
+        auto fed = [&] {  // t_0 = 0
+            const auto& s = nn::output_of(first);
+            if constexpr (feeds_input) {
+                return constant_like(s, shape_of_rank<2>{shape_of(s)[0], shape_of(readout.F)[0]}, 0.0);
+            } else {
+                return nothing{};
+            }
+        }();
+        decoder_state state{std::move(first), std::move(remembered), std::move(fed), mask_for(source)};
         return opening{std::move(memory), std::move(state)};
     }
 
@@ -227,7 +234,14 @@ struct decoder {
                          attend);
         auto t = readout.read(ops::stack(std::vector{nn::output_of(next.state)}), y,
                               ops::stack(std::vector{next.seen.context}));  // [1,B,L]
-        decoder_state after{std::move(next.state), next.seen.state, fed_by(t), state.mask};
+        auto fed = [&] {
+            if constexpr (feeds_input) {
+                return ops::block(t, std::size_t{0});
+            } else {
+                return nothing{};
+            }
+        }();
+        decoder_state after{std::move(next.state), next.seen.state, std::move(fed), state.mask};
         return advanced{std::move(t), std::move(after), std::move(next.seen)};
     }
 
@@ -340,28 +354,8 @@ private:
         }
     }
 
-    /// t_0 = 0, of the family of the first state; nothing without input feeding.
-    auto nothing_fed(const tensor auto& s) const
-    {
-        if constexpr (feeds_input) {
-            return constant_like(s, shape_of_rank<2>{shape_of(s)[0], shape_of(readout.F)[0]}, 0.0);
-        } else {
-            return nothing{};
-        }
-    }
-
-    auto fed_by(const tensor auto& t) const
-    {
-        if constexpr (feeds_input) {
-            return ops::block(t, std::size_t{0});
-        } else {
-            return nothing{};
-        }
-    }
-
     /// The cell's input from the word [B,G], and from what is fed.
-    template <tensor Input>
-    auto with_fed(const Input& input, const auto& fed) const
+    auto with_fed(const tensor auto& input, const auto& fed) const
     {
         if constexpr (feeds_input) {
             return ops::linear_onto(input, fed, readout.F);

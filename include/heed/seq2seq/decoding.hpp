@@ -161,11 +161,7 @@ private:
 };
 
 /// The memory for the rows of a search: copies of their sentences' memories, or shared originals.
-template <class Attention>
-auto memory_for_rows(std::type_identity<Attention>, const auto& from, const std::vector<std::size_t>& rows)
-{
-    return from.rows(rows);
-}
+auto memory_for_rows(auto, const auto& from, const std::vector<std::size_t>& rows) { return from.rows(rows); }
 template <class Score, class Normalize, class Combine, class Values, class Keys>
 auto memory_for_rows(std::type_identity<attention<Score, Normalize, Combine>>,
                      const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>

@@ -256,12 +256,7 @@ struct linear {
     Matrix W_o;  // [H,V]
     Vector b;    // [V]
 
-    /// The state itself.
-    template <tensor State>
-    State read(const State& s, const tensor auto&, const tensor auto&) const
-    {
-        return s;
-    }
+    auto read(const tensor auto& s, const tensor auto&, const tensor auto&) const { return s; }  // the state itself
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -206,18 +206,12 @@ std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const
         scores.push_back({"the scores" + named("", s), {on, shown.slot(), {shown.size()}}});
         return attention{given_scores<kind, ad::var<T, 3>>{shown}, normalize, combine};
     };
-    auto now = [&] {
-        const auto attend = mechanism(0);
-        const auto memory = attend.on(annotations, at.real);
-        return attend.step(memory, at.query(parts, 0), attend.start(memory));
-    }();
-    answers<decltype(now.context), decltype(now.weights)> all;
-    all.keep(now);
-    for (std::size_t s = 1; s < at.steps; ++s) {
-        const auto attend = mechanism(s);
-        now = attend.step(attend.on(annotations, at.real), at.query(parts, s), now.state);
-        all.keep(now);
-    }
+    std::vector<decltype(mechanism(0))> attend;
+    for (std::size_t s = 0; s < at.steps; ++s) attend.push_back(mechanism(s));
+    const auto start = attend.front().start(attend.front().on(annotations, at.real));
+    const auto all = answers_from(start, at.steps, [&](std::size_t s, const auto& before) {
+        return attend[s].step(attend[s].on(annotations, at.real), at.query(parts, s), before);
+    });
     const auto slopes = gradients_by(scores, loss_of<false, T>(all), "gradient by ");
     std::pair<outcome<T>, outcome<T>> first_and_later;
     for (std::size_t s = 0; s < at.steps; ++s) {
