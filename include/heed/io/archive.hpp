@@ -85,8 +85,7 @@ struct tensor_entry {
         return value_size ? bytes.size() / *value_size : detail::bytes_of(shape, 1).value_or(0);
     }
 
-    /// Copies the values into existing storage, as T if T holds every value of the stored type (see reads_as). Throws
-    /// heed::error if it does not, and shape_error unless `values` has size() elements.
+    /// Copies the values into storage of size() elements. Throws heed::error or shape_error if they do not fit.
     template <storable T>
     void copy_to(std::span<T> values) const
     {
@@ -161,8 +160,7 @@ struct archive {
                     "\"; " + held_text(name));
     }
 
-    /// What it holds, in a sentence: names, types and shapes, those first that are most like `wanted`, and no more than
-    /// `most` of them.
+    /// What it holds: names, types and shapes, those most like `wanted` first, and no more than `most`.
     std::string held_text(std::string_view wanted = {}, std::size_t most = 10) const
     {
         if (tensors.empty()) return "it holds none";

@@ -71,8 +71,7 @@ private:
 /// system then ends the program (SIGBUS), or the numbers change.
 enum class held { mapped, copied };
 
-/// The whole file. Throws heed::error "path: reason" if it cannot be read; `needed`: what should be there, for the
-/// message.
+/// The whole file. Throws heed::error "path: reason"; `needed`: what should be there, for the message.
 inline shared_bytes bytes_of_file(const std::filesystem::path& path, held how = held::mapped,
                                   const std::string& needed = "a file")
 {

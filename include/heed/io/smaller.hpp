@@ -13,7 +13,6 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/io/archive.hpp>
-#include <heed/io/float16.hpp>
 
 /// Weights in fewer bits: archives of floats as archives of 8 or 16 bits, and back.
 ///
@@ -35,8 +34,7 @@ inline bool is_named_as_table(std::string_view name)
 
 namespace detail {
 
-/// The tensors of an archive, which must outlive it, by name, the first of several: an archive looks one up in linear
-/// time, and a file may hold very many.
+/// The tensors of an archive, which must outlive it, by name: archive::find takes linear time.
 using by_name = std::unordered_map<std::string_view, const tensor_entry*>;
 inline by_name names_of(const archive& from)
 {

@@ -91,8 +91,7 @@ std::vector<fitting_tensor> fitting_tensors(const archive& from, parameterised a
 
 }  // namespace detail
 
-/// A tensor of a file as an array: `io::array_of<float, 2>(file.at("x"))`. Throws heed::error if it has another rank or
-/// a type that T does not hold (see reads_as).
+/// A tensor of a file as an array. Throws heed::error if it has another rank or a type that T does not hold.
 template <class T, std::size_t N>
 array<T, N> array_of(const tensor_entry& entry)
 {

@@ -123,12 +123,11 @@ private:
     /// √(T/2) of each sentence, for each dimension: [B,E].
     static auto scales(const lengths& real, const tensor auto& e)
     {
-        const std::size_t B = real.batch(), E = shape_of(e)[2];
+        const std::size_t E = shape_of(e)[2];
         using T = element_of<decltype(e)>;
-        array<T, 2> all(shape_of_rank<2>{B, E});
-        for (std::size_t i = 0; i < B * E; ++i) {
+        array<T, 2> all(shape_of_rank<2>{real.batch(), E});
+        for (std::size_t i = 0; i < all.size(); ++i)
             all.data()[i] = static_cast<T>(std::sqrt(static_cast<double>(real[i / E]) / 2));
-        }
         return all;
     }
 };
@@ -309,8 +308,7 @@ private:
         }
     }
 
-    /// All words through all layers, up to the readout [S,B,L]. look(l, queries [B,S,.]): the contexts [B,S,C] of layer
-    /// l.
+    /// All words up to the readout [S,B,L]. look(l, queries [B,S,.]): the contexts [B,S,C] of layer l.
     auto lead(const auto& batch, const nn::dropout& drop, const auto& look) const
     {
         const auto rows = drop(positions(ops::swap_axes(ops::lookup(embedding, batch.previous))));

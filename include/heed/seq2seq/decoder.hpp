@@ -258,15 +258,17 @@ struct decoder {
         }
     }
 
-    /// The attention's answer where the previous state asks. y [1,B,E]: the embeddings of the previous words.
-    auto attend(const auto& memory, const auto& state, const tensor auto& y) const
+    /// The attention's answer where the previous state asks.
+    auto attend(const auto& memory, const auto& state, const word_ids& previous) const
     {
-        return answer(memory, query(nn::output_of(state.cell), detail::words_for(attention, y), 0), state.attention);
+        const auto& s = nn::output_of(state.cell);
+        if constexpr (detail::reads_embedding<Attention> || detail::projects_words<Attention, Embedding>) {
+            const auto y = words_of(previous, state.mask);  // [1,B,E]
+            return answer(memory, query(s, detail::words_for(attention, y), 0), state.attention);
+        } else {
+            return answer(memory, s, state.attention);
+        }
     }
-
-    /// Whether the attention reads the previous word.
-    static constexpr bool attention_reads_word =
-        detail::reads_embedding<Attention> || detail::projects_words<Attention, Embedding>;
 
     /// Whether the cell reads the readout of the step before.
     static constexpr bool feeds_input = requires(const Readout& r) { r.F; };

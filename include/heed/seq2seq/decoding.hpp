@@ -72,14 +72,9 @@ public:
     decoding& operator=(const decoding&) = delete;
     virtual ~decoding() = default;
 
-    /// The current number of rows.
-    virtual std::size_t rows() const = 0;
-
-    /// The current number of words of the output layer.
-    virtual std::size_t vocabulary() const = 0;
-
-    /// Every row reads its previous word.
-    virtual void step(const word_ids& previous) = 0;
+    virtual std::size_t rows() const = 0;             // now
+    virtual std::size_t vocabulary() const = 0;       // of the output layer, now
+    virtual void step(const word_ids& previous) = 0;  // every row reads its previous word
 
     /// The `most` most probable next words of each row, and the log-probability of the word also[row].
     virtual void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) = 0;
@@ -87,8 +82,7 @@ public:
     /// The scores of all words after the last step, [R,V]; valid until the next step.
     virtual tensor_view<const T, 2> logits() = 0;
 
-    /// Whether there are attention weights.
-    virtual bool looks() const = 0;
+    virtual bool looks() const = 0;  // whether there are attention weights
 
     /// The attention weights of this row at the last step: one number per real position, the mean of several.
     virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
@@ -131,8 +125,8 @@ struct word_list {
         places_.clear();
         for (const std::uint32_t word : of) {
             const auto found = std::lower_bound(words.begin(), words.end(), word);
-            const bool there = found != words.end() && *found == word;
-            places_.push_back(static_cast<std::uint32_t>(there ? found - words.begin() : words.end() - words.begin()));
+            const auto place = found != words.end() && *found == word ? found : words.end();
+            places_.push_back(static_cast<std::uint32_t>(place - words.begin()));
         }
         return places_.data();
     }
@@ -213,8 +207,7 @@ using attention_type = decltype(detail::attention_of(std::declval<const Model&>(
 
 }  // namespace detail
 
-/// One model decoding one batch. The model must outlive this object. An `attention` reads memories in place; for other
-/// mechanisms they are copied when sentences branch or leave.
+/// One model, which must outlive this object, decoding one batch.
 template <class T, class Model>
 class decoding_of final : public decoding<T> {
 public:
@@ -359,11 +352,7 @@ private:
             if (fast_ != nullptr) {
                 const auto& decoder = model_->decoder;
                 const decoder_panels<T>& panels = fast_->decoder();
-                if constexpr (std::remove_cvref_t<decltype(decoder)>::attention_reads_word) {
-                    seen_.emplace(decoder.attend(memory, state_, ops::lookup(decoder.embedding, previous)));
-                } else {
-                    seen_.emplace(decoder.attend(memory, state_, no_embeddings_));
-                }
+                seen_.emplace(decoder.attend(memory, state_, previous));
                 state_.attention = std::move(seen_->state);
                 readout_.resize(rows() * panels.readout_size());
                 auto after = nn::map_state(state_.cell, []<class X>(const X& x) { return X(shape_of(x)); });
@@ -438,10 +427,9 @@ private:
     std::optional<seen> seen_;                // the same of a packed decoder, along with
     std::vector<T> readout_;                  // [R,L]
     std::unique_ptr<memory_type> multiplied_;
-    array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});  // where no word is read
-    lengths real_;                                                        // of each sentence
-    std::vector<std::size_t> sentence_;                                   // [R] which sentence a row belongs to
-    std::vector<T> logits_;                                               // [R,V], kept from step to step
+    lengths real_;                       // of each sentence
+    std::vector<std::size_t> sentence_;  // [R] which sentence a row belongs to
+    std::vector<T> logits_;              // [R,V], kept from step to step
     bool computed_ = false, with_bias_ = false;
     detail::word_list only_;
     array<T, 2> some_W_;  // the output layer of those words

@@ -35,10 +35,9 @@
 ///     nn.LayerNorm                nn::layer_norm            weight gain, bias bias
 ///     nn.LSTM, nn.LSTMCell        nn::lstm                  weight_ih Wᵀ, weight_hh Uᵀ, bias_ih + bias_hh b;
 ///                                                           gates i|f|g|o there, i|f|o|g here
-///     nn.GRU, nn.GRUCell          nn::gru_reset_after       weight_ih Wᵀ, weight_hh Uᵀ, bias_ih + bias_hh b, but the
-///                                                           candidate's bias_hh is c_h; gates r|z|n there, z|r|h here;
-///                                                           z keeps the state there and renews it here: its weights
-///                                                           are negated
+///     nn.GRU, nn.GRUCell          nn::gru_reset_after       the same, but the candidate's bias_hh is c_h; gates r|z|n
+///                                                           there, z|r|h here; the weights of z are negated, as it
+///                                                           keeps the state there and renews it here
 ///     num_layers > 1              nn::stacked of these      suffixes _l0, _l1, …
 ///     nn.MultiheadAttention       multi_head                in_proj_weight W_Qᵀ, W_Kᵀ, W_Vᵀ below each other, or
 ///                                                           q_proj_weight, k_proj_weight, v_proj_weight where kdim or
@@ -55,8 +54,7 @@ namespace heed::io {
 
 namespace detail {
 
-/// A block of one of PyTorch's tensors, rows [first, first + rows) of `columns` numbers each, and where its numbers are
-/// in heed: (row, column) at data[row + column · stride].
+/// Rows [first, first + rows) of one of PyTorch's tensors; (row, column) is heed's data[row + column · stride].
 template <class T>
 struct torch_block {
     std::string name;

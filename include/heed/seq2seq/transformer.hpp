@@ -42,8 +42,7 @@ struct transformer_encoder_layer {
     {
         const auto seen = around_attention.around(
             x, [&](const auto& in) { return attention(attention.on(in, real), in); }, drop);
-        return around_feed_forward.around(
-            seen, [&](const auto& in) { return feed_forward(in); }, drop);
+        return around_feed_forward.around(seen, feed_forward, drop);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -110,8 +109,7 @@ private:
     {
         const auto before = around_self.around(y, see_words, drop);
         const auto seen = around_cross.around(before, see_source, drop);
-        return around_feed_forward.around(
-            seen, [&](const auto& in) { return feed_forward(in); }, drop);
+        return around_feed_forward.around(seen, feed_forward, drop);
     }
 
     /// A single word.
@@ -173,8 +171,7 @@ struct transformer_state {
     }
 };
 
-/// Three matrices: the embeddings of both languages and the output layer's. The tables of a `transformer` are a policy
-/// with `source()` [V_x,D], `target()` [V_y,D] and `output()` [D,V_y].
+/// Three matrices. The tables of a `transformer` are a policy with source(), target() and output().
 template <class Matrix>
 struct separate_tables {
     Matrix source_table;  // [V_x,D]
@@ -226,7 +223,7 @@ struct shared_table {
 template <class Matrix>
 shared_table(Matrix) -> shared_table<Matrix>;
 
-/// Makes separate_tables. Embeddings are normal with deviation 1/√D, so that they and a tied layer are of order one.
+/// Makes separate_tables. Embeddings are normal with deviation 1/√D.
 struct new_separate_tables {
     template <class T>
     static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)

@@ -6,12 +6,10 @@
 
 #include <heed/core/parameters.hpp>
 
-/// The numbers among the settings of an optimiser's rule, for checkpoints: what a struct of settings, such as
-/// kernels::adam_settings, need not list itself.
 namespace heed::train {
 
-/// f(number) for each member that is a number, in their order; others, such as the function that says which parameters
-/// decay, are the program's own. `Settings` is an aggregate of up to eight members.
+/// f(number) for each member of an optimiser's settings that is a number, in their order, for checkpoints. `Settings`
+/// is an aggregate of up to eight members.
 template <class Settings, class F>
 void each_number(Settings& settings, F f)
 {

@@ -15,8 +15,7 @@
 #include <heed/verify/problem.hpp>
 #include <heed/verify/requirements.hpp>
 
-/// heed's contracts with every mechanism, one function per contract. Each function throws `broken` with the place where
-/// the contract is broken, or returns a few words on what was compared.
+/// heed's contracts, one function each, which throws `broken` or returns a few words on what was compared.
 namespace heed::detail::verifying {
 
 /// Is this one attention, not several combined as in multi_head?
@@ -27,8 +26,7 @@ concept one_attention = requires(const Mechanism& attend)
     attend.normalize;
 };
 
-/// What has the traits that say which results can be compared, see attention/concepts.hpp: an attention's normalizer,
-/// or any other mechanism itself.
+/// What has the traits that say which results can be compared: a normalizer, or a mechanism of several attentions.
 template <class Mechanism>
 const auto& speaker_of(const Mechanism& attend)
 {
@@ -41,8 +39,7 @@ const auto& speaker_of(const Mechanism& attend)
 template <class Mechanism>
 using normalizer_of = std::remove_cvref_t<decltype(speaker_of(std::declval<const Mechanism&>()))>;
 
-/// Does a mechanism distinguish between hiding the last positions and shortening the row? It declares so itself, or one
-/// of its parts does.
+/// Does a mechanism, or one of its parts, distinguish between hiding the last positions and shortening the row?
 template <class Mechanism>
 consteval bool length_counts();
 
@@ -189,8 +186,7 @@ std::string check_alone(const auto& p, const auto& at)
     }
 }
 
-/// The weights of such scores, those of the first step and those of later ones, provided that they and the gradient of
-/// the contexts with respect to the scores are finite.
+/// The weights of such scores at the first step and at later ones, if they and the gradients are finite.
 template <weight_kind kind, class T>
 std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const auto& normalize, const auto& combine,
                                                           const ad::var<T, 3>& annotations, const auto& parts,

@@ -187,8 +187,7 @@ auto answers_from(const auto& start, std::size_t steps, const auto& answer)
     return all;
 }
 
-/// The answers of a mechanism to all queries, under a mask if one is given to `step`. Code that uses them depends on
-/// the tensors but not on the mechanism.
+/// The answers of a mechanism to all queries; a mask is for `step` alone.
 template <form how>
 auto run(const auto& p, const auto& at, const auto&... mask)
 {
@@ -255,8 +254,7 @@ struct selected {
     auto operator()(const plain_tensor auto& x) const { return ops::rows_of(x, rows); }
 };
 
-/// The results of `step` if the mechanism continues with these rows after the first query, as a search does; with all
-/// rows if none are given. Needs at least two queries; the first one is answered for all rows.
+/// The results of `step` if the mechanism continues with these rows after the first query; with all if none are given.
 inline outcome<double> results_of_rows(std::span<const std::size_t> rows, const auto& p, const auto& at)
 {
     const selected gather{rows};

@@ -16,8 +16,7 @@
 #include <heed/core/callback.hpp>
 #include <heed/verify/problem.hpp>
 
-/// Requirements on the numbers that a mechanism returns. Nothing here depends on the mechanism's type, so that it is
-/// compiled once, however many mechanisms are verified.
+/// Requirements on the numbers that a mechanism returns, of whatever type: compiled once for many mechanisms.
 namespace heed::detail::verifying {
 
 // The last bits may differ if BLAS or a kernel sums in another order for another number of rows.
