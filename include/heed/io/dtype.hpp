@@ -100,8 +100,8 @@ struct number_of_16_bits {
     }
     friend bool operator==(const number_of_16_bits&, const number_of_16_bits&) = default;  ///< the same bits
 };
-using float16 = number_of_16_bits<5, 10>;
-using bfloat16 = number_of_16_bits<8, 7>;
+using float16 = number_of_16_bits<5, 10>;  // IEEE 754 binary16
+using bfloat16 = number_of_16_bits<8, 7>;  // the upper half of a float
 
 namespace detail {
 

@@ -170,7 +170,6 @@ struct convolutional_state {
     std::vector<Attention> attention;  // the state of each layer's attention
     std::size_t step = 0;              // the number of words read
 
-    /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
     {
         return seq2seq::convolutional_state{
@@ -251,7 +250,6 @@ struct convolutional_decoder {
                         std::move(weights), no_state{}};
     }
 
-    /// One decoding step of all rows from their previous words, up to the output layer.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
         const auto y = positions(ops::swap_axes(ops::lookup(embedding, previous)), state.step);  // [R,1,E]

@@ -84,8 +84,7 @@ struct fixed_context {
 
     attention_state<no_state> start(const auto&) const { return {}; }
 
-    /// The same once more.
-    auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const
+    auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const  // the same once more
     {
         return read_out<decltype(memory.summary), attention_state<no_state>>{memory.summary, {{}, state.step + 1}};
     }
@@ -123,7 +122,6 @@ struct decoder_state {
     HEED_NO_UNIQUE_ADDRESS Fed fed{};    // [B,L] the readout before, with input feeding
     HEED_NO_UNIQUE_ADDRESS Mask mask{};  // [B,E] of contextual embeddings; the same at every step
 
-    /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
     {
         return seq2seq::decoder_state{nn::map_state(cell, f), attention.map(f), nn::map_state(fed, f),
@@ -224,7 +222,6 @@ struct decoder {
                         std::move(weights), std::move(led.second)};
     }
 
-    /// One decoding step of all rows from their previous words, up to the output layer.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
         const auto y = words_of(previous, state.mask);  // [1,B,E]
@@ -270,8 +267,7 @@ struct decoder {
         }
     }
 
-    /// Whether the cell reads the readout of the step before.
-    static constexpr bool feeds_input = requires(const Readout& r) { r.F; };
+    static constexpr bool feeds_input = requires(const Readout& r) { r.F; };  // is the readout fed to the next step?
 
     static auto parameters(auto& self, auto&& visit)
     {

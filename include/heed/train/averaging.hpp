@@ -60,10 +60,9 @@ public:
         if (most == 0) throw error("the average of the last 0 models has no value; average at least 1");
     }
 
-    /// Adds the model as it is now; if there are more than `most`, the oldest is forgotten.
+    /// Adds the model, or what copy_parameters has read of it; of more than `most` the oldest is forgotten.
     void add(const parameterised auto& model) { add(copy_parameters<T>(model)); }
 
-    /// The same with numbers that copy_parameters has read.
     void add(std::vector<T> numbers)
     {
         if (!moments_.empty() && numbers.size() != moments_.front().size()) {
@@ -74,13 +73,11 @@ public:
         if (moments_.size() > most_) moments_.pop_front();
     }
 
-    /// The number of moments in the mean.
-    std::size_t size() const { return moments_.size(); }
+    std::size_t size() const { return moments_.size(); }  // moments in the mean
 
-    /// Sets a model's parameters to the mean. Throws heed::error if nothing was added, or another model was.
+    /// Sets a model's parameters to the mean, or returns it. Throws heed::error if nothing was added, or another model.
     void mean(parameterised auto& into) const { set_parameters(mean(), into); }
 
-    /// The mean as numbers for set_parameters.
     std::vector<T> mean() const
     {
         if (moments_.empty()) throw error("the average of no models has no value; add one first");
@@ -157,10 +154,9 @@ public:
     std::size_t size() const { return added_; }  // models added so far
     double decay() const { return decay_; }      // d
 
-    /// Sets a model's parameters to the average. Throws heed::error if nothing was added, or another model was.
+    /// Sets a model's parameters to the average, or returns it. Throws heed::error if none or another one was added.
     void mean(parameterised auto& into) const { set_parameters(mean(), into); }
 
-    /// The average as numbers for set_parameters.
     std::vector<T> mean() const
     {
         if (added_ == 0) throw error("the average of no models has no value; add one first");

@@ -52,11 +52,8 @@ public:
         for (std::size_t i = 0; i < numbers.size(); ++i) ::sigaction(numbers[i], &before_[i], nullptr);
     }
 
-    /// Whether an end was asked for.
     explicit operator bool() const { return number() != 0; }
-
-    /// The signal, or 0.
-    static int number() { return detail::stop_signal; }
+    static int number() { return detail::stop_signal; }  // the signal, or 0
 
     /// The exit status that a shell expects: 0, or 128 and the signal's number.
     static int status() { return number() == 0 ? 0 : 128 + number(); }

@@ -279,7 +279,7 @@ using stored_type = decltype(detail::stored(std::declval<const Part&>(), std::de
 
 }  // namespace detail
 
-/// Adds an optimiser's state to an archive: what load_checkpoint, or take, restores.
+/// Adds the state of an optimiser, an average or a sum of gradients to an archive: what take restores.
 template <class T, class Rule>
 void put(io::archive& to, const optimiser<T, Rule>& from, const std::string& prefix = {})
 {
@@ -293,7 +293,6 @@ void put(io::archive& to, const optimiser<T, Rule>& from, const std::string& pre
     }
 }
 
-/// The same with the moments of an average.
 template <class T>
 void put(io::archive& to, const average_of_last<T>& from, const std::string& prefix = {})
 {
@@ -302,7 +301,6 @@ void put(io::archive& to, const average_of_last<T>& from, const std::string& pre
         detail::add_numbers(to, prefix + "average." + std::to_string(k), {from.state()[k].size()}, from.state()[k]);
 }
 
-/// The same with a moving average, its decay included.
 template <class T>
 void put(io::archive& to, const moving_average<T>& from, const std::string& prefix = {})
 {
@@ -312,7 +310,6 @@ void put(io::archive& to, const moving_average<T>& from, const std::string& pref
     if (from.size() > 0) detail::add_numbers(to, name, {from.state().size()}, from.state());
 }
 
-/// The same with a sum of gradients.
 template <class T>
 void put(io::archive& to, const accumulated_gradients<T>& from, const std::string& prefix = {})
 {

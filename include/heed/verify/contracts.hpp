@@ -15,10 +15,10 @@
 #include <heed/verify/problem.hpp>
 #include <heed/verify/requirements.hpp>
 
-/// heed's contracts, one function each, which throws `broken` or returns a few words on what was compared.
+/// heed's contracts, one function each, which throws `broken` or returns a few words on what was compared. verify.hpp
+/// has a sentence for each.
 namespace heed::detail::verifying {
 
-/// Is this one attention, not several combined as in multi_head?
 template <class Mechanism>
 concept one_attention = requires(const Mechanism& attend)
 {
@@ -87,7 +87,6 @@ struct requires_double {
     }
 };
 
-/// The mechanism runs at all.
 std::string check_first_run(const auto& p, const auto& at)
 {
     require_finite(results<form::step, double>(p, at), "in a first run");
@@ -95,7 +94,6 @@ std::string check_first_run(const auto& p, const auto& at)
     return "B " + std::to_string(B) + ", T " + std::to_string(T) + ", D " + std::to_string(D);
 }
 
-/// The gradient by parameters, annotations and queries, through all steps and their history.
 std::string check_gradient(const auto& p, const auto& at)
 {
     if constexpr (!differentiable_of<normalizer_of<decltype(p.attend)>>()) {
@@ -108,7 +106,6 @@ std::string check_gradient(const auto& p, const auto& at)
     }
 }
 
-/// Training and inference compute the same numbers.
 std::string check_families(const auto& p, const auto& at)
 {
     ad::tape<double> on;
@@ -116,7 +113,6 @@ std::string check_families(const auto& p, const auto& at)
                          "on the tape against without");
 }
 
-/// Rows without any position, and a batch without any position.
 std::string check_empty_rows(const auto& p, const auto& at)
 {
     const auto shape = shape_of(p.annotations);
@@ -142,7 +138,6 @@ std::string check_empty_rows(const auto& p, const auto& at)
     return std::to_string(rows) + " rows without positions";
 }
 
-/// The contents of the padding do not matter.
 std::string check_padding(const auto& p, const auto& at)
 {
     const auto values = results<form::step, double>(p, at);
@@ -162,7 +157,6 @@ std::string check_padding(const auto& p, const auto& at)
     return "no bit changes with NaN, inf, -inf, 1e30 or -1";
 }
 
-/// Each sentence alone, without the rest of the batch and without padding.
 std::string check_alone(const auto& p, const auto& at)
 {
     if constexpr (draws<normalizer_of<decltype(p.attend)>>) {
@@ -244,7 +238,6 @@ std::string check_large_scores(const auto& p, const auto& at)
     }
 }
 
-/// The whole mechanism in float.
 std::string check_float(const auto& p, const auto& at)
 {
     const auto single = converted<float>(p);
@@ -253,7 +246,6 @@ std::string check_float(const auto& p, const auto& at)
                          "float against double");
 }
 
-/// read against step.
 std::string check_weights_do_not_matter(const auto& p, const auto& at)
 {
     auto contexts = results<form::step, double>(p, at);
@@ -263,7 +255,6 @@ std::string check_weights_do_not_matter(const auto& p, const auto& at)
                          rounding, "without the weights");
 }
 
-/// The same bits again.
 std::string check_repeatable(const auto& p, const auto& at)
 {
     require_same_bits(results<form::step, double>(p, at), results<form::step, double>(p, at), "the second run");
@@ -272,7 +263,6 @@ std::string check_repeatable(const auto& p, const auto& at)
     return "no bit changes";
 }
 
-/// All that a mechanism remembers is in its state: from an old state it returns what it returned then.
 std::string check_nothing_hidden(const auto& p, const auto& at)
 {
     const auto memory = p.attend.on(p.annotations, at.real);
@@ -287,7 +277,6 @@ std::string check_nothing_hidden(const auto& p, const auto& at)
     return "an old state gives the old results";
 }
 
-/// Like a search: continues with a selection of the rows.
 std::string check_rows(const auto& p, const auto& at)
 {
     if constexpr (draws<normalizer_of<decltype(p.attend)>>) {
@@ -306,7 +295,6 @@ std::string check_rows(const auto& p, const auto& at)
     }
 }
 
-/// Boolean masks, additive masks and lengths limit what a query sees.
 std::string check_masks(const auto& p, const auto& at)
 {
     const auto [B, T, D] = shape_of(p.annotations);
@@ -323,7 +311,6 @@ std::string check_masks(const auto& p, const auto& at)
     }
 }
 
-/// attend(memory, queries) against single steps.
 std::string check_at_once(const auto& p, const auto& at)
 {
     require_close(results<form::at_once, double>(p, at), results<form::read, double>(p, at), rounding,
@@ -332,7 +319,6 @@ std::string check_at_once(const auto& p, const auto& at)
                          rounding, "all queries at once against one by one");
 }
 
-/// step, with fused kernels where there are any, against score, normalize and combine one after the other.
 std::string check_composed(const auto& p, const auto& at)
 {
     require_close(results<form::step, double>(p, at), results<form::compose, double>(p, at), rounding,
@@ -341,7 +327,6 @@ std::string check_composed(const auto& p, const auto& at)
                          rounding, "step against compose");
 }
 
-/// step_into, state in place, against step.
 std::string check_step_into(const auto& p, const auto& at)
 {
     require_same_bits(results<form::step_into, double>(p, at), results<form::step, double>(p, at),
@@ -356,7 +341,6 @@ concept remembers_positions = requires(const State& state)
     requires !std::is_empty_v<std::remove_cvref_t<decltype(state.normalize)>>;
 };
 
-/// Shapes that do not fit throw shape_error and leave the results unchanged.
 std::string check_shapes(const auto& p, const auto& at)
 {
     const auto [B, T, D] = shape_of(p.annotations);
@@ -397,7 +381,6 @@ std::string check_shapes(const auto& p, const auto& at)
     return std::to_string(refused) + " misfits refused";
 }
 
-/// Saving and optimising identify parameters by name.
 std::string check_names(const auto& p, const auto&)
 {
     ad::tape<double> on;

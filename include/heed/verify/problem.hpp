@@ -34,7 +34,6 @@ struct series {
     std::vector<T> values;
 };
 
-/// All results of a run.
 template <class T>
 using outcome = std::vector<series<T>>;
 
@@ -71,7 +70,6 @@ struct part_layout {
     std::size_t width;
 };
 
-/// Records the parts of a query.
 inline std::vector<part_layout> layout_of(const auto& describe)
 {
     std::vector<part_layout> layout;
@@ -131,12 +129,10 @@ struct setting {
     lengths real;
     std::size_t steps;
 
-    /// The query of step s.
     auto query(const auto& parts, std::size_t s) const
     {
         return query_of([&parts, s](std::size_t i) { return ops::step_of(parts[i], s); });
     }
-    /// The queries of all steps.
     auto queries(const auto& parts) const
     {
         return query_of([&parts](std::size_t i) { return parts[i]; });
@@ -300,7 +296,6 @@ ad::var<T, 0> loss(const auto& p, const auto& at)
     return loss_of<with_weights, T>(run<how>(p, at));
 }
 
-/// That loss for ad::grad_check.
 template <form how, bool with_weights>
 auto loss_for(const auto& at)
 {
@@ -327,7 +322,6 @@ outcome<T> gradients(const auto& p, const auto& at)
     return gradients_by(parameters, loss<how, with_weights, T>(lifted, at));
 }
 
-/// A module of the same kind with its numbers converted to another element type.
 template <class To>
 struct converting_leaf {
     auto operator()(const std::string&, const auto& x) const

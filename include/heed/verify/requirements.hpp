@@ -79,7 +79,6 @@ inline std::size_t require_empty_rows(const outcome<double>& values, const outco
     return rows;
 }
 
-/// The annotations with other contents in the padding.
 inline array<double, 3> padded_with(double rubbish, array<double, 3> annotations, const lengths& real)
 {
     const auto [B, T, D] = shape_of(annotations);
@@ -97,7 +96,6 @@ inline boolean_mask<2> mask_with_holes(std::size_t batch, std::size_t positions)
     return mask;
 }
 
-/// The first half of each row's positions.
 inline lengths first_half(const lengths& real)
 {
     std::vector<std::size_t> counts(real.batch());
@@ -113,7 +111,6 @@ inline boolean_mask<2> as_mask(const lengths& real, std::size_t positions)
     return mask;
 }
 
-/// -inf at the positions that a mask hides.
 inline additive_mask<array<double, 2>> as_bias(const boolean_mask<2>& mask)
 {
     array<double, 2> bias(mask.shape(), 0.0);
