@@ -142,19 +142,16 @@ inline archive in_int8(const archive& from) { return in_int8(from, is_named_as_t
 /// The archive with its F32 tensors rounded to BF16. Throws heed::error if a finite number has no finite BF16.
 inline archive in_bfloat16(const archive& from)
 {
-    archive to{{}, from.metadata, from.path};
-    for (const tensor_entry& each : from.tensors) {
-        if (each.dtype != dtype_name<float>) {
-            to.tensors.push_back(each);
-            continue;
-        }
+    archive to = from;
+    for (tensor_entry& each : to.tensors) {
+        if (each.dtype != dtype_name<float>) continue;
         const std::vector<float> values = each.values<float>();
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (std::isfinite(values[i]) && !std::isfinite(static_cast<float>(bfloat16(values[i]))))
                 throw error("tensor \"" + text::printable(each.name) + "\"[" + std::to_string(i) +
                             "] is too large for BF16");
         }
-        to.tensors.push_back(tensor_entry::of<bfloat16>(each.name, each.shape, values));
+        each = tensor_entry::of<bfloat16>(each.name, each.shape, values);
     }
     return to;
 }

@@ -366,7 +366,6 @@ std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths&
     return detail::beam_search<T>(model, source, how).run();
 }
 
-/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<std::vector<translation<T>>> beam(const Model& model, const source_batch& source,
                                               const beam_options& how = {})

@@ -63,14 +63,12 @@ struct picture_encoder {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto layers = visit("layers", self.layers);
-        auto rows = visit("rows", self.rows);
-        auto columns = visit("columns", self.columns);
-        using matrix = decltype(rows);
-        using vector = std::remove_cvref_t<decltype(layers[0].b)>;
-        return picture_encoder<matrix, vector>{self.size, std::move(layers), std::move(rows), std::move(columns)};
+        return seq2seq::picture_encoder{self.size, visit("layers", self.layers), visit("rows", self.rows),
+                                        visit("columns", self.columns)};
     }
 };
+template <class Matrix, class Vector>
+picture_encoder(grid, std::vector<nn::convolution<Matrix, Vector>>, Matrix, Matrix) -> picture_encoder<Matrix, Vector>;
 
 /// The decoder of "Show, Attend and Tell".
 ///

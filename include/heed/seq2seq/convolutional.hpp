@@ -254,7 +254,7 @@ struct convolutional_decoder {
     {
         const auto y = positions(ops::swap_axes(ops::lookup(embedding, previous)), state.step);  // [R,1,E]
         const auto g = ops::step_of(y, std::size_t{0});                                          // [R,E]
-        const auto words = ops::scale(g, detail::root_half);
+        const auto words = as_queried(g);
         auto x = ops::linear(g, W_in, b_in);  // [R,H]
         decltype(x) weights;                  // [R,T]
         std::remove_cvref_t<decltype(state)> after{{}, {}, state.step + 1};
@@ -311,7 +311,7 @@ private:
     {
         const auto rows = drop(positions(ops::swap_axes(ops::lookup(embedding, batch.previous))));
         const auto g = ops::clear_padding(rows, batch.target_lengths());  // [B,S,E]
-        const auto words = ops::scale(g, detail::root_half);
+        const auto words = as_queried(g);
         auto x = ops::linear(ops::swap_axes(g), W_in, b_in);  // [S,B,H]
         for (std::size_t l = 0; l < layers.size(); ++l) {
             const auto h = layers[l].convolution.back(drop.time_major(x));                       // [S,B,H]
@@ -321,7 +321,17 @@ private:
         return drop.time_major(ops::linear(x, W_out, b_out));
     }
 
-    static auto query(const Layer& layer, const tensor auto& h, const tensor auto& words)
+    template <tensor G>
+    static auto as_queried(const G& g)
+    {
+        if constexpr (detail::reads_words<attention_type, G>) {
+            return ops::scale(g, detail::root_half);
+        } else {
+            return nothing{};
+        }
+    }
+
+    static auto query(const Layer& layer, const tensor auto& h, const auto& words)
     {
         return detail::query_of<attention_type>(h, detail::words_for(layer.attention, words));
     }

@@ -35,13 +35,16 @@ template <class Attention, class Words>
 inline constexpr bool projects_words<Attention, Words> =
     score::over::projects_words<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>, Words>();
 
+template <class Attention, class Words>
+inline constexpr bool reads_words = reads_embedding<Attention> || projects_words<Attention, Words>;
+
 /// What a score reads of the words y of all steps: y itself, Y y, or nothing.
-template <class Attention>
-auto words_for(const Attention& attention, const tensor auto& y)
+template <class Attention, class Words>
+auto words_for(const Attention& attention, const Words& y)
 {
     if constexpr (reads_embedding<Attention>) {
         return y;
-    } else if constexpr (projects_words<Attention, std::remove_cvref_t<decltype(y)>>) {
+    } else if constexpr (projects_words<Attention, Words>) {
         return attention.score.project_words(y);
     } else {
         return nothing{};
@@ -259,7 +262,7 @@ struct decoder {
     auto attend(const auto& memory, const auto& state, const word_ids& previous) const
     {
         const auto& s = nn::output_of(state.cell);
-        if constexpr (detail::reads_embedding<Attention> || detail::projects_words<Attention, Embedding>) {
+        if constexpr (detail::reads_words<Attention, Embedding>) {
             const auto y = words_of(previous, state.mask);  // [1,B,E]
             return answer(memory, query(s, detail::words_for(attention, y), 0), state.attention);
         } else {

@@ -437,19 +437,17 @@ private:
     output_panels<T> some_output_;
 };
 
-/// Decodes a batch with a packed model, which must outlive the decoding.
+/// Decodes a batch with a model, which may be `packed` and must outlive the decoding.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const packed<T, Model>& model, const source_batch& source)
 {
     return std::make_unique<decoding_of<T, Model>>(model.model(), source, &model);
 }
-/// Decodes a batch with a model.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const Model& model, const source_batch& source)
 {
     return std::make_unique<decoding_of<T, Model>>(model, source);
 }
-/// Not with a temporary: the decoding refers to the model.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const Model&& model, const source_batch& source) = delete;
 

@@ -199,26 +199,23 @@ auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop
     }
 }
 
-/// Makes tables.
+/// Makes tables of source and target words.
 struct new_plain {
-    /// A table of source words.
     template <class T>
     auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
         return nn::gaussian<T>(random, vocabulary, embedding, 0.1);
     }
-    /// A table of target words.
     template <class T>
     auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
         return source<T>(random, vocabulary, embedding);
     }
 };
-/// Makes contextual_source and contextual_target.
+/// Makes contextual_source and contextual_target for source and target words.
 struct new_contextual {
     std::size_t context = 0;  // K; 0: as many as an embedding has
 
-    /// A contextual_source.
     template <class T>
     auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
@@ -226,7 +223,6 @@ struct new_contextual {
         return contextual_source{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
                                  nn::glorot<T>(random, embedding, K), nn::zeros<T>(K), gate<T>(random, embedding)};
     }
-    /// A contextual_target.
     template <class T>
     auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {

@@ -79,7 +79,6 @@ std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
     return results;
 }
 
-/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<forced_decoding<T>> force(const Model& model, const source_batch& source,
                                       std::span<const id_sentence* const> targets, const force_options& how = {})

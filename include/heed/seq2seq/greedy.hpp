@@ -111,7 +111,6 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
     return results;
 }
 
-/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<translation<T>> greedy(const Model& model, const source_batch& source, const greedy_options& how = {})
 {
