@@ -267,7 +267,7 @@ TEST_CASE("values of every kind, and two models under names of their own")
         message_of<error>([&] { train::save_checkpoint(path, generator, optimiser, critic, critic_optimiser); }),
         "two parts are called \"adam.steps\"; rename one"));
     CHECK(contains(message_of<error>([&] { train::load_checkpoint(path, optimiser, generator); }),
-                   "there is no model before the adam among the parts"));
+                   "an optimiser, an average or a sum of gradients has no model before it among the parts"));
 }
 
 TEST_CASE("a file of another model, optimiser, type or run is refused, and nothing changes")

@@ -30,22 +30,7 @@ struct mixed {
 struct eight {
     double a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
 };
-struct nine {
-    double a, b, c, d, e, f, g, h, i;
-};
 struct nothing {};
-struct constructed {
-    explicit constructed(double a) : rate(a) {}
-    double rate;
-};
-
-static_assert(train::detail::members_in<nothing>() == 0);
-static_assert(train::detail::members_in<one>() == 1);
-static_assert(train::detail::members_in<mixed>() == 4);
-static_assert(train::detail::members_in<with_function>() == 6);
-static_assert(train::detail::members_in<eight>() == 8);
-static_assert(train::detail::members_in<nine>() == -1);
-static_assert(train::detail::members_in<constructed>() == -1);
 
 std::vector<double> numbers_in(const auto& settings)
 {

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,22 +50,16 @@ struct tensor_entry {
     std::vector<std::size_t> shape;
     shared_bytes bytes;
 
-    /// Copies values in. Throws shape_error unless their number matches the shape.
-    template <class Values>
-    static tensor_entry of(std::string name, std::vector<std::size_t> shape, const Values& values)
+    /// Copies values in, converted to another type if one is given: `of<io::bfloat16>(name, shape, floats)` rounds each
+    /// to the nearest. Throws shape_error unless their number matches the shape.
+    template <class To = void>
+    static tensor_entry of(std::string name, std::vector<std::size_t> shape, const auto& values)
     {
         const std::span view(values);
         using value_type = std::remove_const_t<typename decltype(view)::element_type>;
-        static_assert(storable<value_type>, "heed: a tensor_entry holds the number types of heed/io/dtype.hpp");
-        return of<value_type>(std::move(name), std::move(shape), values);
-    }
-
-    /// The same, converted: `of<io::bfloat16>(name, shape, floats)` rounds each to the nearest.
-    template <storable As, class Values>
-    static tensor_entry of(std::string name, std::vector<std::size_t> shape, const Values& values)
-    {
-        const std::span view(values);
-        using value_type = std::remove_const_t<typename decltype(view)::element_type>;
+        using As = std::conditional_t<std::is_void_v<To>, value_type, To>;
+        static_assert(storable<value_type> && storable<As>,
+                      "heed: a tensor_entry holds the number types of heed/io/dtype.hpp");
         static_assert(detail::holds_every<value_type, As>() ||
                           (detail::is_fraction<value_type> && detail::is_fraction<As>),
                       "heed: values are stored as a type that holds them all, or as fractions that are rounded");
@@ -92,8 +85,7 @@ struct tensor_entry {
         return value_size ? bytes.size() / *value_size : detail::bytes_of(shape, 1).value_or(0);
     }
 
-    /// Copies the values into existing storage, as T if T holds every value of the stored type (see reads_as). Throws
-    /// heed::error if it does not, and shape_error unless `values` has size() elements.
+    /// Copies the values into storage of size() elements. Throws heed::error or shape_error if they do not fit.
     template <storable T>
     void copy_to(std::span<T> values) const
     {
@@ -168,8 +160,7 @@ struct archive {
                     "\"; " + held_text(name));
     }
 
-    /// What it holds, in a sentence: names, types and shapes, those first that are most like `wanted`, and no more than
-    /// `most` of them.
+    /// What it holds: names, types and shapes, those most like `wanted` first, and no more than `most`.
     std::string held_text(std::string_view wanted = {}, std::size_t most = 10) const
     {
         if (tensors.empty()) return "it holds none";

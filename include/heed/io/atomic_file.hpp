@@ -27,8 +27,8 @@ namespace heed::io {
 
 namespace detail {
 
-/// The file of this name in the folder of another one. Put together as text: libstdc++ 12 crashes when memory runs out
-/// in path::operator/= or replace_filename.
+/// The file of this name in the folder of another one, as text: libstdc++ 12's path::operator/= and replace_filename
+/// crash when memory runs out.
 inline std::string beside(const std::filesystem::path& file, const std::string& name)
 {
     const std::string& text = file.native();
@@ -72,15 +72,12 @@ enum class existing { replace, keep };
 /// (fsync) and renames it to the target; until then, and if anything fails or the process dies, the old file is
 /// untouched. Without commit() the temporary is removed.
 ///
-/// A killed process leaves its temporary behind; the next atomic_file for the same target removes it. A temporary is
-/// locked (flock) while its writer lives, so no writer removes another's, even from another container or host, as long
-/// as the file system shares its locks. On a file system without locks, nothing is removed.
+/// The next atomic_file for the same target removes the temporary of a killed process. One whose writer lives is locked
+/// (flock), across hosts if the file system shares its locks; without locks, nothing is removed.
 ///
 /// Links are followed, even to a file that does not exist yet. An existing file keeps its permissions. A target that is
-/// not a regular file (/dev/stdout, a pipe) is written directly.
-///
-/// Errors are heed::error, those of the system write_failed; they name the file, the operation and the system's reason.
-/// If memory runs out it is std::bad_alloc, and again the old file is untouched. POSIX only.
+/// not a regular file (/dev/stdout, a pipe) is written directly. Throws heed::error and, for errors of the system,
+/// write_failed with the file, the operation and the reason. POSIX only.
 class atomic_file {
 public:
     explicit atomic_file(const std::filesystem::path& path) : name_(path.string())
@@ -131,8 +128,7 @@ public:
 
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-    /// Writes at a place of the new file, in bytes from its beginning; what lies between is zeros until it is written.
-    /// Fails as write() does, and for a target that is not a regular file.
+    /// Writes at a byte of the new file; gaps are zeros. Fails for a target that is not a regular file, too.
     void write_at(std::uint64_t place, std::span<const std::byte> bytes)
     {
         write_all(bytes, [this, place](const auto& left, std::size_t done) {
@@ -140,8 +136,7 @@ public:
         });
     }
 
-    /// Moves the new file to the target's place. With existing::keep it is an error if the target exists by then, and
-    /// it is left as it is.
+    /// Moves the new file to the target's place. With existing::keep it is an error if the target exists by then.
     void commit(existing there = existing::replace)
     {
         require_open();
@@ -221,8 +216,7 @@ private:
         while (const dirent* const each = ::readdir(folder.get())) {
             const char* const name = each->d_name;
             if (!is_temporary(name, stem)) continue;
-            // Opened for writing, because NFS grants exclusive locks only then; read-only for the leftover of a
-            // read-only file.
+            // For writing, because NFS grants exclusive locks only then; read-only for that of a read-only file.
             int found = ::openat(in, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
             if (found < 0) found = ::openat(in, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
             if (found < 0) continue;
@@ -268,8 +262,7 @@ private:
         return moved;
     }
 
-    // The rename itself survives a power failure only once the directory is on disk. Some file systems cannot sync
-    // directories; nothing can be done about that, and either file is whole.
+    // The rename survives a power failure only once the directory is on disk. Some file systems cannot sync one.
     void sync_directory() const noexcept
     {
         const int directory = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -66,14 +66,12 @@ private:
     std::shared_ptr<const void> owner_;
 };
 
-/// Where the numbers of a file are once it is read: still in the file, which is mapped into memory, so that a number is
-/// read when it is used; or in memory, copied. A mapped file may be replaced (as atomic_file and most programs replace
-/// files), but not shortened or written over in place while its numbers are in use: the system then ends the program
-/// (SIGBUS), or the numbers change.
+/// Where the numbers of a file are once it is read: still in the file, mapped into memory, or copied. A mapped file may
+/// be replaced, as atomic_file does, but not shortened or written over in place while its numbers are in use: the
+/// system then ends the program (SIGBUS), or the numbers change.
 enum class held { mapped, copied };
 
-/// The whole file. Throws heed::error "path: reason" if it cannot be read; `needed`: what should be there, for the
-/// message.
+/// The whole file. Throws heed::error "path: reason"; `needed`: what should be there, for the message.
 inline shared_bytes bytes_of_file(const std::filesystem::path& path, held how = held::mapped,
                                   const std::string& needed = "a file")
 {

@@ -61,10 +61,10 @@ public:
     bool read(npy_header& header)
     {
         bool has[3] = {};
-        if (!take('{')) return refuse("does not begin with {");
-        while (!take('}')) {
+        if (!take("{")) return refuse("does not begin with {");
+        while (!take("}")) {
             std::string key;
-            if (!quoted(key) || !take(':')) return refuse("has no key where one is needed");
+            if (!quoted(key) || !take(":")) return refuse("has no key where one is needed");
             const std::string_view keys[] = {"descr", "fortran_order", "shape"};
             const auto which = static_cast<std::size_t>(std::find(keys, keys + 3, key) - keys);
             if (which == 3) return refuse("has the unknown key '" + key + "'");
@@ -73,8 +73,8 @@ public:
             if (which == 1 && !truth(header.fortran_order))
                 return refuse("has neither True nor False for 'fortran_order'");
             if (which == 2 && !tuple(header.shape)) return refuse("has a damaged 'shape'");
-            if (!take(',')) {
-                if (!take('}')) return refuse("has no comma or } behind '" + key + "'");
+            if (!take(",")) {
+                if (!take("}")) return refuse("has no comma or } behind '" + key + "'");
                 break;
             }
         }
@@ -94,13 +94,6 @@ private:
     void skip_spaces()
     {
         while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
-    }
-    bool take(char c)
-    {
-        skip_spaces();
-        if (at_ == text_.size() || text_[at_] != c) return false;
-        ++at_;
-        return true;
     }
     bool take(std::string_view word)
     {
@@ -126,8 +119,8 @@ private:
     }
     bool tuple(std::vector<std::size_t>& into)
     {
-        if (!take('(')) return false;
-        while (!take(')')) {
+        if (!take("(")) return false;
+        while (!take(")")) {
             skip_spaces();
             std::size_t extent = 0;
             const char* const begin = text_.data() + at_;
@@ -137,7 +130,7 @@ private:
             into.push_back(extent);
             at_ += static_cast<std::size_t>(end - begin);
             if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote it
-            if (!take(',')) return take(')');
+            if (!take(",")) return take(")");
         }
         return true;
     }
@@ -148,20 +141,17 @@ private:
         std::size_t depth = 0;
         const std::size_t begin = at_;
         std::string ignored;
-        while (at_ < text_.size()) {
+        do {
+            if (at_ == text_.size()) return false;
             if (text_[at_] == '\'' || text_[at_] == '"') {
                 if (!quoted(ignored)) return false;
-                continue;
+            } else {
+                depth += text_[at_] == '[' ? 1 : 0;
+                depth -= text_[at_++] == ']' ? 1 : 0;
             }
-            depth += text_[at_] == '[' ? 1 : 0;
-            depth -= text_[at_] == ']' ? 1 : 0;
-            ++at_;
-            if (depth == 0) {
-                into = text_.substr(begin, at_ - begin);
-                return true;
-            }
-        }
-        return false;
+        } while (depth > 0);
+        into = text_.substr(begin, at_ - begin);
+        return true;
     }
 
     std::string_view text_;
@@ -187,8 +177,7 @@ inline std::vector<std::byte> in_row_major_order(const shared_bytes& from, std::
     return to;
 }
 
-/// The array of an .npy file of these bytes. Its dtype is heed's name or, for what heed does not read, NumPy's.
-/// refuse(why) throws.
+/// The array of an .npy file of these bytes; refuse(why) throws.
 inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, const auto& refuse)
 {
     if (file.size() < npy_magic.size() + 4 || file.text(0, npy_magic.size()) != npy_magic)
@@ -272,10 +261,10 @@ inline std::string npy_header_of(const tensor_entry& entry, const auto& refuse)
 
 }  // namespace detail
 
-/// Reads an array that numpy.save wrote: versions 1 to 3, bytes and axes in either order. Numbers that lie as heed
-/// needs them stay in the mapped file (see `held`); others are copied. An array of another type, such as strings, has
-/// NumPy's name for it as dtype, and its bytes. The entry's name is the file's, without .npy. Throws heed::error "path:
-/// reason" if the file cannot be read, is truncated, is not an .npy file, or contradicts itself.
+/// Reads an array that numpy.save wrote: versions 1 to 3, bytes and axes in either order, copied if not little-endian
+/// and row-major. An array of another type, such as strings, has NumPy's name for it as dtype, and its bytes. The name
+/// is the file's, without .npy. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not an
+/// .npy file, or contradicts itself.
 inline tensor_entry load_npy(const std::filesystem::path& path, held how = held::mapped)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };

@@ -8,8 +8,8 @@
 //                        "__metadata__": {"key": "text", …}}, padded with spaces
 //     the rest    the tensors' values, little-endian, row-major; every byte belongs to exactly one tensor
 //
-// A model file may come from anywhere, so load() trusts nothing: each claim of the header is checked before it is used,
-// and no size it states is allocated before the file is known to be that long.
+// A file may come from anywhere: each claim of the header is checked before it is used, and no size it states is
+// allocated before the file is known to be that long.
 
 #include <heed/core/errors.hpp>
 #include <heed/core/utf8.hpp>
@@ -210,10 +210,9 @@ inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t da
 
 }  // namespace detail
 
-/// Writes an archive as atomic_file does: the file at `path` is the old one or the new one, never a part. Tensors of
-/// larger values go first, so that every value lies at a multiple of its size; otherwise they keep their order. Throws
-/// heed::error if the file cannot be written and, before touching it, if the archive contradicts itself. With
-/// existing::keep it also throws if there is a file already.
+/// Writes an archive as atomic_file does. Tensors of larger values go first, so that every value lies at a multiple of
+/// its size; otherwise they keep their order. Throws heed::error if the file cannot be written and, before touching it,
+/// if the archive contradicts itself.
 inline void save(const std::filesystem::path& path, const archive& contents, existing there = existing::replace)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": cannot be saved: " + why); };
@@ -281,10 +280,9 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
     file.commit(there);
 }
 
-/// Reads an archive; its tensors are in the order of their data. The file is mapped into memory (see `held`), so that
-/// data are read only when they are used. Tensors of a dtype that heed does not know are kept with their shape and
-/// bytes. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not a
-/// safetensors file, or contradicts itself.
+/// Reads an archive; its tensors are in the order of their data. Those of a dtype that heed does not know keep their
+/// shape and bytes. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not a safetensors
+/// file, or contradicts itself.
 inline archive load(const std::filesystem::path& path, held how = held::mapped)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };

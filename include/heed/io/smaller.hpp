@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,15 +13,13 @@
 
 #include <heed/core/errors.hpp>
 #include <heed/io/archive.hpp>
-#include <heed/io/float16.hpp>
 
 /// Weights in fewer bits: archives of floats as archives of 8 or 16 bits, and back.
 ///
 ///     "W" F32 [M,N]   as   "W" I8 [M,N] and "W.scale" F32 [1,N] or [M,1]:   W ≈ W.scale · W, broadcast
 ///     W.scale[0,n] = max_m |W[m,n]| / 127,   or W.scale[m,0] = max_n |W[m,n]| / 127
 ///
-/// Of numbers w, with scale s, the error is at most s / 2. Only matrices become bytes: the rest is a small share, and
-/// stays as it is. Any reader of safetensors multiplies them back: in NumPy `file["W"] * file["W.scale"]`.
+/// The error is at most half a scale. Only matrices become bytes. In NumPy they are `file["W"] * file["W.scale"]`.
 namespace heed::io {
 
 /// The name behind that of an I8 tensor under which its scales are stored.
@@ -37,26 +34,14 @@ inline bool is_named_as_table(std::string_view name)
 
 namespace detail {
 
-/// The tensors of an archive by name: an archive looks one up in linear time, and a file may hold very many.
-class by_name {
-public:
-    /// Reads this archive's names where they are: it must outlive this object.
-    explicit by_name(const archive& from)
-    {
-        for (const tensor_entry& each : from.tensors) names_.emplace(each.name, &each);
-    }
-    explicit by_name(const archive&&) = delete;
-
-    /// The tensor of this name, or null; of several the first, as archive::find.
-    const tensor_entry* find(std::string_view name) const
-    {
-        const auto found = names_.find(name);
-        return found == names_.end() ? nullptr : found->second;
-    }
-
-private:
-    std::unordered_map<std::string_view, const tensor_entry*> names_;
-};
+/// The tensors of an archive, which must outlive it, by name: archive::find takes linear time.
+using by_name = std::unordered_map<std::string_view, const tensor_entry*>;
+inline by_name names_of(const archive& from)
+{
+    by_name names;
+    for (const tensor_entry& each : from.tensors) names.emplace(each.name, &each);
+    return names;
+}
 
 /// Calls each(row, column, index) for each number of a matrix.
 inline void each_number(const tensor_entry& matrix, auto&& each)
@@ -94,13 +79,14 @@ inline std::pair<tensor_entry, tensor_entry> entry_in_int8(const tensor_entry& m
 /// An I8 matrix and its scales as floats.
 inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& stored)
 {
-    const std::string name = "tensor \"" + text::printable(stored.name) + "\"";
-    const tensor_entry* const scales = from.find(stored.name + std::string(scale_suffix));
-    if (scales == nullptr)
+    const std::string name = "tensor \"" + text::printable(stored.name) + "\"",
+                      of_scales = stored.name + std::string(scale_suffix);
+    const auto found = from.find(of_scales);
+    if (found == from.end())
         throw error(name + " holds I8 " + shape_text(stored.shape) +
-                    " without the scales that turn them into weights: "
-                    "there is no \"" +
-                    text::printable(stored.name) + std::string(scale_suffix) + "\"");
+                    " without the scales that turn them into weights: there is no \"" + text::printable(of_scales) +
+                    "\"");
+    const tensor_entry* const scales = found->second;
     if (stored.shape.size() != 2)
         throw error(name + " holds I8 " + shape_text(stored.shape) + ", but weights of 8 bits are matrices");
     const std::size_t M = stored.shape[0], N = stored.shape[1];
@@ -128,20 +114,20 @@ inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& sto
 
 }  // namespace detail
 
-/// The archive with its F32 matrices in 8 bits. `by_row(name)`: whether a matrix has a scale for each row, as tables do
-/// whose rows are looked up; otherwise it has one for each column, an output of the product x W. Throws heed::error if
-/// a number is not finite, or a tensor is there already under the name of a matrix's scales.
+/// The archive with its F32 matrices in 8 bits. `by_row(name)`: whether a matrix has a scale for each row, as tables
+/// that are looked up, or for each column. Throws heed::error if a number is not finite, or a tensor has the name of a
+/// matrix's scales.
 archive in_int8(const archive& from, auto&& by_row)
 {
     archive to{{}, from.metadata, from.path};
-    const detail::by_name named(from);
+    const auto named = detail::names_of(from);
     for (const tensor_entry& each : from.tensors) {
         if (each.dtype != dtype_name<float> || each.shape.size() != 2 || each.size() == 0) {
             to.tensors.push_back(each);
             continue;
         }
         const std::string scale = each.name + std::string(scale_suffix);
-        if (named.find(scale) != nullptr)
+        if (named.contains(scale))
             throw error("there is a tensor \"" + text::printable(scale) + "\" already, the name of the scales of \"" +
                         text::printable(each.name) + "\"");
         auto [bytes, scales] = detail::entry_in_int8(each, by_row(each.name));
@@ -153,23 +139,19 @@ archive in_int8(const archive& from, auto&& by_row)
 /// The same; tables are recognised by their names.
 inline archive in_int8(const archive& from) { return in_int8(from, is_named_as_table); }
 
-/// The archive with its F32 tensors as BF16, each number rounded to the nearest. Throws heed::error if a number that is
-/// finite has no finite BF16.
+/// The archive with its F32 tensors rounded to BF16. Throws heed::error if a finite number has no finite BF16.
 inline archive in_bfloat16(const archive& from)
 {
-    archive to{{}, from.metadata, from.path};
-    for (const tensor_entry& each : from.tensors) {
-        if (each.dtype != dtype_name<float>) {
-            to.tensors.push_back(each);
-            continue;
-        }
+    archive to = from;
+    for (tensor_entry& each : to.tensors) {
+        if (each.dtype != dtype_name<float>) continue;
         const std::vector<float> values = each.values<float>();
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (std::isfinite(values[i]) && !std::isfinite(static_cast<float>(bfloat16(values[i]))))
                 throw error("tensor \"" + text::printable(each.name) + "\"[" + std::to_string(i) +
                             "] is too large for BF16");
         }
-        to.tensors.push_back(tensor_entry::of<bfloat16>(each.name, each.shape, values));
+        each = tensor_entry::of<bfloat16>(each.name, each.shape, values);
     }
     return to;
 }
@@ -186,7 +168,7 @@ inline bool has_int8(const archive& from)
 inline archive in_floats(const archive& from)
 {
     archive to{{}, from.metadata, from.path};
-    const detail::by_name named(from);
+    const auto named = detail::names_of(from);
     for (const tensor_entry& each : from.tensors) {
         if (each.dtype == dtype_name<std::int8_t>) {
             to.tensors.push_back(detail::entry_in_floats(named, each));
@@ -194,8 +176,8 @@ inline archive in_floats(const archive& from)
         }
         const std::string_view name = each.name;
         if (name.ends_with(scale_suffix)) {
-            const tensor_entry* const of = named.find(name.substr(0, name.size() - scale_suffix.size()));
-            if (of != nullptr && of->dtype == dtype_name<std::int8_t>) continue;
+            const auto of = named.find(name.substr(0, name.size() - scale_suffix.size()));
+            if (of != named.end() && of->second->dtype == dtype_name<std::int8_t>) continue;
         }
         to.tensors.push_back(each);
     }

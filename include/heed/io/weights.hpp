@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,15 @@
 /// A tensor's name is its dotted path, "decoder.attention.score.W"; matrices are stored in heed's layout, [in,out].
 namespace heed::io {
 
+/// A tensor to store, converted to another type if one is given: `file.tensors.push_back(io::entry_of("x", x))`.
+template <class As = void>
+tensor_entry entry_of(std::string name, const tensor auto& x)
+{
+    const auto values = view_of(x);
+    return tensor_entry::of<As>(std::move(name), std::vector<std::size_t>(values.shape.begin(), values.shape.end()),
+                                std::span(values.data, values.size()));
+}
+
 namespace detail {
 
 /// As: the type that is stored, or void for that of the parameter.
@@ -28,11 +36,7 @@ struct putting_look {
 
     void operator()(const std::string& name, const auto& x) const
     {
-        const auto values = view_of(x);
-        using stored = std::conditional_t<std::is_void_v<As>, element_of<decltype(x)>, As>;
-        to.tensors.push_back(
-            tensor_entry::of<stored>(prefix + name, std::vector<std::size_t>(values.shape.begin(), values.shape.end()),
-                                     std::span(values.data, values.size())));
+        to.tensors.push_back(entry_of<As>(prefix + name, x));
     }
 };
 
@@ -78,8 +82,7 @@ struct fitting_look {
 };
 
 /// Finds a module's tensors in an archive. Throws heed::error if one is missing or does not fit.
-template <parameterised M>
-std::vector<fitting_tensor> fitting_tensors(const archive& from, M& module, const std::string& prefix)
+std::vector<fitting_tensor> fitting_tensors(const archive& from, parameterised auto& module, const std::string& prefix)
 {
     std::vector<fitting_tensor> all;
     for_each_parameter(module, fitting_look{from, prefix, all});
@@ -88,10 +91,7 @@ std::vector<fitting_tensor> fitting_tensors(const archive& from, M& module, cons
 
 }  // namespace detail
 
-/// A tensor of a file as an array. Throws heed::error if it has another rank or a type that T does not hold (see
-/// reads_as).
-///
-///     const auto x = io::array_of<float, 2>(file.at("x"));
+/// A tensor of a file as an array. Throws heed::error if it has another rank or a type that T does not hold.
 template <class T, std::size_t N>
 array<T, N> array_of(const tensor_entry& entry)
 {
@@ -106,33 +106,17 @@ array<T, N> array_of(const tensor_entry& entry)
     return x;
 }
 
-/// A tensor to store: `file.tensors.push_back(io::entry_of("x", x))`.
-tensor_entry entry_of(std::string name, const tensor auto& x)
-{
-    const auto values = view_of(x);
-    return tensor_entry::of(std::move(name), std::vector<std::size_t>(values.shape.begin(), values.shape.end()),
-                            std::span(values.data, values.size()));
-}
-
-/// Adds the parameters of a module to an archive.
-template <parameterised M>
-void put(archive& to, const M& module, const std::string& prefix = {})
-{
-    for_each_parameter(module, detail::putting_look<void>{to, prefix});
-}
-
-/// The same, rounded: `put<io::bfloat16>(file, model)`.
-template <storable As, parameterised M>
-void put(archive& to, const M& module, const std::string& prefix = {})
+/// Adds the parameters of a module to an archive, rounded if a type is given: `put<io::bfloat16>(file, model)`.
+template <class As = void>
+void put(archive& to, const parameterised auto& module, const std::string& prefix = {})
 {
     for_each_parameter(module, detail::putting_look<As>{to, prefix});
 }
 
-/// Fills the parameters of a module from an archive; weights of 16 bits become floats. Throws heed::error, and changes
-/// nothing, if one is missing, has another shape, a type that the parameter's does not hold (see reads_as), or a number
-/// of values that does not match its shape; std::bad_alloc changes nothing either.
-template <parameterised M>
-void take(const archive& from, M& module, const std::string& prefix = {})
+/// Fills the parameters of a module from an archive; weights of 16 bits become floats. Throws heed::error, or
+/// std::bad_alloc, and changes nothing, if one is missing, has another shape or a type that the parameter's does not
+/// hold (see reads_as).
+void take(const archive& from, parameterised auto& module, const std::string& prefix = {})
 {
     for (const auto& each : detail::fitting_tensors(from, module, prefix)) each();
 }

@@ -94,15 +94,14 @@ training_batch<T> make_training_batch(std::span<const id_sentence* const> source
     return batch;
 }
 
-/// The largest batch: a number of sentence pairs or, if `tokens` is not 0, of positions: pairs times the words of their
-/// longest sentence, its end word and so padding included. A longer pair becomes a batch of its own.
+/// The largest batch: a number of sentence pairs or, if `tokens` is not 0, of positions, padding and end words
+/// included. A longer pair becomes a batch of its own.
 struct batch_limits {
     std::size_t pairs = 64, tokens = 0;
 };
 
-/// The batches of an epoch of `pairs` sentence pairs, as lists of pairs: in random order, but with pairs of similar
-/// length together to reduce padding. source_words(i) and target_words(i) count the words of pair i; the result depends
-/// only on these and the stream. Throws heed::error if both limits are 0.
+/// The batches of an epoch, as lists of pairs: in random order, but with pairs of similar length together.
+/// source_words(i) and target_words(i) count the words of pair i. Throws heed::error if both limits are 0.
 template <class SourceWords, class TargetWords>
 std::vector<std::vector<std::size_t>> shuffled_batches_of(std::size_t pairs, const SourceWords& source_words,
                                                           const TargetWords& target_words, const batch_limits& limits,

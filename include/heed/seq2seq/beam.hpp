@@ -21,8 +21,7 @@ namespace heed::seq2seq {
 ///     gnmt        ((5 + n) / 6)^α         Wu et al. 2016, eq. 14 (where it is written (5 + |Y|)^α / (5 + 1)^α)
 enum class length_normalization { none, per_word, gnmt };
 
-/// How a beam searches. The default is a beam of 12 (Choi et al. 2018, §4.2) with Wu et al.'s normalization, since
-/// without one a beam of 12 prefers translations that are too short.
+/// How a beam searches. By default its width is that of Choi et al. 2018, §4.2, and its normalization Wu et al.'s.
 struct beam_options {
     std::size_t width = 12;
     std::size_t best = 1;  // translations returned per sentence, at most `width`
@@ -53,8 +52,7 @@ struct beam_options {
         return words;
     }
 
-    /// Called for each sentence before each step. If it returns false, the search of that sentence ends without a
-    /// translation: a client has gone, or a deadline has passed. Empty: all are wanted.
+    /// If not empty, asked for each sentence before each step. If it returns false, the sentence gets no translation.
     std::function<bool(std::size_t sentence)> wanted = {};
 
     /// The divisor of a log-probability.
@@ -357,19 +355,17 @@ private:
 /// Beam search: returns the `best` translations found for each sentence, best first.
 ///
 /// At every step the `width` most probable continuations survive. A finished hypothesis keeps its place, so the beam
-/// becomes narrower, as in the code of Bahdanau et al. 2015. Live hypotheses compete by their probabilities alone.
+/// becomes narrower, as in the code of Bahdanau et al. 2015. A sentence is done when its beam is full of finished
+/// translations, or when no live hypothesis can reach the `best`.
 ///
-/// A sentence is done when its beam is full of finished translations, or when no live hypothesis can reach the `best`.
-///
-/// A sentence's result does not depend on the rest of its batch, up to rounding. `source`: the real positions of each.
-/// Throws heed::error for options that contradict each other, and unless `model` has one row per sentence.
+/// `source`: the real positions of each sentence. Throws heed::error for options that contradict each other, and unless
+/// `model` has one row per sentence.
 template <class T>
 std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
 {
     return detail::beam_search<T>(model, source, how).run();
 }
 
-/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<std::vector<translation<T>>> beam(const Model& model, const source_batch& source,
                                               const beam_options& how = {})

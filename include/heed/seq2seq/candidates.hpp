@@ -14,7 +14,7 @@
 
 namespace heed::seq2seq {
 
-/// The target words that a batch may use, so that the output layer has a few thousand columns.
+/// The target words that a batch may use:
 ///     the first `frequent` words of the vocabulary: the four special words and the most frequent words
 ///     ∪ for each source word of the batch, the first `per_word` of its translations
 ///     ∪ with add_phrases(): for each source phrase of the batch, the first words of its translations
@@ -40,10 +40,8 @@ public:
         }
     }
 
-    /// Adds the first `per_phrase` target words of each phrase in a source sentence. `phrases`: anything with
-    /// `words_of(sentence, per_phrase, see)` that calls see(word) for each (text::phrase_table).
-    template <class Phrases>
-    void add_phrases(std::size_t per_phrase, Phrases phrases)
+    /// Adds the words of phrases: phrases.words_of(sentence, per_phrase, see) calls see(word) (text::phrase_table).
+    void add_phrases(std::size_t per_phrase, auto phrases)
     {
         of_phrases_ = [per_phrase, phrases = std::move(phrases)](std::span<const std::uint32_t> sentence,
                                                                  const std::function<void(std::uint32_t)>& see) {

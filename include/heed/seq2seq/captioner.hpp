@@ -25,7 +25,7 @@ namespace heed::seq2seq {
 ///     F_0 = the pixels,  F_k = max(0, convolution_k(F_{k-1})),  a_(i,j) = F_K(i,j) + R_i + C_j
 ///
 /// Xu et al. 2015, §3.1.1, take the feature maps of a network trained on ImageNet. Ours is trained with the decoder,
-/// and adds embeddings of the region's row and column, on which the reading order depends.
+/// and adds embeddings of the region's row and column.
 template <class Matrix, class Vector>
 struct picture_encoder {
     grid size;  // of the pictures
@@ -63,14 +63,12 @@ struct picture_encoder {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto layers = visit("layers", self.layers);
-        auto rows = visit("rows", self.rows);
-        auto columns = visit("columns", self.columns);
-        using matrix = decltype(rows);
-        using vector = std::remove_cvref_t<decltype(layers[0].b)>;
-        return picture_encoder<matrix, vector>{self.size, std::move(layers), std::move(rows), std::move(columns)};
+        return seq2seq::picture_encoder{self.size, visit("layers", self.layers), visit("rows", self.rows),
+                                        visit("columns", self.columns)};
     }
 };
+template <class Matrix, class Vector>
+picture_encoder(grid, std::vector<nn::convolution<Matrix, Vector>>, Matrix, Matrix) -> picture_encoder<Matrix, Vector>;
 
 /// The decoder of "Show, Attend and Tell".
 ///
@@ -136,8 +134,7 @@ struct captioner {
     }
 
     /// The same parameters with another normalizer: a model that learns with soft and with hard attention.
-    template <class Normalize>
-    auto with(Normalize normalize) const
+    auto with(auto normalize) const
     {
         heed::attention other{attention.score, std::move(normalize), attention.combine};
         return captioner<decltype(other), Matrix, Vector, Cell>{
@@ -163,20 +160,6 @@ struct captioner {
 template <class Attention, class Matrix, class Vector, class Cell>
 captioner(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Vector, Matrix, Matrix, Matrix, Vector)
     -> captioner<Attention, Matrix, Vector, Cell>;
-
-/// An encoder of pictures and a captioner that are trained together.
-template <class Encoder, class Decoder>
-struct picture_reader {
-    Encoder encoder;
-    Decoder decoder;
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return seq2seq::picture_reader{visit("encoder", self.encoder), visit("decoder", self.decoder)};
-    }
-};
-template <class Encoder, class Decoder>
-picture_reader(Encoder, Decoder) -> picture_reader<Encoder, Decoder>;
 
 /// A captioner at work on a batch of pictures: an own_model, for decoding_by. The captioner must outlive it.
 ///

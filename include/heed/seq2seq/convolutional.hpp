@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,8 +18,7 @@
 
 namespace heed::ops {
 
-/// y = x, but its gradient is scaled: x [...] -> [...]            ∂x += factor · ∂y
-/// On purpose this is not the derivative. Off a tape there is no gradient: x is returned as it is.
+/// y = x, but its gradient is scaled, and so is not the derivative: x [...] -> [...]            ∂x += factor · ∂y
 struct scale_gradient_op : operation<scale_gradient_op> {
     template <tensor X>
     X operator()(const X& x, double factor) const
@@ -49,8 +47,7 @@ inline constexpr scale_gradient_op scale_gradient{};
 
 }  // namespace heed::ops
 
-/// Convolutional sequence-to-sequence models: stacked convolutions, with attention in every layer of the decoder. In
-/// training all positions of a sentence are computed at once.
+/// Convolutional sequence-to-sequence models: stacked convolutions, with attention in every layer of the decoder.
 ///
 ///     block     x ← √½ (x + GLU(conv(x)))                               encoder
 ///     layer     h = GLU(conv(x)),  c = attention(h, g),  x ← √½ (x + √½ (h + W_c c))   decoder
@@ -88,9 +85,8 @@ inline constexpr bool prepares<Attention, Annotations> =
 ///
 ///     e_t = E x_t + P_t,  x = W_in e + b_in,  N blocks,  z = W_out x + b_out
 ///
-/// Values are √(T/2) (z + e) for a sentence of T words: √½ as in every sum of two, and √T keeps the variance of a mean
-/// over T of them (the paper scales the context instead). The gradient of z is multiplied by `gradient_scale`, 1 / (2 ·
-/// attentions) in section 3.4, so that many attentions do not make the encoder's steps too large.
+/// Values are √(T/2) (z + e) for a sentence of T words; the paper scales the context instead. The gradient of z is
+/// multiplied by `gradient_scale`, 1 / (2 · attentions) in section 3.4.
 template <class Matrix, class Vector, class Positions, class Block, class Embedding = Matrix>
 struct convolutional_encoder {
     Embedding embedding;  // [V,E], or embeds::projected or as_given, for features
@@ -127,12 +123,11 @@ private:
     /// √(T/2) of each sentence, for each dimension: [B,E].
     static auto scales(const lengths& real, const tensor auto& e)
     {
-        const std::size_t B = real.batch(), E = shape_of(e)[2];
+        const std::size_t E = shape_of(e)[2];
         using T = element_of<decltype(e)>;
-        array<T, 2> all(shape_of_rank<2>{B, E});
-        for (std::size_t i = 0; i < B * E; ++i) {
+        array<T, 2> all(shape_of_rank<2>{real.batch(), E});
+        for (std::size_t i = 0; i < all.size(); ++i)
             all.data()[i] = static_cast<T>(std::sqrt(static_cast<double>(real[i / E]) / 2));
-        }
         return all;
     }
 };
@@ -175,7 +170,6 @@ struct convolutional_state {
     std::vector<Attention> attention;  // the state of each layer's attention
     std::size_t step = 0;              // the number of words read
 
-    /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
     {
         return seq2seq::convolutional_state{
@@ -256,29 +250,25 @@ struct convolutional_decoder {
                         std::move(weights), no_state{}};
     }
 
-    /// One decoding step of all rows from their previous words, up to the output layer.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
         const auto y = positions(ops::swap_axes(ops::lookup(embedding, previous)), state.step);  // [R,1,E]
         const auto g = ops::step_of(y, std::size_t{0});                                          // [R,E]
         const auto words = as_queried(g);
         auto x = ops::linear(g, W_in, b_in);  // [R,H]
-        auto steps = heed::detail::each_of(layers, [&](std::size_t l) {
+        decltype(x) weights;                  // [R,T]
+        std::remove_cvref_t<decltype(state)> after{{}, {}, state.step + 1};
+        for (std::size_t l = 0; l < layers.size(); ++l) {
             const auto h = layers[l].convolution.step(state.past[l], x);  // [R,H]
             auto seen = layers[l].attention.step(memory.of[l], query(layers[l], h, words), state.attention[l]);
-            auto past = ops::slide(state.past[l], x);
+            const auto looked = detail::weights_per_position<attention_type>(seen.weights);
+            weights = l == 0 ? looked : ops::add(weights, looked);
+            after.past.push_back(ops::slide(state.past[l], x));
+            after.attention.push_back(std::move(seen.state));
             x = layers[l].joined(x, h, seen.context);
-            return std::tuple(std::move(past), std::move(seen.state),
-                              detail::weights_per_position<attention_type>(seen.weights));  // [R,T]
-        });
-        auto weights = std::get<2>(steps.front());
-        for (std::size_t l = 1; l < steps.size(); ++l) weights = ops::add(weights, std::get<2>(steps[l]));
-        return advanced{
-            ops::stack(std::vector{ops::linear(x, W_out, b_out)}),
-            convolutional_state{heed::detail::collect(steps, [](const auto& step) { return std::get<0>(step); }),
-                                heed::detail::collect(steps, [](const auto& step) { return std::get<1>(step); }),
-                                state.step + 1},
-            seen_weights{ops::scale(weights, 1 / static_cast<double>(steps.size()))}};
+        }
+        return advanced{ops::stack(std::vector{ops::linear(x, W_out, b_out)}), std::move(after),
+                        seen_weights{ops::scale(weights, 1 / static_cast<double>(layers.size()))}};
     }
 
     output_layer<const Matrix&, const Vector&> output() const { return {W_o, b}; }  // of the words
@@ -316,8 +306,7 @@ private:
         }
     }
 
-    /// All words through all layers, up to the readout [S,B,L]. look(l, queries [B,S,.]): the contexts [B,S,C] of layer
-    /// l.
+    /// All words up to the readout [S,B,L]. look(l, queries [B,S,.]): the contexts [B,S,C] of layer l.
     auto lead(const auto& batch, const nn::dropout& drop, const auto& look) const
     {
         const auto rows = drop(positions(ops::swap_axes(ops::lookup(embedding, batch.previous))));
@@ -332,28 +321,19 @@ private:
         return drop.time_major(ops::linear(x, W_out, b_out));
     }
 
-    static auto as_queried(const tensor auto& g)
+    template <tensor G>
+    static auto as_queried(const G& g)
     {
-        if constexpr (detail::reads_embedding<attention_type> ||
-                      detail::projects_words<attention_type, std::remove_cvref_t<decltype(g)>>) {
+        if constexpr (detail::reads_words<attention_type, G>) {
             return ops::scale(g, detail::root_half);
         } else {
-            return no_words{};
+            return nothing{};
         }
     }
 
-    struct no_words {};
-
-    template <class Words>
-    static auto query(const Layer& layer, const tensor auto& h, const Words& words)
+    static auto query(const Layer& layer, const tensor auto& h, const auto& words)
     {
-        if constexpr (std::is_same_v<Words, no_words>) {
-            return h;
-        } else if constexpr (detail::reads_embedding<attention_type>) {
-            return state_and_word{h, words};
-        } else {
-            return state_and_projected_word{h, layer.attention.score.project_words(words)};
-        }
+        return detail::query_of<attention_type>(h, detail::words_for(layer.attention, words));
     }
 };
 template <class Matrix, class Vector, class Positions, class Layer>
@@ -372,7 +352,7 @@ struct convolutional_sizes {
 };
 
 /// A new encoder and decoder; make_attention(random, n) makes the attention of each of the decoder's layers, from
-/// queries h [.,H] to annotations [T,E]. papers::gehring2017::translator makes the paper's.
+/// queries h [.,H] to annotations [T,E].
 ///
 /// Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated linear units of n
 /// inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.

@@ -35,14 +35,42 @@ template <class Attention, class Words>
 inline constexpr bool projects_words<Attention, Words> =
     score::over::projects_words<std::remove_cvref_t<decltype(std::declval<const Attention&>().score)>, Words>();
 
+template <class Attention, class Words>
+inline constexpr bool reads_words = reads_embedding<Attention> || projects_words<Attention, Words>;
+
+/// What a score reads of the words y of all steps: y itself, Y y, or nothing.
+template <class Attention, class Words>
+auto words_for(const Attention& attention, const Words& y)
+{
+    if constexpr (reads_embedding<Attention>) {
+        return y;
+    } else if constexpr (projects_words<Attention, Words>) {
+        return attention.score.project_words(y);
+    } else {
+        return nothing{};
+    }
+}
+
+/// The query of a state and such words.
+template <class Attention>
+auto query_of(const tensor auto& s, const auto& words)
+{
+    if constexpr (!tensor<decltype(words)>) {
+        return s;
+    } else if constexpr (reads_embedding<Attention>) {
+        return state_and_word{s, words};
+    } else {
+        return state_and_projected_word{s, words};
+    }
+}
+
 }  // namespace detail
 
 /// No attention: the whole source sentence in one vector, the same at every step.
 ///
 ///     c = h_T                                 RNNencdec, Cho et al. 2014
 ///
-/// With `forward_encoder` the vector is h_T, as in the paper (whose layer tanh(V h_T) the decoder's own matrices
-/// replace); with `bidirectional_encoder` it is [→h_T; ←h_1], which is in none of the papers and does much better.
+/// With `forward_encoder` it is h_T, as in the paper; with `bidirectional_encoder` [→h_T; ←h_1], as in none of them.
 struct fixed_context {
     template <class Summary>
     struct source_vector {
@@ -59,8 +87,7 @@ struct fixed_context {
 
     attention_state<no_state> start(const auto&) const { return {}; }
 
-    /// The same once more.
-    auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const
+    auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const  // the same once more
     {
         return read_out<decltype(memory.summary), attention_state<no_state>>{memory.summary, {{}, state.step + 1}};
     }
@@ -98,7 +125,6 @@ struct decoder_state {
     HEED_NO_UNIQUE_ADDRESS Fed fed{};    // [B,L] the readout before, with input feeding
     HEED_NO_UNIQUE_ADDRESS Mask mask{};  // [B,E] of contextual embeddings; the same at every step
 
-    /// The state with f applied to each of its tensors.
     auto map(const auto& f) const
     {
         return seq2seq::decoder_state{nn::map_state(cell, f), attention.map(f), nn::map_state(fed, f),
@@ -153,13 +179,20 @@ struct decoder {
                 return attention.start(memory);
             }
         }();
-        auto none_yet = nothing_fed(nn::output_of(first));
-        decoder_state state{std::move(first), std::move(remembered), std::move(none_yet), mask_for(source)};
+        auto fed = [&] {  // t_0 = 0
+            const auto& s = nn::output_of(first);
+            if constexpr (feeds_input) {
+                return constant_like(s, shape_of_rank<2>{shape_of(s)[0], shape_of(readout.F)[0]}, 0.0);
+            } else {
+                return nothing{};
+            }
+        }();
+        decoder_state state{std::move(first), std::move(remembered), std::move(fed), mask_for(source)};
         return opening{std::move(memory), std::move(state)};
     }
 
-    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: the softmax is over these words alone, an ascending list
-    /// that contains those of the references (candidate_lists).
+    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: over these words alone (candidate_lists), ascending,
+    /// those of the references included.
     template <class T>
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -192,17 +225,23 @@ struct decoder {
                         std::move(weights), std::move(led.second)};
     }
 
-    /// One decoding step of all rows from their previous words, up to the output layer.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
         const auto y = words_of(previous, state.mask);  // [1,B,E]
-        const auto words = project_words(y);
+        const auto words = detail::words_for(attention, y);
         const auto attend = [&](const auto& s) { return answer(memory, query(s, words, 0), state.attention); };
         auto next = asks(cell, with_fed(ops::block(nn::project_of(cell, y), std::size_t{0}), state.fed), state.cell, {},
                          attend);
         auto t = readout.read(ops::stack(std::vector{nn::output_of(next.state)}), y,
                               ops::stack(std::vector{next.seen.context}));  // [1,B,L]
-        decoder_state after{std::move(next.state), next.seen.state, fed_by(t), state.mask};
+        auto fed = [&] {
+            if constexpr (feeds_input) {
+                return ops::block(t, std::size_t{0});
+            } else {
+                return nothing{};
+            }
+        }();
+        decoder_state after{std::move(next.state), next.seen.state, std::move(fed), state.mask};
         return advanced{std::move(t), std::move(after), std::move(next.seen)};
     }
 
@@ -219,18 +258,19 @@ struct decoder {
         }
     }
 
-    /// The attention's answer where the previous state asks. y [1,B,E]: the embeddings of the previous words.
-    auto attend(const auto& memory, const auto& state, const tensor auto& y) const
+    /// The attention's answer where the previous state asks.
+    auto attend(const auto& memory, const auto& state, const word_ids& previous) const
     {
-        return answer(memory, query(nn::output_of(state.cell), project_words(y), 0), state.attention);
+        const auto& s = nn::output_of(state.cell);
+        if constexpr (detail::reads_words<Attention, Embedding>) {
+            const auto y = words_of(previous, state.mask);  // [1,B,E]
+            return answer(memory, query(s, detail::words_for(attention, y), 0), state.attention);
+        } else {
+            return answer(memory, s, state.attention);
+        }
     }
 
-    /// Whether the attention reads the previous word.
-    static constexpr bool attention_reads_word =
-        detail::reads_embedding<Attention> || detail::projects_words<Attention, Embedding>;
-
-    /// Whether the cell reads the readout of the step before.
-    static constexpr bool feeds_input = requires(const Readout& r) { r.F; };
+    static constexpr bool feeds_input = requires(const Readout& r) { r.F; };  // is the readout fed to the next step?
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -244,8 +284,6 @@ struct decoder {
     }
 
 private:
-    struct no_words {};
-
     /// All steps, each with the true previous word: the readout [S,B,L] and the attention's last state.
     /// answer_to(query, remembered) is the attention's answer; keep(answer) sees each.
     auto lead(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to, const auto& keep) const
@@ -253,7 +291,7 @@ private:
         const auto y =
             ops::clear_ended(drop.time_major(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
         const auto inputs = nn::project_of(cell, y);                                                          // [S,B,G]
-        const auto words = project_words(y);  // [S,B,A] if the score reads them
+        const auto words = detail::words_for(attention, y);
         using row = std::remove_cvref_t<decltype(nn::output_of(state.cell))>;
         std::vector<row> states, contexts, readouts;
         for (std::size_t i = 0; i < batch.previous.steps; ++i) {
@@ -299,26 +337,12 @@ private:
         }
     }
 
-    /// The score's input from the words y [S,B,E] of all steps: nothing, Y y [S,B,A], or y itself.
-    auto project_words(const tensor auto& y) const
+    static auto query(const tensor auto& s, const auto& words, std::size_t i)
     {
-        if constexpr (detail::reads_embedding<Attention>) {
-            return y;
-        } else if constexpr (detail::projects_words<Attention, std::remove_cvref_t<decltype(y)>>) {
-            return attention.score.project_words(y);
+        if constexpr (tensor<decltype(words)>) {
+            return detail::query_of<Attention>(s, ops::block(words, i));
         } else {
-            return no_words{};
-        }
-    }
-
-    auto query(const tensor auto& s, const auto& words, std::size_t i) const
-    {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(words)>, no_words>) {
             return s;
-        } else if constexpr (detail::reads_embedding<Attention>) {
-            return state_and_word{s, ops::block(words, i)};
-        } else {
-            return state_and_projected_word{s, ops::block(words, i)};
         }
     }
 
@@ -331,28 +355,8 @@ private:
         }
     }
 
-    /// t_0 = 0, of the family of the first state; nothing without input feeding.
-    auto nothing_fed(const tensor auto& s) const
-    {
-        if constexpr (feeds_input) {
-            return constant_like(s, shape_of_rank<2>{shape_of(s)[0], shape_of(readout.F)[0]}, 0.0);
-        } else {
-            return nothing{};
-        }
-    }
-
-    auto fed_by(const tensor auto& t) const
-    {
-        if constexpr (feeds_input) {
-            return ops::block(t, std::size_t{0});
-        } else {
-            return nothing{};
-        }
-    }
-
     /// The cell's input from the word [B,G], and from what is fed.
-    template <tensor Input>
-    auto with_fed(const Input& input, const auto& fed) const
+    auto with_fed(const tensor auto& input, const auto& fed) const
     {
         if constexpr (feeds_input) {
             return ops::linear_onto(input, fed, readout.F);

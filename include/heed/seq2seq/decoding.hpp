@@ -71,14 +71,9 @@ public:
     decoding& operator=(const decoding&) = delete;
     virtual ~decoding() = default;
 
-    /// The current number of rows.
-    virtual std::size_t rows() const = 0;
-
-    /// The current number of words of the output layer.
-    virtual std::size_t vocabulary() const = 0;
-
-    /// Every row reads its previous word.
-    virtual void step(const word_ids& previous) = 0;
+    virtual std::size_t rows() const = 0;             // now
+    virtual std::size_t vocabulary() const = 0;       // of the output layer, now
+    virtual void step(const word_ids& previous) = 0;  // every row reads its previous word
 
     /// The `most` most probable next words of each row, and the log-probability of the word also[row].
     virtual void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) = 0;
@@ -86,11 +81,9 @@ public:
     /// The scores of all words after the last step, [R,V]; valid until the next step.
     virtual tensor_view<const T, 2> logits() = 0;
 
-    /// Whether there are attention weights.
-    virtual bool looks() const = 0;
+    virtual bool looks() const = 0;  // whether there are attention weights
 
-    /// The attention weights of this row at the last step: one number per real position. Weights per dimension (Choi et
-    /// al. 2018, §5.2) and those of several heads are averaged.
+    /// The attention weights of this row at the last step: one number per real position, the mean of several.
     virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
 
     /// Continue with these rows: row i takes over the state of row rows[i].
@@ -99,8 +92,8 @@ public:
     /// Restricts the output layer to these words, ascending, each once. They keep their ids.
     virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
 
-    /// Called before the first step with the width of the beam. A model may choose the order of its products by it, but
-    /// not by the current number of rows: then a sentence's digits would depend on the rest of its batch.
+    /// The width of the beam, before the first step. A model may choose the order of its products by it, but not by the
+    /// number of rows: a sentence's digits must not depend on the rest of its batch.
     virtual void expect(std::size_t) {}
 };
 
@@ -131,8 +124,8 @@ struct word_list {
         places_.clear();
         for (const std::uint32_t word : of) {
             const auto found = std::lower_bound(words.begin(), words.end(), word);
-            const bool there = found != words.end() && *found == word;
-            places_.push_back(static_cast<std::uint32_t>(there ? found - words.begin() : words.end() - words.begin()));
+            const auto place = found != words.end() && *found == word ? found : words.end();
+            places_.push_back(static_cast<std::uint32_t>(place - words.begin()));
         }
         return places_.data();
     }
@@ -161,32 +154,20 @@ private:
 };
 
 /// The memory for the rows of a search: copies of their sentences' memories, or shared originals.
-template <class Attention, class Memory>
-struct memory_for_rows {
-    using type = Memory;
-    static type make(const Memory& from, const std::vector<std::size_t>& rows) { return from.rows(rows); }
-};
+auto memory_for_rows(auto, const auto& from, const std::vector<std::size_t>& rows) { return from.rows(rows); }
 template <class Score, class Normalize, class Combine, class Values, class Keys>
-struct memory_for_rows<attention<Score, Normalize, Combine>, memory<Values, Keys, no_mask>> {
-    using type = shared_memory<Values, Keys>;
-    static type make(const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
-    {
-        return type(from, rows);
-    }
-};
+auto memory_for_rows(std::type_identity<attention<Score, Normalize, Combine>>,
+                     const memory<Values, Keys, no_mask>& from, const std::vector<std::size_t>& rows)
+{
+    return shared_memory<Values, Keys>(from, rows);
+}
 /// An attention in each layer of a decoder.
-template <class Score, class Normalize, class Combine, class Values, class Keys>
-struct memory_for_rows<std::vector<attention<Score, Normalize, Combine>>,
-                       several_memories<std::vector<memory<Values, Keys, no_mask>>>> {
-    using type = several_memories<std::vector<shared_memory<Values, Keys>>>;
-    static type make(const several_memories<std::vector<memory<Values, Keys, no_mask>>>& from,
-                     const std::vector<std::size_t>& rows)
-    {
-        type shared;
-        for (const auto& each : from.of) shared.of.emplace_back(each, rows);
-        return shared;
-    }
-};
+template <class Attention>
+auto memory_for_rows(std::type_identity<std::vector<Attention>>, const auto& from, const std::vector<std::size_t>& rows)
+{
+    return several_memories{heed::detail::collect(
+        from.of, [&](const auto& each) { return memory_for_rows(std::type_identity<Attention>{}, each, rows); })};
+}
 
 /// The weights of one row over its real positions, from [B,T], or the mean of [B,T,D] or, of heads and hops, [B,n,T].
 template <class Attention, class T, class Weights>
@@ -208,25 +189,24 @@ void put_weights(const Weights& weights, std::size_t row, std::size_t real, std:
     }
 }
 
-/// The attention of a model's decoder, if there is one of that name: a type, or a std::vector of those of its layers.
-struct no_attention {};
+/// The attention of a model's decoder: a type, or a std::vector of those of its layers; or `nothing`.
 template <class Model>
-struct attention_type : std::type_identity<no_attention> {};
+auto attention_of(const Model& model)
+{
+    if constexpr (requires { model.decoder.attention; }) {
+        return std::type_identity<std::remove_cvref_t<decltype(model.decoder.attention)>>{};
+    } else if constexpr (requires { model.decoder.layers.front().attention; }) {
+        return std::type_identity<std::vector<std::remove_cvref_t<decltype(model.decoder.layers.front().attention)>>>{};
+    } else {
+        return std::type_identity<nothing>{};
+    }
+}
 template <class Model>
-    requires requires(const Model& model) { model.decoder.attention; }
-struct attention_type<Model>
-    : std::type_identity<std::remove_cvref_t<decltype(std::declval<const Model&>().decoder.attention)>> {};
-template <class Model>
-    requires requires(const Model& model) { model.decoder.layers.front().attention; }
-struct attention_type<Model>
-    : std::type_identity<
-          std::vector<std::remove_cvref_t<decltype(std::declval<const Model&>().decoder.layers.front().attention)>>> {};
+using attention_type = decltype(detail::attention_of(std::declval<const Model&>()));
 
 }  // namespace detail
 
-/// One model decoding one batch. The model must outlive this object.
-///
-/// An `attention` reads memories in place; for other mechanisms they are copied when sentences branch or leave.
+/// One model, which must outlive this object, decoding one batch.
 template <class T, class Model>
 class decoding_of final : public decoding<T> {
 public:
@@ -302,7 +282,7 @@ public:
         if constexpr (has_weights) {
             detail::require_row("decoding::weights", row, sentence_.size());
             const auto& all = seen_ ? seen_->weights : next_->seen.weights;
-            detail::put_weights<model_attention>(all, row, real_[sentence_[row]], to);
+            detail::put_weights<typename model_attention::type>(all, row, real_[sentence_[row]], to);
         }
     }
 
@@ -318,7 +298,7 @@ public:
         if (sentence != sentence_) {
             sentence_ = std::move(sentence);
             of_rows_.reset();  // frees its memory before the successor is allocated
-            of_rows_.emplace(memory_for_rows::make(memory(), sentence_));
+            of_rows_.emplace(detail::memory_for_rows(model_attention{}, memory(), sentence_));
         }
     }
 
@@ -342,17 +322,18 @@ public:
     }
 
 private:
-    using model_attention = typename detail::attention_type<Model>::type;
+    using model_attention = detail::attention_type<Model>;
     using opening_type = decltype(std::declval<const Model&>().open(std::declval<const source_batch&>()));
     using memory_type = std::remove_cvref_t<decltype(opening_type::memory)>;
-    using memory_for_rows = detail::memory_for_rows<model_attention, memory_type>;
+    using memory_for_rows =
+        decltype(detail::memory_for_rows(model_attention{}, std::declval<const memory_type&>(), {}));
     using state_type = std::remove_cvref_t<decltype(opening_type::state)>;
     using next = decltype(std::declval<const Model&>().advance(
         std::declval<const memory_type&>(), std::declval<const state_type&>(), std::declval<const word_ids&>()));
     using seen = std::remove_cvref_t<decltype(next::seen)>;
     static constexpr bool has_weights = requires(const next& n) { n.seen.weights; };
     static constexpr bool packs = detail::packable<Model>;
-    static constexpr bool multiplies = detail::matrix_may_come_first<model_attention>;
+    static constexpr bool multiplies = detail::matrix_may_come_first<typename model_attention::type>;
 
     const kernels::int8_weights* int8() const { return fast_ == nullptr ? nullptr : fast_->int8(); }
 
@@ -370,11 +351,7 @@ private:
             if (fast_ != nullptr) {
                 const auto& decoder = model_->decoder;
                 const decoder_panels<T>& panels = fast_->decoder();
-                if constexpr (std::remove_cvref_t<decltype(decoder)>::attention_reads_word) {
-                    seen_.emplace(decoder.attend(memory, state_, ops::lookup(decoder.embedding, previous)));
-                } else {
-                    seen_.emplace(decoder.attend(memory, state_, no_embeddings_));
-                }
+                seen_.emplace(decoder.attend(memory, state_, previous));
                 state_.attention = std::move(seen_->state);
                 readout_.resize(rows() * panels.readout_size());
                 auto after = nn::map_state(state_.cell, []<class X>(const X& x) { return X(shape_of(x)); });
@@ -444,15 +421,14 @@ private:
     decltype(std::declval<const Model&>().output()) output_;
     opening_type start_;
     state_type state_;
-    std::optional<typename memory_for_rows::type> of_rows_;  // start_.memory while there is one row per sentence
-    std::optional<next> next_;                               // the last step's result
-    std::optional<seen> seen_;                               // the same of a packed decoder, along with
-    std::vector<T> readout_;                                 // [R,L]
+    std::optional<memory_for_rows> of_rows_;  // start_.memory while there is one row per sentence
+    std::optional<next> next_;                // the last step's result
+    std::optional<seen> seen_;                // the same of a packed decoder, along with
+    std::vector<T> readout_;                  // [R,L]
     std::unique_ptr<memory_type> multiplied_;
-    array<T, 3> no_embeddings_ = array<T, 3>(shape_of_rank<3>{1, 0, 0});  // where no word is read
-    lengths real_;                                                        // of each sentence
-    std::vector<std::size_t> sentence_;                                   // [R] which sentence a row belongs to
-    std::vector<T> logits_;                                               // [R,V], kept from step to step
+    lengths real_;                       // of each sentence
+    std::vector<std::size_t> sentence_;  // [R] which sentence a row belongs to
+    std::vector<T> logits_;              // [R,V], kept from step to step
     bool computed_ = false, with_bias_ = false;
     detail::word_list only_;
     array<T, 2> some_W_;  // the output layer of those words
@@ -460,19 +436,17 @@ private:
     output_panels<T> some_output_;
 };
 
-/// Decodes a batch with a packed model, which must outlive the decoding.
+/// Decodes a batch with a model, which may be `packed` and must outlive the decoding.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const packed<T, Model>& model, const source_batch& source)
 {
     return std::make_unique<decoding_of<T, Model>>(model.model(), source, &model);
 }
-/// Decodes a batch with a model.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const Model& model, const source_batch& source)
 {
     return std::make_unique<decoding_of<T, Model>>(model, source);
 }
-/// Not with a temporary: the decoding refers to the model.
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const Model&& model, const source_batch& source) = delete;
 

@@ -83,15 +83,6 @@ reading(const Model&, const feature_batch<Features>&) -> reading<Model, Features
 /// Word embeddings of encoders and decoders: a policy with parameters "embedding.…". A matrix [V,E] is looked up.
 namespace embeds {
 
-/// The words of sentences, and what they were masked by.
-template <class Words, class Context>
-struct embedded {
-    Words words;      // [T,B,E]
-    Context context;  // [B,K], or nothing
-};
-template <class Words, class Context>
-embedded(Words, Context) -> embedded<Words, Context>;
-
 /// Source words that depend on their sentence.
 ///
 ///     c = (1/T) Σ_t tanh(W E x_t + b),  x'_t = E x_t ⊙ σ(M c + m)
@@ -110,7 +101,7 @@ struct contextual_source {
     {
         const auto x = ops::clear_padding(ops::swap_axes(ops::lookup(words, source.words)), source.real);
         auto c = nn::sentence_context(x, source.real, W, b);  // [B,K]
-        return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(gate(x, c))), source.real), std::move(c)};
+        return std::pair{ops::clear_ended(drop.time_major(ops::swap_axes(gate(x, c))), source.real), std::move(c)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -149,11 +140,8 @@ struct projected {
     Vector b;  // [E]
 
     /// Row by row: [B,T,E]. In the padding it is b.
-    template <class Features>
-    auto of(const feature_batch<Features>& from) const
-    {
-        return ops::linear(ops::clear_padding(from.features, from.real), W, b);
-    }
+    auto of(const auto& from) const { return ops::linear(ops::clear_padding(from.features, from.real), W, b); }
+
     static auto parameters(auto& self, auto&& visit)
     {
         return embeds::projected{visit("W", self.W), visit("b", self.b)};
@@ -165,11 +153,7 @@ projected(Matrix, Vector) -> projected<Matrix, Vector>;
 /// Features as they are: E = F. No parameters.
 struct as_given {
     /// Row by row: [B,T,F], zeros in the padding.
-    template <class Features>
-    auto of(const feature_batch<Features>& from) const
-    {
-        return ops::clear_padding(from.features, from.real);
-    }
+    auto of(const auto& from) const { return ops::clear_padding(from.features, from.real); }
     static auto parameters(auto&, auto&&) { return as_given{}; }
 };
 
@@ -195,7 +179,7 @@ auto rows_of(const auto& embedding, const auto& source)
     }
 }
 
-/// The source words or features for an encoder, with zeros in the padding.
+/// The source words or features [T,B,E] for an encoder, with zeros in the padding, and what they were masked by.
 auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop)
 {
     if constexpr (tensor<decltype(embedding)> && requires { source.features; }) {
@@ -203,38 +187,35 @@ auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop
             !requires { source.features; },
             "heed: this encoder looks words up in a table, and features are no words: make it with "
             "embeds::projected or embeds::as_given in the table's place (heed/seq2seq/embeds.hpp)");
-        return embedded{ops::swap_axes(source.features), nothing{}};  // so that the compiler says nothing else
+        return std::pair{ops::swap_axes(source.features), nothing{}};  // so that the compiler says nothing else
     } else if constexpr (tensor<decltype(embedding)>) {
-        return embedded{ops::clear_ended(drop.time_major(ops::lookup(embedding, source.words)), source.real),
-                        nothing{}};
+        return std::pair{ops::clear_ended(drop.time_major(ops::lookup(embedding, source.words)), source.real),
+                         nothing{}};
     } else if constexpr (requires { embedding.of(source); }) {  // features
-        return embedded{ops::clear_ended(drop.time_major(ops::swap_axes(embedding.of(source))), source.real),
-                        nothing{}};
+        return std::pair{ops::clear_ended(drop.time_major(ops::swap_axes(embedding.of(source))), source.real),
+                         nothing{}};
     } else {
         return embedding.look_up(source, drop);
     }
 }
 
-/// Makes tables.
+/// Makes tables of source and target words.
 struct new_plain {
-    /// A table of source words.
     template <class T>
     auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
         return nn::gaussian<T>(random, vocabulary, embedding, 0.1);
     }
-    /// A table of target words.
     template <class T>
     auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
         return source<T>(random, vocabulary, embedding);
     }
 };
-/// Makes contextual_source and contextual_target.
+/// Makes contextual_source and contextual_target for source and target words.
 struct new_contextual {
     std::size_t context = 0;  // K; 0: as many as an embedding has
 
-    /// A contextual_source.
     template <class T>
     auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {
@@ -242,7 +223,6 @@ struct new_contextual {
         return contextual_source{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
                                  nn::glorot<T>(random, embedding, K), nn::zeros<T>(K), gate<T>(random, embedding)};
     }
-    /// A contextual_target.
     template <class T>
     auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
     {

@@ -16,10 +16,10 @@ namespace heed::seq2seq {
 
 /// Several models that decode together.
 ///
-///     arithmetic   p = 1/M Σ_m p_m                         the usual one: a word that one model is sure of survives
+///     arithmetic   p = 1/M Σ_m p_m                         a word that one model is sure of survives
 ///     geometric    p ∝ Π_m p_m^{1/M}                       a word that one model rules out is ruled out
 ///
-/// They may differ in everything but the target vocabulary. Weights are averaged over the models that have attention.
+/// They share the target vocabulary. Weights are averaged over the models that have attention.
 enum class averaging { arithmetic, geometric };
 
 /// Models that decode as one. Throws heed::error if there are none, or if their sentences or words differ in number.

@@ -33,10 +33,9 @@ struct force_options {
     special_ids special{};
 };
 
-/// Forced decoding: the model is led through a given translation of each sentence (Sankaran et al. 2016, §6.4).
-///
-/// The probabilities are those of training (teacher forcing); `links_of` makes links of the weights. Throws heed::error
-/// unless there is one translation and one row of `model` per sentence; a model has one until it is searched.
+/// Forced decoding: the model is led through a given translation of each sentence (Sankaran et al. 2016, §6.4). Throws
+/// heed::error unless there is one translation and one row of `model` per sentence; a model has one until it is
+/// searched.
 template <class T>
 std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
                                       std::span<const id_sentence* const> targets, const force_options& how = {})
@@ -80,7 +79,6 @@ std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
     return results;
 }
 
-/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<forced_decoding<T>> force(const Model& model, const source_batch& source,
                                       std::span<const id_sentence* const> targets, const force_options& how = {})

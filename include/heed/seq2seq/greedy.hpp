@@ -20,14 +20,13 @@ struct greedy_options {
     special_ids special{};
     bool marks = false;  // the padding and the begin word may be written, as if they were words of the text
 
-    /// Called for each sentence before each step. If it returns false, decoding that sentence ends, and its translation
-    /// has no words and the log-probability −∞. Empty: all are wanted.
+    /// If not empty, asked for each sentence before each step. If it returns false, the translation has no words and
+    /// the log-probability −∞.
     std::function<bool(std::size_t sentence)> wanted = {};
 };
 
-/// Greedy decoding: the most probable word at every step, until the end word or the maximum length.
-///
-/// `source`: the number of real positions of each sentence. Throws heed::error unless `model` has one row per sentence.
+/// Greedy decoding: the most probable word at every step, until the end word or the maximum length. `source`: the real
+/// positions of each sentence. Throws heed::error unless `model` has one row per sentence.
 template <class T>
 std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, const greedy_options& how = {})
 {
@@ -112,7 +111,6 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
     return results;
 }
 
-/// The same with one model, which may be `packed`.
 template <class T, class Model>
 std::vector<translation<T>> greedy(const Model& model, const source_batch& source, const greedy_options& how = {})
 {

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>
@@ -98,8 +97,7 @@ auto of_words(const auto& output, const ops::expected_words<T>& expected, const 
     return use(ops::columns_of(output.W, *only), ops::columns_of(output.b, *only), among);
 }
 
-/// Σ −log softmax(readout W + b) of the expected words, readout [S,B,L]. `only`: the softmax is over these words alone,
-/// an ascending list that contains the expected ones.
+/// Σ −log softmax(readout W + b) of the expected words, readout [S,B,L]. `only`: see decoder::loss.
 template <class T>
 auto cross_entropy(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected, T smoothing,
                    const std::vector<std::uint32_t>* only)

@@ -105,8 +105,8 @@ struct moving_baseline {
 ///
 ///     λ Σ_b (cost_b − baseline) Σ_t log p(s_t)              Xu et al. 2015, eq. 11 and 12; see normalize::hard
 ///
-/// For an attention with normalize::hard, with a new seed for each batch. The first factor is a constant to the
-/// gradient; the baseline then includes the batch, and must outlive the objective.
+/// For normalize::hard with a new seed for each batch. The first factor is a constant to the gradient; the baseline
+/// then includes the batch.
 struct score_function {
     moving_baseline& baseline;
     double lambda = 1;

@@ -13,8 +13,7 @@
 
 namespace heed::seq2seq {
 
-/// A model from elsewhere, such as another library's, that is decoding one batch, as a search needs it. A row is a
-/// hypothesis; at first there is one per sentence.
+/// A model from elsewhere that is decoding one batch. A row is a hypothesis; at first there is one per sentence.
 ///
 ///     vocabulary()              V, the number of words
 ///     step(previous, scores)    every row reads its previous word, [R], and writes a score for each next word into

@@ -93,8 +93,7 @@ struct cell_rows {
 ///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first summand from a table for the whole vocabulary
 ///     s_i = GRU(x_i, s_{i-1}) or LSTM(x_i, s_{i-1}),  t_i = maxout(x_i + U_o s_i), or s_i itself
 ///
-/// The values of seq2seq::decoder, with sums in another order. G: 3H of a GRU, 4H of an LSTM. 2L: 0 if the readout is
-/// s_i.
+/// The values of seq2seq::decoder, with sums in another order. G: 3H of a GRU, 4H of an LSTM. 2L is 0 for s_i itself.
 template <class T>
 struct decoder_panels {
     std::size_t hidden = 0, width = 0, pairs = 0;                  // H, G + 2L, 2L
@@ -103,8 +102,7 @@ struct decoder_panels {
     kernels::weight_panels<T> context, gates, candidate, readout;  // the candidate is a GRU's
 
     /// Lays out the matrices of a decoder.
-    template <class Decoder>
-    void pack(const Decoder& d, weight_numbers as = weight_numbers::full)
+    void pack(const auto& d, weight_numbers as = weight_numbers::full)
     {
         constexpr bool is_maxout = requires { d.readout.U_o; };
         constexpr bool is_gru = requires { d.cell.U_h; };
@@ -140,8 +138,8 @@ struct decoder_panels {
         if constexpr (is_gru) candidate.pack(hidden, hidden, view_of(d.cell.U_h).data, hidden, as);
     }
 
-    /// Computes the next state [R,H] and the readout [R,L] from the attention's context [R,D], or, if the values were
-    /// multiplied before they were summed, from its product with [C ; C_o], [R,G+2L].
+    /// The next state [R,H] and the readout [R,L] from the context [R,D] or, if `multiplied`, from its product with
+    /// [C ; C_o], [R,G+2L].
     void advance(const word_ids& previous, const T* seen, bool multiplied, cell_rows<const T> state, cell_rows<T> next,
                  T* t) const
     {
@@ -204,10 +202,10 @@ private:
     }
 };
 
-/// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it in the model's place
-/// and run faster. The model must stay alive and unchanged. Of every model the output layer is laid out; of a decoder
-/// with asks_with::previous_state around nn::gru or nn::lstm with output::maxout or output::linear all products, those
-/// with the embeddings of the whole vocabulary included: V · (G + 2L) numbers.
+/// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it in the model's
+/// place. The model must stay alive and unchanged. Of every model the output layer is laid out; of a decoder with
+/// asks_with::previous_state, nn::gru or nn::lstm, and output::maxout or output::linear all products, those with the
+/// embeddings of the whole vocabulary included: V · (G + 2L) numbers.
 ///
 ///     const seq2seq::packed<float, decltype(model)> fast(model);
 ///     for (batch …) seq2seq::beam<float>(fast, batch);

@@ -15,9 +15,7 @@
 
 namespace heed::ops {
 
-/// y_i = max(x_2i, x_2i+1), the greater of each pair of neighbours: x [...,2N] -> [...,N]. Goodfellow et al. 2013;
-/// Bahdanau et al. 2015, A.2.2.
-///
+/// y_i = max(x_2i, x_2i+1): x [...,2N] -> [...,N]              Goodfellow et al. 2013; Bahdanau et al. 2015, A.2.2
 ///     ∂x of the greater one += ∂y_i; of the first one if they are equal
 struct maxout_op : operation<maxout_op> {
     static constexpr ranks takes{1};
@@ -219,7 +217,8 @@ struct new_tanh_layer {
 
 }  // namespace starts_with
 
-/// The last layer's input from a recurrent decoder's state s, the previous word y and the context c: a policy.
+/// The last layer's input from a recurrent decoder's state s [H], the previous word y [E] and the context c [D]: a
+/// policy.
 ///
 ///     policy.read(s, y, c)    the readout t [...,L] of one step ([B,.]) or of all at once ([S,B,.])
 ///     policy.W_o, policy.b    the last layer: the scores of the words are t W_o + b
@@ -237,8 +236,7 @@ struct maxout {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
-    /// t [B,L] of the state s [B,H], the word y [B,E] and the context c [B,D].
-    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const
+    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const  // t
     {
         return ops::maxout(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
     }
@@ -258,12 +256,7 @@ struct linear {
     Matrix W_o;  // [H,V]
     Vector b;    // [V]
 
-    /// The state itself.
-    template <tensor State>
-    State read(const State& s, const tensor auto&, const tensor auto&) const
-    {
-        return s;
-    }
+    auto read(const tensor auto& s, const tensor auto&, const tensor auto&) const { return s; }  // the state itself
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -283,8 +276,7 @@ struct two_layers {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
-    /// t [B,L] of the state s [B,H], the word y [B,E] and the context c [B,D].
-    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const
+    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const  // t
     {
         return ops::tanh(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
     }
@@ -306,8 +298,7 @@ struct attentional {
     Matrix W_o;  // [L,V]
     Vector b;    // [V]
 
-    /// The attentional vector [B,L] of the state s [B,H] and the context c [B,D].
-    auto read(const tensor auto& s, const tensor auto&, const tensor auto& c) const
+    auto read(const tensor auto& s, const tensor auto&, const tensor auto& c) const  // h̃
     {
         return ops::tanh(ops::linear(ops::concat(c, s), W_c));
     }
@@ -324,15 +315,13 @@ attentional(Matrix, Matrix, Vector) -> attentional<Matrix, Vector>;
 ///
 ///     x_i = W [y_{i-1}; t_{i-1}] = W_y y_{i-1} + F t_{i-1},  t_0 = 0       Luong et al. 2015, §3.3, with t = h̃
 ///
-/// For any output; the paper's is `attentional`. Readouts are then computed step by step, otherwise in one product for
-/// all steps. Ours: dropout acts on t_i once, before both of its readers.
+/// For any output; the paper's is `attentional`. Ours: dropout acts on t_i once, before both of its readers.
 template <class Output, class Matrix>
 struct fed {
     Output of;
     Matrix F;  // [L,G] from the readout to the cell
 
-    /// The readout of the output inside.
-    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const { return of.read(s, y, c); }
+    auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const { return of.read(s, y, c); }  // t
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -72,8 +72,7 @@ template <class Embedding, class Positions, class Layer, class Last>
 self_attentive_encoder(Embedding, Positions, std::vector<Layer>, Last)
     -> self_attentive_encoder<Embedding, Positions, Layer, Last>;
 
-/// Makes self-attentive encoders as wide as the decoder's state and the embedding, with post-norm and sinusoidal
-/// positions.
+/// Makes encoders as wide as the decoder's state and the embedding, with post-norm and sinusoidal positions.
 struct new_self_attentive {
     std::size_t layers = 2, heads = 4;
     std::size_t feed_forward = 0;  // hidden units; 0: four times the width

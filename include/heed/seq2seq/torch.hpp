@@ -35,10 +35,9 @@
 ///     nn.LayerNorm                nn::layer_norm            weight gain, bias bias
 ///     nn.LSTM, nn.LSTMCell        nn::lstm                  weight_ih Wᵀ, weight_hh Uᵀ, bias_ih + bias_hh b;
 ///                                                           gates i|f|g|o there, i|f|o|g here
-///     nn.GRU, nn.GRUCell          nn::gru_reset_after       weight_ih Wᵀ, weight_hh Uᵀ, bias_ih + bias_hh b, but the
-///                                                           candidate's bias_hh is c_h; gates r|z|n there, z|r|h here;
-///                                                           z keeps the state there and renews it here: its weights
-///                                                           are negated
+///     nn.GRU, nn.GRUCell          nn::gru_reset_after       the same, but the candidate's bias_hh is c_h; gates r|z|n
+///                                                           there, z|r|h here; the weights of z are negated, as it
+///                                                           keeps the state there and renews it here
 ///     num_layers > 1              nn::stacked of these      suffixes _l0, _l1, …
 ///     nn.MultiheadAttention       multi_head                in_proj_weight W_Qᵀ, W_Kᵀ, W_Vᵀ below each other, or
 ///                                                           q_proj_weight, k_proj_weight, v_proj_weight where kdim or
@@ -49,15 +48,13 @@
 ///     nn.TransformerDecoderLayer  transformer_decoder_layer  the same, multihead_attn for cross; norm1, norm2, norm3
 ///     nn.ModuleList               std::vector of layers     .0, .1, …
 ///
-/// A state_dict says nothing about what else a layer does, so the module must be made like it: norm_first=True is
-/// nn::pre_norm, False is nn::post_norm; activation="relu" is ops::relu, activation="gelu" is ops::gelu_erf, and
-/// ops::gelu is F.gelu(…, approximate="tanh").
+/// The module must be made like the layer: norm_first=True is nn::pre_norm, False is nn::post_norm; activation="relu"
+/// is ops::relu, activation="gelu" is ops::gelu_erf, and ops::gelu is F.gelu(…, approximate="tanh").
 namespace heed::io {
 
 namespace detail {
 
-/// A block of one of PyTorch's tensors, rows [first, first + rows) of `columns` numbers each, and where its numbers are
-/// in heed: (row, column) at data[row + column · stride].
+/// Rows [first, first + rows) of one of PyTorch's tensors; (row, column) is heed's data[row + column · stride].
 template <class T>
 struct torch_block {
     std::string name;
@@ -68,6 +65,13 @@ struct torch_block {
     bool negated = false;
     bool added = false;     // to what an earlier block of other name has set
     bool optional = false;  // zeros where it is missing
+
+    /// f(number, its index in PyTorch's tensor)
+    void each_number(const auto& f) const
+    {
+        for (std::size_t i = 0; i < rows * columns; ++i)
+            f(data[i / columns + i % columns * stride], first * columns + i);
+    }
 };
 
 /// Which block of PyTorch's rows is which block of heed's columns.
@@ -157,15 +161,10 @@ void take_blocks(const archive& from, const torch_blocks<T>& blocks)
         const tensor_entry* const entry = from.find(block.name);
         std::vector<T>& known = values[block.name];
         if (entry != nullptr && known.empty()) known = entry->template values<T>();
-        for (std::size_t row = 0; row < block.rows; ++row) {
-            for (std::size_t column = 0; column < block.columns; ++column) {
-                T& to = block.data[row + column * block.stride];
-                if (!block.added) to = T(0);
-                if (entry == nullptr) continue;
-                const T value = known[(block.first + row) * block.columns + column];
-                to += block.negated ? -value : value;
-            }
-        }
+        block.each_number([&](T& to, std::size_t i) {
+            if (!block.added) to = T(0);
+            if (entry != nullptr) to += block.negated ? -known[i] : known[i];
+        });
     }
 }
 
@@ -178,12 +177,7 @@ void put_blocks(archive& to, const torch_blocks<const T>& blocks)
         std::vector<T> values(bytes_of(first.shape, 1).value());
         for (const auto& block : blocks.all) {
             if (block.name != first.name || block.added) continue;  // what is added is 0: its other part has it all
-            for (std::size_t row = 0; row < block.rows; ++row) {
-                for (std::size_t column = 0; column < block.columns; ++column) {
-                    const T value = block.data[row + column * block.stride];
-                    values[(block.first + row) * block.columns + column] = block.negated ? -value : value;
-                }
-            }
+            block.each_number([&](T value, std::size_t i) { values[i] = block.negated ? -value : value; });
         }
         to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));
     }
@@ -390,11 +384,10 @@ struct torch_layout<std::vector<Layer>> {
     }
 };
 
-/// Fills a module from PyTorch's weights "prefix.…". Where PyTorch has two biases for heed's one, it gets their sum;
-/// missing biases (bias=False) become zeros. `suffix`, of recurrent cells: "_l0" is the first layer of nn.LSTM or
-/// nn.GRU, "_l0_reverse" its other direction, "" nn.LSTMCell or nn.GRUCell.
-///
-/// Throws heed::error, and changes nothing, if a tensor is missing, superfluous or has another shape or type.
+/// Fills a module from PyTorch's weights "prefix.…". Missing biases (bias=False) become zeros. `suffix`, of recurrent
+/// cells: "_l0" is the first layer of nn.LSTM or nn.GRU, "_l0_reverse" its other direction, "" nn.LSTMCell or
+/// nn.GRUCell. Throws heed::error, and changes nothing, if a tensor is missing, superfluous or of another shape or
+/// type.
 template <class M>
 void take_torch(const archive& from, M&& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {

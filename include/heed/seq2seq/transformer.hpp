@@ -25,11 +25,9 @@
 ///     decoder layer    y ← y + SelfAttention(y, no later words),  y ← y + Attention(y, x),  y ← y + FFN(y)
 ///     p(y_i) = softmax(y_i W + b)                 Vaswani et al. 2017, section 3.1 and figure 1
 ///
-/// with layer normalization around each sum (nn/residual.hpp). Words enter as √D E w + position. In training all words
-/// are computed at once; in a search each layer keeps the words before in a memory that grows (attention/growing.hpp).
-///
-/// Any attention fits that has contexts [B,S,D] for queries [B,S,D] and, for a search, can be extended: multi_head, or
-/// attention itself. Deviation: a bias in the output layer.
+/// with layer normalization around each sum (nn/residual.hpp). Words enter as √D E w + position. In a search each layer
+/// keeps the words before in a memory that grows (attention/growing.hpp). Any attention fits that has contexts [B,S,D]
+/// for queries [B,S,D] and, for a search, can be extended. Deviation: a bias in the output layer.
 namespace heed::seq2seq {
 
 /// One layer of the encoder: self-attention and a feed-forward network, each within a residual connection.
@@ -44,8 +42,7 @@ struct transformer_encoder_layer {
     {
         const auto seen = around_attention.around(
             x, [&](const auto& in) { return attention(attention.on(in, real), in); }, drop);
-        return around_feed_forward.around(
-            seen, [&](const auto& in) { return feed_forward(in); }, drop);
+        return around_feed_forward.around(seen, feed_forward, drop);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -78,8 +75,7 @@ struct transformer_decoder_layer {
     }
 
     /// The same, and `weights` of each word: [B,T].
-    template <class Weights>
-    auto follow(const tensor auto& y, const auto& memory, const nn::dropout& drop, std::vector<Weights>& weights) const
+    auto follow(const tensor auto& y, const auto& memory, const nn::dropout& drop, auto& weights) const
     {
         return through(
             y, [&](const auto& in) { return self(self.on(in), in, causal{}); },
@@ -87,8 +83,7 @@ struct transformer_decoder_layer {
     }
 
     /// The next word y [B,1,D], and its `weights` unless null. `kept` becomes the memory of the words, if not `first`.
-    template <class Memory, class Weights>
-    auto step(const tensor auto& y, Memory& kept, bool first, const auto& memory, std::vector<Weights>* weights) const
+    auto step(const tensor auto& y, auto& kept, bool first, const auto& memory, auto* weights) const
     {
         return through(
             y,
@@ -114,8 +109,7 @@ private:
     {
         const auto before = around_self.around(y, see_words, drop);
         const auto seen = around_cross.around(before, see_source, drop);
-        return around_feed_forward.around(
-            seen, [&](const auto& in) { return feed_forward(in); }, drop);
+        return around_feed_forward.around(seen, feed_forward, drop);
     }
 
     /// A single word.
@@ -126,8 +120,7 @@ private:
     }
 
     /// Word by word, since only then there are weights.
-    template <class Weights>
-    auto look(const auto& memory, const tensor auto& y, std::vector<Weights>& weights) const
+    auto look(const auto& memory, const tensor auto& y, auto& weights) const
     {
         const auto ask = [&](std::size_t s) { return cross.step(memory, ops::step_of(y, s), cross.start(memory)); };
         std::vector<std::remove_cvref_t<decltype(ask(0).context)>> contexts;
@@ -178,8 +171,7 @@ struct transformer_state {
     }
 };
 
-/// Three matrices: the embeddings of both languages and the output layer's. The tables of a `transformer` are a policy
-/// with `source()` [V_x,D], `target()` [V_y,D] and `output()` [D,V_y].
+/// Three matrices. The tables of a `transformer` are a policy with source(), target() and output().
 template <class Matrix>
 struct separate_tables {
     Matrix source_table;  // [V_x,D]
@@ -231,7 +223,7 @@ struct shared_table {
 template <class Matrix>
 shared_table(Matrix) -> shared_table<Matrix>;
 
-/// Makes separate_tables. Embeddings are normal with deviation 1/√D, so that they and a tied layer are of order one.
+/// Makes separate_tables. Embeddings are normal with deviation 1/√D.
 struct new_separate_tables {
     template <class T>
     static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)

@@ -36,10 +36,8 @@ struct translator {
         return decoder.loss(encoder.encode(source, drop), batch, smoothing, drop);
     }
 
-    /// A batch of words or of features, ready to be decoded: an `opening`.
-    auto open(const auto& source) const { return decoder.open(encoder.encode(source), source.real); }
+    auto open(const auto& source) const { return decoder.open(encoder.encode(source), source.real); }  // an `opening`
 
-    /// One step of all rows: an `advanced`.
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
     {
         return decoder.advance(memory, state, previous);

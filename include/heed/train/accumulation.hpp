@@ -20,9 +20,8 @@ namespace heed::train {
 ///
 ///     g = Σ_k ∂loss_k/∂θ = ∂(Σ_k loss_k)/∂θ
 ///
-/// The losses must have the weights that they have in the large batch: for a mean per word, each batch's sum is divided
-/// by the words of all batches. A table that is only looked up keeps the rows that any of the batches touched, so that
-/// lazy updates (see optimiser) are those of the large batch, too.
+/// Each loss has the weight that it has in the large batch: for a mean per word, divide by the words of all batches. A
+/// table that is only looked up keeps the rows that any batch touched, as lazy updates (see optimiser) need.
 ///
 ///     train::accumulated_gradients<float> sum;
 ///     for (k = 1 … n) {
@@ -69,10 +68,8 @@ public:
         }
     };
 
-    /// Adds the gradients on the tape to the sum. The tape may be cleared afterwards. Throws heed::error before
-    /// tape.backward, and if those of this recording are in the sum already.
-    template <parameterised L>
-    void add(const L& lifted, ad::tape<T>& on)
+    /// Adds the gradients on the tape. Throws heed::error before tape.backward, and for the same recording again.
+    void add(const parameterised auto& lifted, ad::tape<T>& on)
     {
         on.require_gradients("train::accumulated_gradients::add");
         check_new(on);
@@ -89,10 +86,9 @@ public:
         added_ = on.recording();
     }
 
-    /// Adds the sum to the gradients on the tape, and forgets it. A tape on which nothing has gone back then has those
-    /// of the sum. Throws heed::error if the gradients on the tape are in the sum already.
-    template <parameterised L>
-    void give(const L& lifted, ad::tape<T>& on)
+    /// Adds the sum to the gradients on the tape, if there are any, and forgets it. Throws heed::error if those on the
+    /// tape are in the sum already.
+    void give(const parameterised auto& lifted, ad::tape<T>& on)
     {
         if (sums_.empty()) return;
         check_new(on);
@@ -111,8 +107,7 @@ public:
     /// What a checkpoint within an update must keep: a sum for each parameter, in their order; empty between updates.
     const std::vector<gradient>& state() const { return sums_; }
 
-    /// Continues from a checkpoint. Throws heed::error, and changes nothing, if a sum has more or less numbers than it
-    /// should.
+    /// Continues from a checkpoint. Throws heed::error, and changes nothing, if a sum does not fit its parameter.
     void restore(std::vector<gradient> state)
     {
         for (const gradient& each : state) {
@@ -136,8 +131,7 @@ private:
         }
     }
 
-    template <class L>
-    void walk(const L& lifted, const auto& f)
+    void walk(const auto& lifted, const auto& f)
     {
         std::size_t parameter = 0;
         for_each_parameter(lifted, [&](const std::string& name, const auto& x) {

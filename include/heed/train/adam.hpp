@@ -24,8 +24,7 @@ inline bool matrices_only(const std::string&, std::size_t rank) { return rank >=
 struct adamw_settings {
     double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
     double weight_decay = 0.01;  // λ
-    /// Does this parameter decay? Asked with its name, "decoder.cell.W", and the number of its axes; without it, all
-    /// do.
+    /// Whether a parameter, "decoder.cell.W", with so many axes decays; if empty, all do.
     std::function<bool(const std::string& name, std::size_t rank)> decays{};
 
     static constexpr const char* name = "adamw";
@@ -46,8 +45,8 @@ struct adamw_settings {
 ///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
 ///     θ ← (1 − rate · λ) θ − rate · m̂ / (√v̂ + ε)       Loshchilov and Hutter 2019, algorithm 2
 ///
-/// As in PyTorch, and unlike in the paper, λ is multiplied by the rate itself: a schedule of the rate scales both. Rows
-/// of a table that is only looked up, and that the batch does not touch, wait: they do not decay either.
+/// As in PyTorch, and unlike in the paper, λ is multiplied by the rate itself. Rows of a table that the batch does not
+/// look up do not decay.
 ///
 ///     train::adamw<float> optimiser({.rate = 3e-4, .weight_decay = 0.1, .decays = train::matrices_only});
 template <class T>

@@ -26,8 +26,7 @@ std::vector<T> copy_parameters(const M& module)
     return numbers;
 }
 
-/// Writes numbers that copy_parameters has read. Throws heed::error, and changes nothing, if the module has another
-/// number of them.
+/// Writes numbers that copy_parameters has read. Throws heed::error, and changes nothing, unless their number fits.
 template <class T, parameterised M>
 void set_parameters(const std::vector<T>& numbers, M& module)
 {
@@ -45,11 +44,9 @@ void set_parameters(const std::vector<T>& numbers, M& module)
     }
 }
 
-/// The mean of a model's parameters at the last few moments of its training, such as the ends of the last epochs.
+/// The mean of a model's parameters at the last few moments of its training, such as the ends of epochs.
 ///
 ///     θ̄ = (θ_1 + … + θ_n) / n          Vaswani et al. 2017, §6.1: the last 5 checkpoints, or the last 20
-///
-/// Sums are computed in double, in the order of the moments, so that the same moments give the same bits.
 ///
 ///     train::average_of_last<float> last(5);
 ///     for (…) { …an epoch… last.add(model); }
@@ -63,14 +60,9 @@ public:
         if (most == 0) throw error("the average of the last 0 models has no value; average at least 1");
     }
 
-    /// Adds the model as it is now; if there are more than `most`, the oldest is forgotten.
-    template <parameterised M>
-    void add(const M& model)
-    {
-        add(copy_parameters<T>(model));
-    }
+    /// Adds the model, or what copy_parameters has read of it; of more than `most` the oldest is forgotten.
+    void add(const parameterised auto& model) { add(copy_parameters<T>(model)); }
 
-    /// The same with numbers that copy_parameters has read.
     void add(std::vector<T> numbers)
     {
         if (!moments_.empty() && numbers.size() != moments_.front().size()) {
@@ -81,17 +73,11 @@ public:
         if (moments_.size() > most_) moments_.pop_front();
     }
 
-    /// The number of moments in the mean.
-    std::size_t size() const { return moments_.size(); }
+    std::size_t size() const { return moments_.size(); }  // moments in the mean
 
-    /// Sets a model's parameters to the mean. Throws heed::error if nothing was added, or another model was.
-    template <parameterised M>
-    void mean(M& into) const
-    {
-        set_parameters(mean(), into);
-    }
+    /// Sets a model's parameters to the mean, or returns it. Throws heed::error if nothing was added, or another model.
+    void mean(parameterised auto& into) const { set_parameters(mean(), into); }
 
-    /// The mean as numbers for set_parameters.
     std::vector<T> mean() const
     {
         if (moments_.empty()) throw error("the average of no models has no value; add one first");
@@ -124,8 +110,7 @@ private:
 ///
 ///     θ̄ ← θ_1 at first,  then  θ̄ ← d θ̄ + (1 − d) θ_t             Polyak and Juditsky 1992; Tarvainen and Valpola 2017
 ///
-/// d is near 1, such as 0.999 with an `add` after each step. As in PyTorch's AveragedModel, the first model is copied,
-/// so that no bias has to be corrected. Kept in double, since a float would lose what (1 − d) adds.
+/// The first model is copied, as in PyTorch's AveragedModel. Kept in double: a float would lose what (1 − d) adds.
 ///
 ///     train::moving_average<float> average(0.999);
 ///     for (…) { …a step… average.add(model); }
@@ -143,8 +128,7 @@ public:
     }
 
     /// Moves the average towards the model as it is now. Throws heed::error if it is another one.
-    template <parameterised M>
-    void add(const M& model)
+    void add(const parameterised auto& model)
     {
         const std::size_t count = parameter_count(model);
         if (added_ != 0 && count != numbers_.size()) {
@@ -167,19 +151,12 @@ public:
         ++added_;
     }
 
-    /// The number of models added so far.
-    std::size_t size() const { return added_; }
-    /// d
-    double decay() const { return decay_; }
+    std::size_t size() const { return added_; }  // models added so far
+    double decay() const { return decay_; }      // d
 
-    /// Sets a model's parameters to the average. Throws heed::error if nothing was added, or another model was.
-    template <parameterised M>
-    void mean(M& into) const
-    {
-        set_parameters(mean(), into);
-    }
+    /// Sets a model's parameters to the average, or returns it. Throws heed::error if none or another one was added.
+    void mean(parameterised auto& into) const { set_parameters(mean(), into); }
 
-    /// The average as numbers for set_parameters.
     std::vector<T> mean() const
     {
         if (added_ == 0) throw error("the average of no models has no value; add one first");

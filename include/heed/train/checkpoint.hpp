@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,9 +19,6 @@
 #include <heed/core/random.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
-#include <heed/train/accumulation.hpp>
-#include <heed/train/averaging.hpp>
-#include <heed/train/optimiser.hpp>
 #include <heed/train/stored.hpp>
 
 /// A training on disk: stopped at any moment, it goes on as if nothing had happened, bit for bit with the same number
@@ -35,10 +31,9 @@
 ///         train::save_checkpoint(path, model, optimiser, at);
 ///     }
 ///
-/// A checkpoint is a safetensors file. The model's tensors have the names that io::put gives them, so that
-/// `io::take(io::load(path), model)` reads the weights alone; the optimiser's are "adam.first.W" and "adam.second.W";
-/// numbers are metadata, "training.epoch". The file is written beside the old one and takes its place as a whole (see
-/// io::atomic_file): a full disk, a signal or a power failure leaves the old one.
+/// A checkpoint is a safetensors file, written by io::atomic_file. Tensors have the names that io::put gives them, so
+/// that `io::take(io::load(path), model)` reads the weights alone, or "adam.first.W"; numbers are metadata,
+/// "training.epoch".
 ///
 /// The parts of a checkpoint, in any number, given to both functions in the same order:
 ///
@@ -52,8 +47,7 @@
 /// | named("epoch", epoch) | a number, a text, a random_source or a vector of numbers by this name |
 /// | named("critic", critic, critic_optimiser) | parts under a prefix: a second model |
 ///
-/// An optimiser, an average or a sum of gradients belongs to the last model before it. A learning rate by a schedule
-/// (train/rates.hpp) follows from the steps and needs no part of its own.
+/// An optimiser, an average or a sum of gradients belongs to the last model before it.
 namespace heed::train {
 
 /// Where a training stands, beside its model and optimiser.
@@ -78,8 +72,6 @@ struct named_parts {
 };
 
 /// A number, text or other value by this name, or a model and what belongs to it under this prefix.
-///
-///     train::save_checkpoint(path, model, optimiser, train::named("best", best), train::named("critic", critic));
 template <class... Parts>
 named_parts<Parts...> named(std::string name, Parts&... parts)
 {
@@ -111,263 +103,159 @@ template <class X>
 concept plain_value =
     std::is_arithmetic_v<X> || std::same_as<X, std::string> || std::same_as<X, random_source> || is_number_list<X>;
 
-// ---- all parts together --------------------------------------------------------------------------------------------
-
-/// Adds parts to an archive.
-class checkpoint_writer {
-public:
-    explicit checkpoint_writer(io::archive& to, std::string prefix = {}) : to_(to), prefix_(std::move(prefix)) {}
-
-    template <class P>
-    void operator()(const P& part)
-    {
-        if constexpr (parameterised<P>) {
-            for_each_parameter(part, [this](const std::string& name, const auto& x) {
-                const auto values = view_of(x);
-                require_finite(prefix_ + name, std::span<const element_of<decltype(x)>>(values.data, values.size()));
-            });
-            io::put(to_, part, prefix_);
-        } else if constexpr (requires { train::put(to_, part, prefix_); }) {
-            train::put(to_, part, prefix_);
-        } else if constexpr (requires { this->known(part); }) {
-            known(part);
-        } else if constexpr (plain_value<P>) {
-            static_assert(std::same_as<P, random_source>,
-                          "heed: a number needs a name in a checkpoint: train::named(\"epoch\", epoch)");
-            value("random", part);
-        } else {
-            static_assert(with_members<P>, "heed: a part of a checkpoint is a module, something of heed/train, "
-                                           "train::named(\"name\", …), or a struct with `static void each(auto& self, "
-                                           "auto&& member)`, which shows its members one by one");
-            P::each(part, [this](std::string_view name, const auto& x) { this->value(std::string(name), x); });
-        }
-    }
-
-private:
-    template <class... Parts>
-    void known(const named_parts<Parts...>& part)
-    {
-        std::apply([&](const auto&... each) { named(part.name, each...); }, part.parts);
-    }
-    void named(const std::string& name, const plain_value auto& x) { value(name, x); }
-    template <class... Parts>
-    void named(const std::string& name, const Parts&... parts)
-    {
-        checkpoint_writer inner(to_, prefix_ + name + ".");
-        (inner(parts), ...);
-    }
-
-    void value(const std::string& name, const plain_value auto& x)
-    {
-        using X = std::remove_cvref_t<decltype(x)>;
-        const std::string path = prefix_ + "training." + name;
-        if constexpr (is_number_list<X>) {
-            to_.tensors.push_back(io::tensor_entry::of(path, {x.size()}, x));
-        } else if constexpr (std::same_as<X, random_source>) {
-            add_text(to_, path + ".seed", text_of(x.seed));
-            add_text(to_, path + ".streams", text_of(x.streams));
-        } else if constexpr (std::same_as<X, std::string>) {
-            add_text(to_, path, x);
-        } else {
-            add_text(to_, path, text_of(x));
-        }
-    }
-
-    template <class T>
-    void known(const accumulated_gradients<T>& part)
-    {
-        const std::string name = prefix_ + "accumulated.";
-        add_text(to_, name + "begun", text_of(!part.state().empty()));
-        for (const auto& each : part.state()) {
-            require_finite<T>(name + "all." + each.name, each.all);
-            require_finite<T>(name + "rows." + each.name, each.rows);
-            if (!each.all.empty())
-                to_.tensors.push_back(io::tensor_entry::of(name + "all." + each.name, {each.size}, each.all));
-            if (each.ids.empty()) continue;
-            to_.tensors.push_back(io::tensor_entry::of(name + "ids." + each.name, {each.ids.size()}, each.ids));
-            to_.tensors.push_back(
-                io::tensor_entry::of(name + "rows." + each.name, {each.ids.size(), each.width}, each.rows));
-        }
-    }
-
-    io::archive& to_;
-    std::string prefix_;
-};
-
-/// Reads and checks parts; what is read takes its place when all of it has been found good.
-class checkpoint_reader {
-public:
-    struct findings {
-        std::set<std::string> names;                 // of tensors and metadata that belong to a part
-        std::vector<std::function<void()>> changes;  // to the parts
-    };
-
-    checkpoint_reader(const io::archive& from, findings& to, std::string prefix = {})
-        : from_(from), to_(to), prefix_(std::move(prefix))
-    {}
+/// Shows parts to a writer or a reader: modules, what put() of heed/train knows, and values.
+template <class Use>
+struct each_part {
+    Use& use;
+    std::string prefix{};
+    std::vector<parameter_outline> model{};  // the last
 
     template <class P>
     void operator()(P& part)
     {
-        static_assert(!std::is_const_v<P>, "heed: a checkpoint is loaded into a part, which must not be const");
+        static_assert(Use::writes || !std::is_const_v<P>,
+                      "heed: a checkpoint is loaded into a part, which must not be const");
         if constexpr (parameterised<P>) {
-            for_each_parameter(part, checking_look{from_, prefix_});
-            model_ = outline_of(part);
-            for (const parameter_outline& each : model_) claim(prefix_ + each.name);
-            to_.changes.push_back([all = io::detail::fitting_tensors(from_, part, prefix_)] {
-                for (const auto& each : all) each();
-            });
-        } else if constexpr (requires { this->known(part); }) {
-            known(part);
-        } else if constexpr (plain_value<P>) {
-            value("random", part);
+            use.weights(part, prefix);
+            model = outline_of(part);
+        } else if constexpr (requires { use.state(part, model, prefix); }) {
+            use.state(part, model, prefix);
+        } else if constexpr (requires { part.parts; }) {
+            std::apply([&](auto&... each) { named(part.name, each...); }, part.parts);
+        } else if constexpr (plain_value<std::remove_const_t<P>>) {
+            static_assert(std::same_as<std::remove_const_t<P>, random_source>,
+                          "heed: a number needs a name in a checkpoint: train::named(\"epoch\", epoch)");
+            named("random", part);
         } else {
-            P::each(part, [this](std::string_view name, auto& x) { this->value(std::string(name), x); });
+            static_assert(with_members<P>, "heed: a part of a checkpoint is a module, something of heed/train, "
+                                           "train::named(\"name\", …), or a struct with `static void each(auto& self, "
+                                           "auto&& member)`, which shows its members one by one");
+            P::each(part, [this](std::string_view name, auto& x) { this->named(std::string(name), x); });
         }
     }
 
 private:
-    void claim(const std::string& name)
-    {
-        if (!to_.names.insert(name).second) throw error("two parts are called \"" + name + "\"; rename one");
-    }
-
-    template <class... Parts>
-    void known(named_parts<Parts...>& part)
-    {
-        std::apply([&](auto&... each) { named(part.name, each...); }, part.parts);
-    }
-    void named(const std::string& name, plain_value auto& x) { value(name, x); }
     template <class... Parts>
     void named(const std::string& name, Parts&... parts)
     {
-        checkpoint_reader inner(from_, to_, prefix_ + name + ".");
-        (inner(parts), ...);
+        if constexpr (sizeof...(Parts) == 1 && (plain_value<std::remove_const_t<Parts>> && ...)) {
+            (use.value(prefix + "training." + name, parts), ...);
+        } else {
+            each_part inner{use, prefix + name + "."};
+            (inner(parts), ...);
+        }
+    }
+};
+
+/// Adds parts to an archive.
+struct checkpoint_writer {
+    io::archive& to;
+
+    static constexpr bool writes = true;
+
+    void weights(const auto& part, const std::string& prefix) const
+    {
+        for_each_parameter(part, [&](const std::string& name, const auto& x) {
+            const auto values = view_of(x);
+            require_finite(prefix + name, std::span<const element_of<decltype(x)>>(values.data, values.size()));
+        });
+        io::put(to, part, prefix);
     }
 
-    template <plain_value X>
-    void value(const std::string& name, X& x)
+    template <class P>
+        requires requires(io::archive& all, const P& part) { train::put(all, part, ""); }
+    void state(const P& part, const auto&, const std::string& prefix) const { train::put(to, part, prefix); }
+
+    template <class X>
+    void value(const std::string& path, const X& x) const
     {
-        const std::string path = prefix_ + "training." + name;
+        if constexpr (is_number_list<X>) {
+            to.tensors.push_back(io::tensor_entry::of(path, {x.size()}, x));
+        } else if constexpr (std::same_as<X, random_source>) {
+            add_text(to, path + ".seed", text_of(x.seed));
+            add_text(to, path + ".streams", text_of(x.streams));
+        } else if constexpr (std::same_as<X, std::string>) {
+            add_text(to, path, x);
+        } else {
+            add_text(to, path, text_of(x));
+        }
+    }
+};
+
+/// Reads and checks parts; what is read takes its place when all of it has been found good.
+struct checkpoint_reader {
+    archive_reader from;
+    std::vector<std::function<void()>> changes{};  // to the parts
+
+    static constexpr bool writes = false;
+
+    void weights(auto& part, const std::string& prefix)
+    {
+        for_each_parameter(part, [&](const std::string& name, const auto& x) { check(prefix + name, x); });
+        changes.push_back([all = io::detail::fitting_tensors(from.from, part, prefix)] {
+            for (const auto& each : all) each();
+        });
+    }
+
+    template <class P, class Stored = stored_type<P>>
+    void state(P& part, const std::vector<parameter_outline>& model, const std::string& prefix)
+    {
+        if (model.empty())
+            throw error("an optimiser, an average or a sum of gradients has no model before it among the parts of the "
+                        "checkpoint");
+        set<Stored>(part, detail::stored(part, from, model, prefix));
+    }
+
+    template <class X>
+    void value(const std::string& path, X& x)
+    {
         if constexpr (is_number_list<X>) {
             using T = typename X::value_type;
-            claim(path);
-            set(x, tensor_of<T>(from_, path).template values<T>());
+            set<X>(x, from.tensor<T>(path).template values<T>());
         } else if constexpr (std::same_as<X, random_source>) {
-            set(x, random_source{number<std::uint64_t>(path + ".seed"), number<std::uint64_t>(path + ".streams")});
+            const auto seed = from.number<std::uint64_t>(path + ".seed");
+            set<X>(x, {seed, from.number<std::uint64_t>(path + ".streams")});
         } else if constexpr (std::same_as<X, std::string>) {
-            claim(path);
-            set(x, metadata_entry(from_, path));
+            set<X>(x, from.metadata(path));
         } else {
-            set(x, number<X>(path));
+            set<X>(x, from.number<X>(path));
         }
     }
 
-    template <class Number>
-    Number number(const std::string& name)
+private:
+    void check(const std::string& path, const auto& x)
     {
-        claim(name);
-        return number_of<Number>(name, metadata_entry(from_, name));
+        using T = element_of<decltype(x)>;
+        const auto values = view_of(x);
+        const io::tensor_entry& entry = from.tensor<T>(path);
+        const std::vector<std::size_t> shape(values.shape.begin(), values.shape.end());
+        if (entry.shape != shape)
+            throw error("\"" + path + "\" is " + shape_text(entry.shape) + ", but in this model " + shape_text(shape));
+        finite_numbers<T>(entry);
     }
 
     template <class X>
     void set(X& to, X value)
     {
         static_assert(std::is_nothrow_move_assignable_v<X>);  // or a part might be changed and the next one not
-        to_.changes.push_back([&to, value = std::move(value)]() mutable { to = std::move(value); });
+        changes.push_back([&to, value = std::move(value)]() mutable { to = std::move(value); });
     }
-
-    const std::vector<parameter_outline>& its_model(const char* what) const
-    {
-        if (model_.empty())
-            throw error(std::string("there is no model before the ") + what + " among the parts of the checkpoint");
-        return model_;
-    }
-
-    template <class T, class Rule>
-    void known(optimiser<T, Rule>& part)
-    {
-        auto stored = stored_optimiser(from_, part, its_model(Rule::name), prefix_);
-        const std::string name = prefix_ + Rule::name;
-        claim(name + ".steps");
-        claim(name + ".settings");
-        for (const auto& each : stored.state()) {
-            if (Rule::moments > 0) claim(name + ".first." + each.name);
-            if (Rule::moments > 1) claim(name + ".second." + each.name);
-        }
-        set(part, std::move(stored));
-    }
-
-    template <class T>
-    void known(average_of_last<T>& part)
-    {
-        auto stored = stored_moments<T>(from_, its_model("average"), prefix_);
-        claim(prefix_ + "average.count");
-        for (std::size_t k = 0; k < stored.size(); ++k) claim(prefix_ + "average." + std::to_string(k));
-        average_of_last<T> next = part;
-        next.restore(std::move(stored));
-        set(part, std::move(next));
-    }
-
-    template <class T>
-    void known(moving_average<T>& part)
-    {
-        auto stored = stored_moving_average<T>(from_, its_model("moving average"), prefix_);
-        const std::string name = prefix_ + "moving_average";
-        claim(name + ".decay");
-        claim(name + ".count");
-        if (stored.size() > 0) claim(name);
-        set(part, std::move(stored));
-    }
-
-    template <class T>
-    void known(accumulated_gradients<T>& part)
-    {
-        const std::string name = prefix_ + "accumulated.";
-        std::vector<typename accumulated_gradients<T>::gradient> state;
-        const auto& model = its_model("sum of gradients");
-        if (number<bool>(name + "begun")) {
-            for (const parameter_outline& each : model) {
-                auto& one = state.emplace_back();
-                one.name = each.name;
-                one.size = each.size;
-                const std::string all = name + "all." + each.name, ids = name + "ids." + each.name,
-                                  rows = name + "rows." + each.name;
-                if (from_.find(all) != nullptr) {
-                    claim(all);
-                    one.all = numbers_like<T>(from_, all, each.size);
-                } else if (from_.find(ids) != nullptr) {
-                    claim(ids);
-                    claim(rows);
-                    one.ids = tensor_of<std::uint32_t>(from_, ids).template values<std::uint32_t>();
-                    one.width = each.width;
-                    one.rows = numbers_like<T>(from_, rows, one.ids.size() * each.width);
-                }
-            }
-        }
-        accumulated_gradients<T> stored;
-        stored.restore(std::move(state));  // which checks it
-        set(part, std::move(stored));
-    }
-
-    const io::archive& from_;
-    findings& to_;
-    std::string prefix_;
-    std::vector<parameter_outline> model_;  // the last
 };
+
+template <class Use>
+each_part(Use&) -> each_part<Use>;
 
 }  // namespace detail
 
-/// Writes a checkpoint of these parts (see the table above). Throws heed::error if it cannot be written, or if a
-/// parameter, a moment or a sum is NaN or infinite, because training has diverged, and std::bad_alloc if memory runs
-/// out; what was there before is unchanged. io::write_failed, a full disk for one, may be gone later: the training can
-/// go on, and save again.
-template <class... Parts>
-void save_checkpoint(const std::filesystem::path& path, const Parts&... parts)
+/// Writes a checkpoint of these parts. Throws heed::error if a parameter, a moment or a sum is NaN or infinite, because
+/// training has diverged, and as io::save if it cannot be written; what was there before is unchanged. After
+/// io::write_failed, such as for a full disk, the training can continue and save again.
+void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
 {
     io::archive all;
     all.metadata["format"] = detail::checkpoint_format;
-    detail::checkpoint_writer write(all);
+    detail::checkpoint_writer writer{all};
+    detail::each_part write{writer};
     try {
         (write(parts), ...);
     } catch (const error& problem) {
@@ -376,11 +264,10 @@ void save_checkpoint(const std::filesystem::path& path, const Parts&... parts)
     io::save(path, all);
 }
 
-/// Sets these parts to what save_checkpoint has written. Throws heed::error "path: reason", and changes nothing, if the
-/// file cannot be read, is truncated, has other parts than these, a model of another shape or type, another optimiser's
-/// state, or a number that is NaN or infinite. If memory runs out it is std::bad_alloc, and nothing is changed either.
-template <class... Parts>
-void load_checkpoint(const std::filesystem::path& path, Parts&&... parts)
+/// Sets these parts to what save_checkpoint has written. Throws heed::error "path: reason", or std::bad_alloc, and
+/// changes nothing, if the file cannot be read, is truncated, or has other parts than these, a model of another shape
+/// or type, another optimiser's state, or a number that is NaN or infinite.
+void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
 {
     const io::archive all = io::load(path);
     const auto refuse = [&](const std::string& why) {
@@ -393,15 +280,15 @@ void load_checkpoint(const std::filesystem::path& path, Parts&&... parts)
                (format == all.metadata.end() ? std::string()
                                              : ": its format is \"" + text::printable(format->second) + "\"") +
                "; io::load and io::take read weights alone");
-    detail::checkpoint_reader::findings found;
-    detail::checkpoint_reader read(all, found);
+    detail::checkpoint_reader reader{{all}};
+    detail::each_part read{reader};
     try {
         (read(parts), ...);
     } catch (const error& problem) {
         refuse(problem.what());
     }
     const auto require_claimed = [&](const std::string& name) {
-        if (!found.names.contains(name))
+        if (!reader.from.names.contains(name))
             refuse("has \"" + text::printable(name) +
                    "\", which belongs to none of the parts given; it is of another model or run");
     };
@@ -409,7 +296,7 @@ void load_checkpoint(const std::filesystem::path& path, Parts&&... parts)
     for (const auto& [name, value] : all.metadata) {
         if (name != "format") require_claimed(name);
     }
-    for (const auto& change : found.changes) change();
+    for (const auto& change : reader.changes) change();
 }
 
 }  // namespace heed::train

@@ -18,39 +18,31 @@ namespace heed::train {
 namespace detail {
 
 /// f(variable) for each parameter of a lifted model; once if two names stand for the same variable.
-template <class F>
-struct each_variable {
-    F f;
-    std::unordered_set<const void*> seen{};
-
-    void operator()(const std::string&, const auto& x)
-    {
+void for_each_variable(const auto& lifted, const auto& f)
+{
+    std::unordered_set<const void*> seen;
+    for_each_parameter(lifted, [&](const std::string&, const auto& x) {
         if (seen.insert(&x.slot()).second) f(x);
-    }
-};
-template <class F>
-each_variable(F) -> each_variable<F>;
+    });
+}
 
 }  // namespace detail
 
-/// ‖g‖ over all parameters together, after `on.backward(loss)`; `lifted` is the model as it was lifted for this
-/// recording. A table that was only looked up counts by its touched rows. Throws heed::error before backward.
-template <class T, parameterised L>
-double gradient_norm(const L& lifted, ad::tape<T>& on)
+/// ‖g‖ after `on.backward(loss)`; `lifted` is the model as it was lifted for this recording. Throws heed::error before.
+template <class T>
+double gradient_norm(const parameterised auto& lifted, ad::tape<T>& on)
 {
     on.require_gradients("train::gradient_norm");
     double squares = 0;
-    for_each_parameter(lifted, detail::each_variable{[&](const auto& x) {
-                           const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
-                           squares += rows.rows != nullptr
-                                          ? kernels::squared_norm(rows.ids.size() * rows.width, rows.rows)
-                                          : kernels::squared_norm(x.size(), on.gradient(x).data);
-                       }});
+    detail::for_each_variable(lifted, [&](const auto& x) {
+        const ad::sparse_gradient<T> rows = ad::gradient_rows(x);
+        squares += rows.rows != nullptr ? kernels::squared_norm(rows.ids.size() * rows.width, rows.rows)
+                                        : kernels::squared_norm(x.size(), on.gradient(x).data);
+    });
     return std::sqrt(squares);
 }
 
-/// The factor that clips a gradient of this norm: min(1, greatest / norm), and 1 if the norm is not finite.
-/// Throws heed::error unless `greatest` is at least 0; infinity never clips.
+/// min(1, greatest / norm), and 1 if the norm is not finite. Throws heed::error unless `greatest` is at least 0.
 inline double clip_factor(double norm, double greatest)
 {
     if (!(greatest >= 0)) {
@@ -60,19 +52,14 @@ inline double clip_factor(double norm, double greatest)
     return std::isfinite(norm) && norm > greatest ? greatest / norm : 1;
 }
 
-/// Clips the gradient on the tape: if its norm is greater than `greatest`, it is scaled down to that norm. Returns the
-/// norm before clipping.
-///
-/// A gradient whose norm is not finite is left unchanged: check the returned norm before you use the gradient. Throws
-/// heed::error before backward. train::adam clips by itself, in the pass that updates the parameters.
-template <class T, parameterised L>
-double clip_gradient(const L& lifted, ad::tape<T>& on, double greatest)
+/// Clips the gradient on the tape to a norm of at most `greatest`. Returns the norm before; if that is not finite, the
+/// gradient is unchanged. Throws heed::error before backward. An optimiser clips by itself, in the pass that updates.
+template <class T>
+double clip_gradient(const parameterised auto& lifted, ad::tape<T>& on, double greatest)
 {
     const double norm = train::gradient_norm(lifted, on), factor = clip_factor(norm, greatest);
-    if (factor != 1) {
-        for_each_parameter(
-            lifted, detail::each_variable{[&](const auto& x) { ad::scale_gradient(x, static_cast<T>(factor)); }});
-    }
+    if (factor != 1)
+        detail::for_each_variable(lifted, [&](const auto& x) { ad::scale_gradient(x, static_cast<T>(factor)); });
     return norm;
 }
 

@@ -17,12 +17,12 @@ namespace heed::train {
 ///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see train::clip_gradient
 ///     m, v, θ ← Rule(g, m, v, θ)
 ///
-/// `Rule` has a `name`, says by `moments` how many numbers it remembers of each parameter (0, 1 or 2), and returns the
-/// update of step t by `update(t, scale)`: see kernels/optimizers.hpp. A rule that treats parameters differently
-/// returns that of one parameter by `update_of(name, rank, t, scale)`: see train/adam.hpp.
+/// `Rule` has a `name`, remembers `moments` numbers of each parameter (0, 1 or 2), and returns the update of step t by
+/// `update(t, scale)`, see kernels/optimizers.hpp, or that of one parameter by `update_of(name, rank, t, scale)`, see
+/// train/adam.hpp.
 ///
-/// Deviation from every paper: a table that is only looked up is updated lazily. Rows that the batch does not touch
-/// wait: neither they nor their moments change.
+/// Deviation from every paper: of a table that is only looked up, rows that the batch does not touch do not change, nor
+/// do their moments.
 template <class T, class Rule>
 class optimiser {
 public:
@@ -35,12 +35,10 @@ public:
 
     explicit optimiser(const Rule& with = {}) : settings(with) {}
 
-    /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording.
-    /// Returns the norm of the gradient before clipping; if that is not finite, nothing is changed.
-    ///
-    /// Throws heed::error, and changes nothing, before tape.backward, and after a step with the same recording.
-    template <parameterised M, parameterised L>
-    double step(M& model, const L& lifted, ad::tape<T>& on, double clip = INFINITY)
+    /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording. Returns the
+    /// norm of the gradient before clipping; if that is not finite, nothing is changed. Throws heed::error, and changes
+    /// nothing, before tape.backward, and after a step with the same recording.
+    double step(parameterised auto& model, const parameterised auto& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
         check_recording(on);
         collect(model, lifted, on);
@@ -106,8 +104,7 @@ private:
         }
     }
 
-    template <class M, class L>
-    void collect(M& model, const L& lifted, ad::tape<T>& on)
+    void collect(auto& model, const auto& lifted, ad::tape<T>& on)
     {
         collect(numbers_of<T>(model));
         std::size_t parameter = 0;

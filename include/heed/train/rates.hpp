@@ -30,12 +30,9 @@ struct inverse_square_root {
     }
 };
 
-/// A constant rate for some epochs, then half of it after each one.
+/// A constant rate for some epochs, counted from 1, then half of it after each one.
 ///
-///     rate(epoch) = start                              for epoch <= constant
-///     rate(epoch) = start · 2^(constant − epoch)       from there on        Luong et al. 2015, §4.1: constant = 5
-///
-/// Epochs count from 1.
+///     rate(epoch) = start · 2^min(0, constant − epoch)        Luong et al. 2015, §4.1: constant = 5
 struct halving {
     double start = 1;
     std::size_t constant = 5;

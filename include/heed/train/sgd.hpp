@@ -10,10 +10,7 @@
 
 namespace heed::train {
 
-/// Stochastic gradient descent: θ ← θ − rate · g.
-///
-/// Luong et al. 2015, §4.1, begin with rate 1, clip at 5 and halve the rate after each epoch from some epoch on: see
-/// train::halving.
+/// Stochastic gradient descent: θ ← θ − rate · g. Luong et al. 2015, §4.1: rate 1, clip 5, and train::halving.
 template <class T>
 using sgd = optimiser<T, kernels::sgd_settings>;
 
@@ -23,8 +20,7 @@ struct momentum_settings {
     double momentum = 0.9;    // μ
     double weight_decay = 0;  // λ
     bool nesterov = false;
-    /// Does this parameter decay? Called with its name, "decoder.cell.W", and the number of its axes; without it, all
-    /// do.
+    /// Whether a parameter, "decoder.cell.W", with so many axes decays; if empty, all do.
     std::function<bool(const std::string& name, std::size_t rank)> decays{};
 
     static constexpr const char* name = "sgd_with_momentum";
@@ -45,9 +41,8 @@ struct momentum_settings {
 ///     g ← g + λ θ,  m ← μ m + g
 ///     θ ← θ − rate · m,  or with `nesterov`  θ ← θ − rate · (g + μ m)      Sutskever et al. 2013
 ///
-/// As in PyTorch's SGD with dampening 0, and unlike in the paper, the rate is outside of m: a schedule scales earlier
-/// gradients, too. The decay is part of the gradient, after clipping. Rows of a table that is only looked up, and that
-/// the batch does not touch, wait: they neither move on nor decay.
+/// As in PyTorch's SGD with dampening 0, and unlike in the paper, the rate is outside of m. The decay is part of the
+/// gradient, after clipping. Rows of a table that the batch does not look up neither move nor decay.
 ///
 ///     train::sgd_with_momentum<float> optimiser({.rate = 0.1, .weight_decay = 1e-4, .nesterov = true});
 template <class T>

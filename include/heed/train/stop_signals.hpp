@@ -24,18 +24,16 @@ inline void note_stop_signal(int number)
 
 }  // namespace detail
 
-/// Asks a training loop to end at its next convenient moment: Ctrl-C (SIGINT), SIGTERM, which `kill` and a machine that
-/// shuts down send, and SIGHUP, which comes when a terminal is closed or a connection breaks, are from now on only
-/// recorded.
+/// Asks a training loop to end at its next convenient moment: Ctrl-C (SIGINT), SIGTERM (`kill`, a shutdown) and SIGHUP
+/// (a closed terminal, a broken connection) are from now on only recorded.
 ///
 ///     const train::stop_signals stop;
 ///     for (; at.epoch < epochs && !stop; ++at.epoch) …
 ///     train::save_checkpoint(path, model, optimiser, at);
 ///     return stop.status();
 ///
-/// A second Ctrl-C or SIGTERM ends the program at once. A second SIGHUP does not, because a shell and the system each
-/// send one. SIGHUP stays ignored if it was, as under nohup. The destructor puts back what was there before. POSIX
-/// only; one object at a time.
+/// A second Ctrl-C or SIGTERM ends the program at once; a second SIGHUP does not, because a shell and the system each
+/// send one. SIGHUP stays ignored if it was, as under nohup. The destructor restores all. POSIX; one object at a time.
 class stop_signals {
 public:
     stop_signals()
@@ -54,11 +52,8 @@ public:
         for (std::size_t i = 0; i < numbers.size(); ++i) ::sigaction(numbers[i], &before_[i], nullptr);
     }
 
-    /// Whether an end was asked for.
     explicit operator bool() const { return number() != 0; }
-
-    /// The signal, or 0.
-    static int number() { return detail::stop_signal; }
+    static int number() { return detail::stop_signal; }  // the signal, or 0
 
     /// The exit status that a shell expects: 0, or 128 and the signal's number.
     static int status() { return number() == 0 ? 0 : 128 + number(); }

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,12 +19,13 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/io/safetensors.hpp>
+#include <heed/train/accumulation.hpp>
 #include <heed/train/averaging.hpp>
 #include <heed/train/optimiser.hpp>
 #include <heed/train/settings.hpp>
 
-/// Optimisers and averages in safetensors files, one by one, for files with more in them. train/checkpoint.hpp stores a
-/// whole training.
+/// Optimisers, averages and sums of gradients in safetensors files, one by one, for files with more in them.
+/// train/checkpoint.hpp stores a whole training.
 namespace heed::train {
 
 namespace detail {
@@ -41,19 +44,6 @@ std::string text_of(Number value)
     }
 }
 
-inline const std::string& metadata_entry(const io::archive& from, const std::string& name)
-{
-    const auto found = from.metadata.find(name);
-    if (found == from.metadata.end()) throw error("its metadata have no \"" + name + "\"");
-    return found->second;
-}
-
-inline void add_text(io::archive& to, const std::string& name, std::string value)
-{
-    if (!to.metadata.emplace(name, std::move(value)).second)
-        throw error("two parts are called \"" + name + "\"; rename one");
-}
-
 template <class Number>
 Number number_of(const std::string& name, std::string_view text)
 {
@@ -69,8 +59,7 @@ Number number_of(const std::string& name, std::string_view text)
 }
 
 /// "0.001 0.9 0.999 1e-08"
-template <class Settings>
-std::string settings_text(const Settings& settings)
+std::string settings_text(const auto& settings)
 {
     std::string text;
     each_number(settings, [&](const auto& number) { text += (text.empty() ? "" : " ") + text_of(number); });
@@ -78,8 +67,7 @@ std::string settings_text(const Settings& settings)
 }
 
 /// The same backwards. Settings that the text does not have keep their values.
-template <class Settings>
-void read_settings(const std::string& name, std::string_view text, Settings& settings)
+void read_settings(const std::string& name, std::string_view text, auto& settings)
 {
     each_number(settings, [&]<class Number>(Number& number) {
         if (text.empty()) return;
@@ -90,13 +78,13 @@ void read_settings(const std::string& name, std::string_view text, Settings& set
     if (!text.empty()) throw error(name + " has more numbers than its rule has settings");
 }
 
-// ---- what is checked -----------------------------------------------------------------------------------------------
+// ---- what is written -----------------------------------------------------------------------------------------------
 
-/// What the state of an optimiser, of an average or of a sum must fit.
-struct parameter_outline {
-    std::string name;
-    std::size_t size, width;  // of all numbers, and of a row
-};
+inline void add_text(io::archive& to, const std::string& name, std::string value)
+{
+    if (!to.metadata.emplace(name, std::move(value)).second)
+        throw error("two parts are called \"" + name + "\"; rename one");
+}
 
 template <class T>
 void require_finite(const std::string& name, std::span<const T> numbers, const char* advice = "")
@@ -107,46 +95,92 @@ void require_finite(const std::string& name, std::span<const T> numbers, const c
                     (std::isnan(*bad) ? "NaN" : "infinite") + advice);
 }
 
-/// Numbers of exactly this type: a float is a double, but a training in double does not go on as it did in float.
 template <class T>
-const io::tensor_entry& tensor_of(const io::archive& from, const std::string& name)
+void add_numbers(io::archive& to, const std::string& name, std::vector<std::size_t> shape, const std::vector<T>& values)
 {
-    const io::tensor_entry& entry = from.at(name);
-    if (entry.dtype != io::dtype_name<T>)
-        throw error("\"" + text::printable(name) + "\" is " + text::printable(entry.dtype) + ", but here " +
-                    std::string(io::dtype_name<T>) + "; a training goes on in the type in which it began");
-    return entry;
+    require_finite<T>(name, values);
+    to.tensors.push_back(io::tensor_entry::of(name, std::move(shape), values));
 }
 
-/// As many numbers of this type as the parameter has, all finite.
-template <class T>
-std::vector<T> numbers_like(const io::archive& from, const std::string& name, std::size_t count)
+// ---- what is read, and checked -------------------------------------------------------------------------------------
+
+/// What the state of an optimiser, of an average or of a sum must fit.
+struct parameter_outline {
+    std::string name;
+    std::size_t size, width;  // of all numbers, and of a row
+};
+
+std::vector<parameter_outline> outline_of(const auto& model)
 {
-    const io::tensor_entry& entry = tensor_of<T>(from, name);
-    if (entry.size() != count)
-        throw error("\"" + text::printable(name) + "\" has " + std::to_string(entry.size()) +
-                    " numbers, but what it belongs to has " + std::to_string(count));
+    std::vector<parameter_outline> all;
+    for_each_parameter(model, [&](const std::string& name, const auto& x) {
+        const auto values = view_of(x);
+        all.push_back({name, values.size(), values.shape.empty() ? 1 : values.shape.back()});
+    });
+    return all;
+}
+
+inline std::size_t numbers_of(const std::vector<parameter_outline>& model)
+{
+    std::size_t all = 0;
+    for (const parameter_outline& each : model) all += each.size;
+    return all;
+}
+
+template <class T>
+std::vector<T> finite_numbers(const io::tensor_entry& entry)
+{
     std::vector<T> numbers = entry.values<T>();
-    require_finite<T>(name, numbers,
+    require_finite<T>(entry.name, numbers,
                       "; the file is damaged, or its training had diverged: use an earlier copy of it, or train anew");
     return numbers;
 }
 
-/// Checks what a file has for a module.
-struct checking_look {
+/// An archive, and the names of all that was read from it. Each may be read once.
+struct archive_reader {
     const io::archive& from;
-    const std::string& prefix;
+    std::set<std::string> names{};
 
-    void operator()(const std::string& name, const auto& x) const
+    void claim(const std::string& name)
     {
-        using T = element_of<decltype(x)>;
-        const auto values = view_of(x);
-        const std::string path = prefix + name;
-        const io::tensor_entry& entry = tensor_of<T>(from, path);
-        const std::vector<std::size_t> shape(values.shape.begin(), values.shape.end());
-        if (entry.shape != shape)
-            throw error("\"" + path + "\" is " + shape_text(entry.shape) + ", but in this model " + shape_text(shape));
-        numbers_like<T>(from, path, values.size());
+        if (!names.insert(name).second) throw error("two parts are called \"" + name + "\"; rename one");
+    }
+
+    const std::string& metadata(const std::string& name)
+    {
+        claim(name);
+        const auto found = from.metadata.find(name);
+        if (found == from.metadata.end()) throw error("its metadata have no \"" + name + "\"");
+        return found->second;
+    }
+
+    template <class Number>
+    Number number(const std::string& name)
+    {
+        return number_of<Number>(name, metadata(name));
+    }
+
+    /// Numbers of exactly this type: a float is a double, but a training in double does not go on as it did in float.
+    template <class T>
+    const io::tensor_entry& tensor(const std::string& name)
+    {
+        claim(name);
+        const io::tensor_entry& entry = from.at(name);
+        if (entry.dtype != io::dtype_name<T>)
+            throw error("\"" + text::printable(name) + "\" is " + text::printable(entry.dtype) + ", but here " +
+                        std::string(io::dtype_name<T>) + "; a training goes on in the type in which it began");
+        return entry;
+    }
+
+    /// As many numbers of this type as the parameter has, all finite.
+    template <class T>
+    std::vector<T> numbers(const std::string& name, std::size_t count)
+    {
+        const io::tensor_entry& entry = tensor<T>(name);
+        if (entry.size() != count)
+            throw error("\"" + text::printable(name) + "\" has " + std::to_string(entry.size()) +
+                        " numbers, but what it belongs to has " + std::to_string(count));
+        return finite_numbers<T>(entry);
     }
 };
 
@@ -162,39 +196,28 @@ inline std::string optimiser_in(const io::archive& from, const std::string& pref
     return "";
 }
 
-template <class M>
-std::vector<parameter_outline> outline_of(const M& model)
-{
-    std::vector<parameter_outline> all;
-    for_each_parameter(model, [&](const std::string& name, const auto& x) {
-        const auto values = view_of(x);
-        all.push_back({name, values.size(), values.shape.empty() ? 1 : values.shape.back()});
-    });
-    return all;
-}
-
-/// An optimiser as it is in a file.
+/// stored(part, from, model, prefix): the part as it is in a file, with the settings that the file lacks.
 template <class T, class Rule>
-optimiser<T, Rule> stored_optimiser(const io::archive& from, optimiser<T, Rule> to,
-                                    const std::vector<parameter_outline>& model, const std::string& prefix)
+optimiser<T, Rule> stored(optimiser<T, Rule> to, archive_reader& from, const std::vector<parameter_outline>& model,
+                          const std::string& prefix)
 {
     const std::string name = prefix + Rule::name;
-    if (from.metadata.find(name + ".steps") == from.metadata.end()) {
-        const std::string other = optimiser_in(from, prefix);
+    if (from.from.metadata.find(name + ".steps") == from.from.metadata.end()) {
+        const std::string other = optimiser_in(from.from, prefix);
         if (!other.empty())
             throw error("its optimiser is " + text::printable(other) + ", not " + Rule::name +
                         "; go on with that one, or start anew from the weights alone, which io::take reads");
     }
-    const auto steps = number_of<std::size_t>(name + ".steps", metadata_entry(from, name + ".steps"));
-    if (const auto settings = from.metadata.find(name + ".settings"); settings != from.metadata.end())
-        read_settings(settings->first, settings->second, to.settings);
+    const auto steps = from.number<std::size_t>(name + ".steps");
+    if (from.from.metadata.contains(name + ".settings"))
+        read_settings(name + ".settings", from.metadata(name + ".settings"), to.settings);
     std::vector<typename optimiser<T, Rule>::moments> state;
     if (steps > 0) {
         for (const parameter_outline& each : model) {
             auto& moments = state.emplace_back();
             moments.name = each.name;
-            if (Rule::moments > 0) moments.first = numbers_like<T>(from, name + ".first." + each.name, each.size);
-            if (Rule::moments > 1) moments.second = numbers_like<T>(from, name + ".second." + each.name, each.size);
+            if (Rule::moments > 0) moments.first = from.numbers<T>(name + ".first." + each.name, each.size);
+            if (Rule::moments > 1) moments.second = from.numbers<T>(name + ".second." + each.name, each.size);
         }
     }
     to.restore(steps, std::move(state));
@@ -202,34 +225,61 @@ optimiser<T, Rule> stored_optimiser(const io::archive& from, optimiser<T, Rule> 
 }
 
 template <class T>
-std::deque<std::vector<T>> stored_moments(const io::archive& from, const std::vector<parameter_outline>& model,
-                                          const std::string& prefix)
+average_of_last<T> stored(average_of_last<T> to, archive_reader& from, const std::vector<parameter_outline>& model,
+                          const std::string& prefix)
 {
-    std::size_t size = 0;
-    for (const parameter_outline& each : model) size += each.size;
-    const std::string name = prefix + "average.";
-    const auto count = number_of<std::size_t>(name + "count", metadata_entry(from, name + "count"));
+    const auto count = from.number<std::size_t>(prefix + "average.count");
     std::deque<std::vector<T>> all;
-    for (std::size_t k = 0; k < count; ++k) all.push_back(numbers_like<T>(from, name + std::to_string(k), size));
+    for (std::size_t k = 0; k < count; ++k)
+        all.push_back(from.numbers<T>(prefix + "average." + std::to_string(k), detail::numbers_of(model)));
+    to.restore(std::move(all));
+    return to;
+}
+
+template <class T>
+moving_average<T> stored(const moving_average<T>&, archive_reader& from, const std::vector<parameter_outline>& model,
+                         const std::string& prefix)
+{
+    const std::string name = prefix + "moving_average";
+    moving_average<T> all(from.number<double>(name + ".decay"));
+    const auto count = from.number<std::size_t>(name + ".count");
+    if (count > 0) all.restore(count, from.numbers<double>(name, detail::numbers_of(model)));
     return all;
 }
 
 template <class T>
-moving_average<T> stored_moving_average(const io::archive& from, const std::vector<parameter_outline>& model,
-                                        const std::string& prefix)
+accumulated_gradients<T> stored(const accumulated_gradients<T>&, archive_reader& from,
+                                const std::vector<parameter_outline>& model, const std::string& prefix)
 {
-    std::size_t size = 0;
-    for (const parameter_outline& each : model) size += each.size;
-    const std::string name = prefix + "moving_average";
-    moving_average<T> all(number_of<double>(name + ".decay", metadata_entry(from, name + ".decay")));
-    const auto count = number_of<std::size_t>(name + ".count", metadata_entry(from, name + ".count"));
-    if (count > 0) all.restore(count, numbers_like<double>(from, name, size));
-    return all;
+    const std::string name = prefix + "accumulated.";
+    std::vector<typename accumulated_gradients<T>::gradient> state;
+    if (from.number<bool>(name + "begun")) {
+        for (const parameter_outline& each : model) {
+            auto& one = state.emplace_back();
+            one.name = each.name;
+            one.size = each.size;
+            const std::string all = name + "all." + each.name, ids = name + "ids." + each.name;
+            if (from.from.find(all) != nullptr) {
+                one.all = from.numbers<T>(all, each.size);
+            } else if (from.from.find(ids) != nullptr) {
+                one.ids = from.tensor<std::uint32_t>(ids).template values<std::uint32_t>();
+                one.width = each.width;
+                one.rows = from.numbers<T>(name + "rows." + each.name, one.ids.size() * each.width);
+            }
+        }
+    }
+    accumulated_gradients<T> sum;
+    sum.restore(std::move(state));  // which checks it
+    return sum;
 }
+
+/// What `stored` returns for a part, which may be derived from it.
+template <class Part>
+using stored_type = decltype(detail::stored(std::declval<const Part&>(), std::declval<archive_reader&>(), {}, {}));
 
 }  // namespace detail
 
-/// Adds an optimiser's state to an archive: what load_checkpoint, or take, restores.
+/// Adds the state of an optimiser, an average or a sum of gradients to an archive: what take restores.
 template <class T, class Rule>
 void put(io::archive& to, const optimiser<T, Rule>& from, const std::string& prefix = {})
 {
@@ -237,62 +287,49 @@ void put(io::archive& to, const optimiser<T, Rule>& from, const std::string& pre
     detail::add_text(to, name + ".steps", detail::text_of(from.steps()));
     detail::add_text(to, name + ".settings", detail::settings_text(from.settings));
     if (from.steps() == 0) return;  // its moments are zeros
-    const auto tensor = [&](const std::string& path, const std::vector<T>& values) {
-        detail::require_finite<T>(path, values);
-        to.tensors.push_back(io::tensor_entry::of(path, {values.size()}, values));
-    };
-    for (const auto& each : from.state()) {
-        if (Rule::moments > 0) tensor(name + ".first." + each.name, each.first);
-        if (Rule::moments > 1) tensor(name + ".second." + each.name, each.second);
+    for (const auto& [of, first, second] : from.state()) {
+        if (Rule::moments > 0) detail::add_numbers(to, name + ".first." + of, {first.size()}, first);
+        if (Rule::moments > 1) detail::add_numbers(to, name + ".second." + of, {second.size()}, second);
     }
 }
 
-/// Restores the state of this model's optimiser; settings that the archive lacks stay. Throws heed::error, and changes
-/// nothing, if it is another optimiser's or does not fit the model.
-template <class T, class Rule, parameterised M>
-void take(const io::archive& from, optimiser<T, Rule>& to, const M& model, const std::string& prefix = {})
-{
-    to = detail::stored_optimiser(from, to, detail::outline_of(model), prefix);
-}
-
-/// Adds the moments of an average to an archive.
 template <class T>
 void put(io::archive& to, const average_of_last<T>& from, const std::string& prefix = {})
 {
     detail::add_text(to, prefix + "average.count", detail::text_of(from.size()));
-    for (std::size_t k = 0; k < from.size(); ++k) {
-        const std::vector<T>& each = from.state()[k];
-        const std::string name = prefix + "average." + std::to_string(k);
-        detail::require_finite<T>(name, each);
-        to.tensors.push_back(io::tensor_entry::of(name, {each.size()}, each));
-    }
+    for (std::size_t k = 0; k < from.size(); ++k)
+        detail::add_numbers(to, prefix + "average." + std::to_string(k), {from.state()[k].size()}, from.state()[k]);
 }
 
-/// Restores the moments of an average of this model. Throws heed::error, and changes nothing, if they are not such.
-template <class T, parameterised M>
-void take(const io::archive& from, average_of_last<T>& to, const M& model, const std::string& prefix = {})
-{
-    to.restore(detail::stored_moments<T>(from, detail::outline_of(model), prefix));
-}
-
-/// Adds a moving average to an archive.
 template <class T>
 void put(io::archive& to, const moving_average<T>& from, const std::string& prefix = {})
 {
     const std::string name = prefix + "moving_average";
     detail::add_text(to, name + ".decay", detail::text_of(from.decay()));
     detail::add_text(to, name + ".count", detail::text_of(from.size()));
-    if (from.size() == 0) return;
-    detail::require_finite<double>(name, from.state());
-    to.tensors.push_back(io::tensor_entry::of(name, {from.state().size()}, from.state()));
+    if (from.size() > 0) detail::add_numbers(to, name, {from.state().size()}, from.state());
 }
 
-/// Restores a moving average of this model, its decay included. Throws heed::error, and changes nothing, if there is
-/// none.
-template <class T, parameterised M>
-void take(const io::archive& from, moving_average<T>& to, const M& model, const std::string& prefix = {})
+template <class T>
+void put(io::archive& to, const accumulated_gradients<T>& from, const std::string& prefix = {})
 {
-    to = detail::stored_moving_average<T>(from, detail::outline_of(model), prefix);
+    const std::string name = prefix + "accumulated.";
+    detail::add_text(to, name + "begun", detail::text_of(!from.state().empty()));
+    for (const auto& each : from.state()) {
+        if (!each.all.empty()) detail::add_numbers(to, name + "all." + each.name, {each.size}, each.all);
+        if (each.ids.empty()) continue;
+        to.tensors.push_back(io::tensor_entry::of(name + "ids." + each.name, {each.ids.size()}, each.ids));
+        detail::add_numbers(to, name + "rows." + each.name, {each.ids.size(), each.width}, each.rows);
+    }
+}
+
+/// Restores the state of this model's optimiser, average or sum of gradients; settings that the archive lacks stay.
+/// Throws heed::error, and changes nothing, if it is another optimiser's, is missing or does not fit the model.
+template <class Part, parameterised M>
+void take(const io::archive& from, Part& to, const M& model, const std::string& prefix = {})
+{
+    detail::archive_reader reader{from};
+    static_cast<detail::stored_type<Part>&>(to) = detail::stored(to, reader, detail::outline_of(model), prefix);
 }
 
 }  // namespace heed::train

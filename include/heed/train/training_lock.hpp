@@ -18,9 +18,8 @@
 
 namespace heed::train {
 
-/// Keeps two trainings from writing the same files: `.NAME.lock`, beside the file NAME that a run writes, is locked
-/// (flock) for the lifetime of this object. The system unlocks it when the process ends, however that happens, so a
-/// killed run blocks no other. A name that is a link to the file, or goes by another folder, is the same lock.
+/// Keeps two trainings from writing the same files: `.NAME.lock`, beside the file NAME at the end of its links, is
+/// locked (flock) for the lifetime of this object, or of the process.
 ///
 ///     const train::training_lock alone("model.safetensors");    // before looking at what an earlier run has left
 class training_lock {
@@ -46,8 +45,7 @@ public:
         release();
     }
 
-    /// Empty, or on a file system without locks the reason why nothing keeps another run away: worth a note to the
-    /// user.
+    /// Empty, or on a file system without locks the reason why nothing keeps another run away.
     const std::string& not_locked() const { return problem_; }
 
 private:

@@ -4,22 +4,279 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
+#include <exception>
 #include <limits>
+#include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <heed/attention/normalize_hooks.hpp>
+#include <heed/core/callback.hpp>
 #include <heed/verify/problem.hpp>
-#include <heed/verify/requirements.hpp>
 
-/// heed's contracts with every mechanism, one function per contract. Each function throws `broken` with the place where
-/// the contract is broken, or returns a few words on what was compared.
+/// heed's contracts, one function each, which throws `broken` or returns a few words on what was compared. verify.hpp
+/// has a sentence for each.
 namespace heed::detail::verifying {
 
-/// Is this one attention, not several combined as in multi_head?
+// ---- requirements on the numbers that a mechanism returns, of whatever type ----------------------------------------
+
+// The last bits may differ if BLAS or a kernel sums in another order for another number of rows.
+inline constexpr double rounding = 1e-11;
+
+template <class T, class U>
+std::string require_close(const outcome<T>& is, const outcome<U>& must, double tolerance, std::string_view what)
+{
+    const disagreement most = compare(is, must);
+    if (!(most.worst <= tolerance)) throw broken(std::string(what) + ": " + most.where);
+    if (most.worst == 0) return "no difference";
+    char text[64];
+    std::snprintf(text, sizeof text, "greatest difference %.1e", most.worst);
+    return text;
+}
+
+template <class T>
+void require_same_bits(const outcome<T>& is, const outcome<T>& must, std::string_view what)
+{
+    const std::string where = differing_bits(is, must);
+    if (!where.empty()) throw broken(std::string(what) + ": " + where);
+}
+
+template <class T>
+void require_finite(const outcome<T>& is, std::string_view what)
+{
+    for (const series<T>& s : is) {
+        for (std::size_t i = 0; i < s.values.size(); ++i) {
+            if (!std::isfinite(s.values[i]))
+                throw broken(std::string(what) + ": " + s.name + "[" + std::to_string(i) + "] is " +
+                             std::to_string(s.values[i]));
+        }
+    }
+}
+
+inline void require_zero_where_empty(const outcome<double>& numbers, const lengths& real)
+{
+    for (const auto& s : numbers) {
+        const std::size_t row = s.values.size() / real.batch();
+        for (std::size_t i = 0; i < s.values.size(); ++i) {
+            if (real[i / row] == 0 && s.values[i] != 0) {  // also true for NaN
+                throw broken("row " + std::to_string(i / row) + " has no position, but the " + s.name + "[" +
+                             std::to_string(i) + "] is " + std::to_string(s.values[i]) + ", not 0");
+            }
+        }
+    }
+}
+
+/// Requires that the results of a run and its gradient, whose last `own` tensors have a row per sentence, are 0 in
+/// empty rows. Returns the number of empty rows.
+inline std::size_t require_empty_rows(const outcome<double>& values, const outcome<double>& slopes, std::size_t own,
+                                      const lengths& real)
+{
+    require_zero_where_empty(values, real);
+    require_finite(values, "with an empty row");
+    require_finite(slopes, "with an empty row");
+    require_zero_where_empty(outcome<double>(slopes.end() - static_cast<std::ptrdiff_t>(own), slopes.end()), real);
+    std::size_t rows = 0;
+    for (std::size_t b = 0; b < real.batch(); ++b) rows += real[b] == 0;
+    return rows;
+}
+
+inline array<double, 3> padded_with(double rubbish, array<double, 3> annotations, const lengths& real)
+{
+    const auto [B, T, D] = shape_of(annotations);
+    for (std::size_t b = 0; b < B; ++b) {
+        std::fill(annotations.data() + (b * T + real[b]) * D, annotations.data() + (b + 1) * T * D, rubbish);
+    }
+    return annotations;
+}
+
+/// Hides every third position, shifted from row to row.
+inline boolean_mask<2> mask_with_holes(std::size_t batch, std::size_t positions)
+{
+    boolean_mask<2> mask(shape_of_rank<2>{batch, positions});
+    for (std::size_t i = 0; i < batch * positions; ++i) mask[i] = (i / positions + i % positions) % 3 != 0;
+    return mask;
+}
+
+inline lengths first_half(const lengths& real)
+{
+    std::vector<std::size_t> counts(real.batch());
+    for (std::size_t b = 0; b < counts.size(); ++b) counts[b] = real[b] / 2;
+    return lengths(std::move(counts));
+}
+inline boolean_mask<2> as_mask(const lengths& real, std::size_t positions)
+{
+    boolean_mask<2> mask(shape_of_rank<2>{real.batch(), positions});
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        for (std::size_t t = 0; t < real[b]; ++t) mask[b * positions + t] = 1;
+    }
+    return mask;
+}
+
+inline additive_mask<array<double, 2>> as_bias(const boolean_mask<2>& mask)
+{
+    array<double, 2> bias(mask.shape(), 0.0);
+    for (std::size_t i = 0; i < bias.size(); ++i) {
+        if (mask[i] == 0) bias.data()[i] = -std::numeric_limits<double>::infinity();
+    }
+    return additive_mask{std::move(bias)};
+}
+
+/// Requires weights of 0 for positions that a mask hides; `hidden` begins the message. Positions come first in the
+/// weights of one attention, [T,D], and last in those of several, [n,T].
+inline void require_no_weight_where_hidden(const outcome<double>& values, const boolean_mask<2>& mask,
+                                           bool positions_first, std::string_view hidden)
+{
+    const auto [B, T] = mask.shape();
+    for (const auto& s : values) {
+        if (!s.name.starts_with("weights") || B * T == 0) continue;
+        const std::size_t width = s.values.size() / (B * T);
+        for (std::size_t i = 0; i < s.values.size(); ++i) {
+            const std::size_t position = (positions_first ? i / width : i) % T;
+            if (mask[i / (width * T) * T + position] == 0 && s.values[i] != 0) {
+                throw broken(std::string(hidden) + ", the " + s.name + "[" + std::to_string(i) + "] is " +
+                             std::to_string(s.values[i]) + ", not 0");
+            }
+        }
+    }
+}
+
+/// The results under a boolean mask and under an additive one that hides the same positions.
+inline void require_obeyed(const outcome<double>& masked, const outcome<double>& biased, const boolean_mask<2>& mask,
+                           bool positions_first)
+{
+    require_no_weight_where_hidden(masked, mask, positions_first, "hidden by a boolean mask");
+    require_no_weight_where_hidden(biased, mask, positions_first, "hidden by an additive mask of -inf");
+    require_finite(masked, "with a boolean mask");
+    require_close(biased, masked, rounding, "an additive mask of -inf against a boolean mask");
+}
+
+/// Hypotheses with which a search might continue: one of them several times, some not at all.
+inline std::vector<std::size_t> surviving_rows(std::size_t batch)
+{
+    std::vector<std::size_t> rows(std::max<std::size_t>(batch, 2));
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i % 2 == 0 ? (batch - 1 - i / 2) % batch : 0;
+    return rows;
+}
+
+/// Compares a run that continued with these rows after its first step with one that kept all rows.
+inline std::string require_selected(const outcome<double>& is, const outcome<double>& of_all, std::size_t batch,
+                                    const std::vector<std::size_t>& rows)
+{
+    outcome<double> must, later;
+    for (std::size_t k = 0; k < of_all.size(); ++k) {
+        if (of_all[k].name.ends_with(" of step 0")) continue;
+        const std::vector<double>& values = of_all[k].values;
+        const std::size_t width = values.size() / batch;
+        series<double> chosen{of_all[k].name, {}};
+        for (const std::size_t row : rows) {
+            const auto first = values.begin() + static_cast<std::ptrdiff_t>(row * width);
+            chosen.values.insert(chosen.values.end(), first, first + static_cast<std::ptrdiff_t>(width));
+        }
+        must.push_back(std::move(chosen));
+        later.push_back(is[k]);
+    }
+    return require_close(later, must, rounding, "with rows selected after the first step");
+}
+
+/// The rows [b, b + 1) of x, and of its second axis the first `count`.
+inline array<double, 3> one_row(const array<double, 3>& x, std::size_t b, std::size_t count)
+{
+    const auto shape = shape_of(x);
+    array<double, 3> row(shape_of_rank<3>{1, count, shape[2]});
+    std::copy_n(x.data() + b * shape[1] * shape[2], count * shape[2], row.data());
+    return row;
+}
+
+/// Row b of the results of a batch, without its padding.
+inline outcome<double> results_of_row(const outcome<double>& together, std::size_t b, const lengths& real,
+                                      std::size_t positions, bool positions_first)
+{
+    outcome<double> alone;
+    for (const auto& s : together) {
+        const std::size_t row = s.values.size() / real.batch();
+        const bool has_padding = s.name.starts_with("weights") && positions != 0;
+        const std::size_t times = has_padding && !positions_first ? row / positions : 1;
+        const std::size_t stretch = row / times, kept = has_padding ? stretch / positions * real[b] : stretch;
+        series<double> part{s.name, {}};
+        for (std::size_t i = 0; i < times; ++i) {
+            const auto first = s.values.begin() + static_cast<std::ptrdiff_t>(b * row + i * stretch);
+            part.values.insert(part.values.end(), first, first + static_cast<std::ptrdiff_t>(kept));
+        }
+        alone.push_back(std::move(part));
+    }
+    return alone;
+}
+
+/// Scores of ±1e4, some of them a few units apart; exact in float.
+template <class T>
+array<T, 3> large_scores(const shape_of_rank<3>& shape, std::size_t step)
+{
+    array<T, 3> e(shape);
+    for (std::size_t i = 0; i < e.size(); ++i) {
+        const double sign = (i * 7 + step * 3) % 5 < 3 ? 1 : -1;
+        e.data()[i] = static_cast<T>(sign * 1e4 + static_cast<double>((i * 5 + step) % 4) * 0.5);
+    }
+    return e;
+}
+
+inline void require_refused(const std::string& what, callback<void> act)
+{
+    std::string message;
+    try {
+        act();
+    } catch (const shape_error& e) {
+        message = e.what();
+    } catch (const std::exception& e) {
+        throw broken(what + " throws something other than shape_error: " + e.what());
+    }
+    if (message.empty()) throw broken(what + " is not refused: shape_error expected");
+}
+
+/// Tries queries whose part i has a column or a row too many or too few, in place of the one in p.parts, with `step`
+/// and `step_into`; `written` returns what the latter has written. Returns how many were refused.
+inline std::size_t require_misfits_refused(std::vector<array<double, 3>>& parts, std::size_t i, const std::string& name,
+                                           callback<void> step, callback<void> step_into,
+                                           callback<outcome<double>> written)
+{
+    const auto before = written();
+    const array<double, 3> right = parts[i];
+    const auto [rows, steps, width] = shape_of(right);
+    std::size_t refused = 0;
+    const auto refuse = [&](const std::string& what, const shape_of_rank<3>& misfit) {
+        parts[i] = normal_numbers<double>(misfit, 1);
+        require_refused(what, step);
+        require_refused(what, step_into);
+        require_same_bits(written(), before, what + " throws, but has written to the results");
+        refused += 2;
+    };
+    refuse("a " + name + " with a column too many", {rows, steps, width + 1});
+    refuse("a " + name + " with a row too many", {rows + 1, steps, width});
+    if (rows > 1) refuse("a " + name + " with a row too few", {rows - 1, steps, width});
+    parts[i] = right;
+    return refused;
+}
+
+inline std::string require_different(const std::vector<ad::named_variable<double>>& parameters,
+                                     const std::string& prefix)
+{
+    std::set<std::string> names;
+    std::size_t count = 0;
+    for (const auto& parameter : parameters) {
+        if (!parameter.name.starts_with(prefix)) continue;
+        const std::string name = parameter.name.substr(prefix.size());
+        ++count;
+        if (!names.insert(name).second) throw broken("two parameters are named \"" + name + "\"");
+    }
+    return std::to_string(count) + " parameters";
+}
+
+// ---- contracts -----------------------------------------------------------------------------------------------------
+
 template <class Mechanism>
 concept one_attention = requires(const Mechanism& attend)
 {
@@ -27,21 +284,20 @@ concept one_attention = requires(const Mechanism& attend)
     attend.normalize;
 };
 
-/// The type whose traits say which results can be compared, see attention/concepts.hpp: an attention's normalizer, or
-/// any other mechanism itself.
+/// What has the traits that say which results can be compared: a normalizer, or a mechanism of several attentions.
 template <class Mechanism>
-struct speaker {
-    using type = Mechanism;
-};
-template <one_attention Mechanism>
-struct speaker<Mechanism> {
-    using type = std::remove_cvref_t<decltype(std::declval<Mechanism>().normalize)>;
-};
+const auto& speaker_of(const Mechanism& attend)
+{
+    if constexpr (one_attention<Mechanism>) {
+        return attend.normalize;
+    } else {
+        return attend;
+    }
+}
 template <class Mechanism>
-using normalizer_of = typename speaker<Mechanism>::type;
+using normalizer_of = std::remove_cvref_t<decltype(speaker_of(std::declval<const Mechanism&>()))>;
 
-/// Does a mechanism distinguish between hiding the last positions and shortening the row? It declares so itself, or one
-/// of its parts does.
+/// Does a mechanism, or one of its parts, distinguish between hiding the last positions and shortening the row?
 template <class Mechanism>
 consteval bool length_counts();
 
@@ -89,24 +345,25 @@ struct requires_double {
     }
 };
 
-/// The mechanism runs at all.
 std::string check_first_run(const auto& p, const auto& at)
 {
-    return require_first_run(results<form::step, double>(p, at), shape_of(p.annotations));
+    require_finite(results<form::step, double>(p, at), "in a first run");
+    const auto [B, T, D] = shape_of(p.annotations);
+    return "B " + std::to_string(B) + ", T " + std::to_string(T) + ", D " + std::to_string(D);
 }
 
-/// The gradient by parameters, annotations and queries, through all steps and their history.
 std::string check_gradient(const auto& p, const auto& at)
 {
     if constexpr (!differentiable_of<normalizer_of<decltype(p.attend)>>()) {
         return "not differentiable: not compared";
     } else {
         auto moved = p;
-        return require_agreement(ad::grad_check(moved, loss_for<form::step, true>(at)));
+        const ad::grad_check_result tried = ad::grad_check(moved, loss_for<form::step, true>(at));
+        if (!tried) throw broken(tried.text());
+        return tried.text();
     }
 }
 
-/// Training and inference compute the same numbers.
 std::string check_families(const auto& p, const auto& at)
 {
     ad::tape<double> on;
@@ -114,7 +371,6 @@ std::string check_families(const auto& p, const auto& at)
                          "on the tape against without");
 }
 
-/// Rows without any position, and a batch without any position.
 std::string check_empty_rows(const auto& p, const auto& at)
 {
     const auto shape = shape_of(p.annotations);
@@ -140,7 +396,6 @@ std::string check_empty_rows(const auto& p, const auto& at)
     return std::to_string(rows) + " rows without positions";
 }
 
-/// The contents of the padding do not matter.
 std::string check_padding(const auto& p, const auto& at)
 {
     const auto values = results<form::step, double>(p, at);
@@ -155,11 +410,11 @@ std::string check_padding(const auto& p, const auto& at)
         require_same_bits(results<form::read, double>(other, at), contexts, what);
         require_same_bits(gradients<form::step, true, double>(other, at), slopes, what);
     }
-    require_no_weight_in_padding(values, at.real, shape_of(p.annotations)[1], one_attention<decltype(p.attend)>);
+    require_no_weight_where_hidden(values, as_mask(at.real, shape_of(p.annotations)[1]),
+                                   one_attention<decltype(p.attend)>, "beyond the length");
     return "no bit changes with NaN, inf, -inf, 1e30 or -1";
 }
 
-/// Each sentence alone, without the rest of the batch and without padding.
 std::string check_alone(const auto& p, const auto& at)
 {
     if constexpr (draws<normalizer_of<decltype(p.attend)>>) {
@@ -183,8 +438,7 @@ std::string check_alone(const auto& p, const auto& at)
     }
 }
 
-/// The weights of such scores, those of the first step and those of later ones, provided that they and the gradient of
-/// the contexts with respect to the scores are finite.
+/// The weights of such scores at the first step and at later ones, if they and the gradients are finite.
 template <weight_kind kind, class T>
 std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const auto& normalize, const auto& combine,
                                                           const ad::var<T, 3>& annotations, const auto& parts,
@@ -200,18 +454,12 @@ std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const
         scores.push_back({"the scores" + named("", s), {on, shown.slot(), {shown.size()}}});
         return attention{given_scores<kind, ad::var<T, 3>>{shown}, normalize, combine};
     };
-    auto now = [&] {
-        const auto attend = mechanism(0);
-        const auto memory = attend.on(annotations, at.real);
-        return attend.step(memory, at.query(parts, 0), attend.start(memory));
-    }();
-    answers<decltype(now.context), decltype(now.weights)> all;
-    all.keep(now);
-    for (std::size_t s = 1; s < at.steps; ++s) {
-        const auto attend = mechanism(s);
-        now = attend.step(attend.on(annotations, at.real), at.query(parts, s), now.state);
-        all.keep(now);
-    }
+    std::vector<decltype(mechanism(0))> attend;
+    for (std::size_t s = 0; s < at.steps; ++s) attend.push_back(mechanism(s));
+    const auto start = attend.front().start(attend.front().on(annotations, at.real));
+    const auto all = answers_from(start, at.steps, [&](std::size_t s, const auto& before) {
+        return attend[s].step(attend[s].on(annotations, at.real), at.query(parts, s), before);
+    });
     const auto slopes = gradients_by(scores, loss_of<false, T>(all), "gradient by ");
     std::pair<outcome<T>, outcome<T>> first_and_later;
     for (std::size_t s = 0; s < at.steps; ++s) {
@@ -248,7 +496,6 @@ std::string check_large_scores(const auto& p, const auto& at)
     }
 }
 
-/// The whole mechanism in float.
 std::string check_float(const auto& p, const auto& at)
 {
     const auto single = converted<float>(p);
@@ -257,7 +504,6 @@ std::string check_float(const auto& p, const auto& at)
                          "float against double");
 }
 
-/// read against step.
 std::string check_weights_do_not_matter(const auto& p, const auto& at)
 {
     auto contexts = results<form::step, double>(p, at);
@@ -267,7 +513,6 @@ std::string check_weights_do_not_matter(const auto& p, const auto& at)
                          rounding, "without the weights");
 }
 
-/// The same bits again.
 std::string check_repeatable(const auto& p, const auto& at)
 {
     require_same_bits(results<form::step, double>(p, at), results<form::step, double>(p, at), "the second run");
@@ -276,7 +521,6 @@ std::string check_repeatable(const auto& p, const auto& at)
     return "no bit changes";
 }
 
-/// All that a mechanism remembers is in its state: from an old state it returns what it returned then.
 std::string check_nothing_hidden(const auto& p, const auto& at)
 {
     const auto memory = p.attend.on(p.annotations, at.real);
@@ -291,7 +535,6 @@ std::string check_nothing_hidden(const auto& p, const auto& at)
     return "an old state gives the old results";
 }
 
-/// Like a search: continues with a selection of the rows.
 std::string check_rows(const auto& p, const auto& at)
 {
     if constexpr (draws<normalizer_of<decltype(p.attend)>>) {
@@ -310,23 +553,22 @@ std::string check_rows(const auto& p, const auto& at)
     }
 }
 
-/// Boolean masks, additive masks and lengths limit what a query sees.
 std::string check_masks(const auto& p, const auto& at)
 {
     const auto [B, T, D] = shape_of(p.annotations);
     const boolean_mask<2> holes = mask_with_holes(B, T);
-    require_obeyed(results_under(holes, p, at), results_under(as_bias(holes), p, at), holes,
+    require_obeyed(results<form::step, double>(p, at, holes), results<form::step, double>(p, at, as_bias(holes)), holes,
                    one_attention<decltype(p.attend)>);
     if constexpr (length_counts<std::remove_cvref_t<decltype(p.attend)>>()) {
         return "boolean and additive masks; not shorter lengths, since the length itself counts here";
     } else {
         const lengths fewer = first_half(at.real);
-        return require_close(results_under(as_mask(fewer, T), p, at), results_under(fewer, p, at), rounding,
+        return require_close(results<form::step, double>(p, at, as_mask(fewer, T)),
+                             results<form::step, double>(p, at, fewer), rounding,
                              "the last positions hidden against shorter lengths");
     }
 }
 
-/// attend(memory, queries) against single steps.
 std::string check_at_once(const auto& p, const auto& at)
 {
     require_close(results<form::at_once, double>(p, at), results<form::read, double>(p, at), rounding,
@@ -335,7 +577,6 @@ std::string check_at_once(const auto& p, const auto& at)
                          rounding, "all queries at once against one by one");
 }
 
-/// step, with fused kernels where there are any, against score, normalize and combine one after the other.
 std::string check_composed(const auto& p, const auto& at)
 {
     require_close(results<form::step, double>(p, at), results<form::compose, double>(p, at), rounding,
@@ -344,7 +585,6 @@ std::string check_composed(const auto& p, const auto& at)
                          rounding, "step against compose");
 }
 
-/// step_into, state in place, against step.
 std::string check_step_into(const auto& p, const auto& at)
 {
     require_same_bits(results<form::step_into, double>(p, at), results<form::step, double>(p, at),
@@ -359,7 +599,6 @@ concept remembers_positions = requires(const State& state)
     requires !std::is_empty_v<std::remove_cvref_t<decltype(state.normalize)>>;
 };
 
-/// Shapes that do not fit throw shape_error and leave the results unchanged.
 std::string check_shapes(const auto& p, const auto& at)
 {
     const auto [B, T, D] = shape_of(p.annotations);
@@ -400,7 +639,6 @@ std::string check_shapes(const auto& p, const auto& at)
     return std::to_string(refused) + " misfits refused";
 }
 
-/// Saving and optimising identify parameters by name.
 std::string check_names(const auto& p, const auto&)
 {
     ad::tape<double> on;

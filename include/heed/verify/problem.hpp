@@ -34,7 +34,6 @@ struct series {
     std::vector<T> values;
 };
 
-/// All results of a run.
 template <class T>
 using outcome = std::vector<series<T>>;
 
@@ -71,23 +70,6 @@ struct part_layout {
     std::size_t width;
 };
 
-/// Returns to `describe` the tensor that it requests by name; `give` maps the part's number to the tensor.
-template <class Give>
-struct part_giver {
-    const std::vector<part_layout>& layout;
-    Give give;
-
-    auto operator()(std::string_view name, std::size_t) const
-    {
-        std::size_t number = 0;
-        while (number + 1 < layout.size() && layout[number].name != name) ++number;
-        return give(number);
-    }
-};
-template <class Give>
-part_giver(const std::vector<part_layout>&, Give) -> part_giver<Give>;
-
-/// Records the parts of a query.
 inline std::vector<part_layout> layout_of(const auto& describe)
 {
     std::vector<part_layout> layout;
@@ -121,14 +103,6 @@ inline made_up_sentences sentences(const std::vector<part_layout>& layout, std::
     return made;
 }
 
-/// The visitor's results for all queries.
-inline auto visited_parts(auto& parts, const auto& visit)
-{
-    std::vector<decltype(visit(std::string_view(), parts[0]))> made;
-    for (std::size_t i = 0; i < parts.size(); ++i) made.push_back(visit("queries." + std::to_string(i), parts[i]));
-    return made;
-}
-
 /// A mechanism, its annotations and all queries; plain, or lifted onto a tape.
 template <class Attention, class Tensor>
 struct problem {
@@ -138,12 +112,12 @@ struct problem {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto attend = visit("attention", self.attend);
-        auto annotations = visit("annotations", self.annotations);
-        return problem<decltype(attend), decltype(annotations)>{std::move(attend), std::move(annotations),
-                                                                visited_parts(self.parts, visit)};
+        return verifying::problem{visit("attention", self.attend), visit("annotations", self.annotations),
+                                  visit("queries", self.parts)};
     }
 };
+template <class Attention, class Tensor>
+problem(Attention, Tensor, std::vector<Tensor>) -> problem<Attention, Tensor>;
 
 enum class form { step, read, compose, step_into, at_once };
 
@@ -155,15 +129,24 @@ struct setting {
     lengths real;
     std::size_t steps;
 
-    /// The query of step s.
     auto query(const auto& parts, std::size_t s) const
     {
-        return describe(part_giver{layout, [&parts, s](std::size_t i) { return ops::step_of(parts[i], s); }});
+        return query_of([&parts, s](std::size_t i) { return ops::step_of(parts[i], s); });
     }
-    /// The queries of all steps.
     auto queries(const auto& parts) const
     {
-        return describe(part_giver{layout, [&parts](std::size_t i) { return parts[i]; }});
+        return query_of([&parts](std::size_t i) { return parts[i]; });
+    }
+
+private:
+    /// The query with give(i) for its part number i; `describe` requests parts by name.
+    auto query_of(const auto& give) const
+    {
+        return describe([&](std::string_view name, std::size_t) {
+            std::size_t number = 0;
+            while (number + 1 < layout.size() && layout[number].name != name) ++number;
+            return give(number);
+        });
     }
 };
 
@@ -200,14 +183,16 @@ auto answers_from(const auto& start, std::size_t steps, const auto& answer)
     return all;
 }
 
-/// Runs a mechanism over all queries. Returns the answers, or, for all queries at once, the contexts [B,S,D]. Code that
-/// uses these depends on the tensors but not on the mechanism.
+/// The answers of a mechanism to all queries; a mask is for `step` alone.
 template <form how>
-auto run(const auto& p, const auto& at)
+auto run(const auto& p, const auto& at, const auto&... mask)
 {
     const auto memory = p.attend.on(p.annotations, at.real);
     if constexpr (how == form::at_once) {
-        return p.attend(memory, at.queries(p.parts));
+        const auto contexts = p.attend(memory, at.queries(p.parts));  // [B,S,D]
+        answers<decltype(ops::step_of(contexts, at.steps)), no_weights> all;
+        for (std::size_t s = 0; s < at.steps; ++s) all.contexts.push_back(ops::step_of(contexts, s));
+        return all;
     } else {
         const auto answer = [&](std::size_t s, const auto& before) {
             if constexpr (how == form::read) {
@@ -215,7 +200,7 @@ auto run(const auto& p, const auto& at)
             } else if constexpr (how == form::compose) {
                 return p.attend.compose(memory, at.query(p.parts, s), before);
             } else {
-                return p.attend.step(memory, at.query(p.parts, s), before);
+                return p.attend.step(memory, at.query(p.parts, s), before, mask...);
             }
         };
         const auto start = p.attend.start(memory);
@@ -252,29 +237,10 @@ outcome<T> numbers_in(const answers<Context, Weights>& given)
     }
     return all;
 }
-template <class T>
-outcome<T> numbers_in(const tensor auto& contexts)
-{
-    outcome<T> all;
-    for (std::size_t s = 0; s < shape_of(contexts)[1]; ++s) {
-        append(all, named("context", s), ops::step_of(contexts, s));
-    }
-    return all;
-}
 template <form how, class T>
-outcome<T> results(const auto& p, const auto& at)
+outcome<T> results(const auto& p, const auto& at, const auto&... mask)
 {
-    return numbers_in<T>(run<how>(p, at));
-}
-
-/// The results of `step` under a mask.
-template <class Mask>
-outcome<double> results_under(const Mask& mask, const auto& p, const auto& at)
-{
-    const auto memory = p.attend.on(p.annotations, at.real);
-    return numbers_in<double>(answers_from(p.attend.start(memory), at.steps, [&](std::size_t s, const auto& before) {
-        return p.attend.step(memory, at.query(p.parts, s), before, mask);
-    }));
+    return numbers_in<T>(run<how>(p, at, mask...));
 }
 
 /// Selects these rows of a state, as a search does.
@@ -284,8 +250,7 @@ struct selected {
     auto operator()(const plain_tensor auto& x) const { return ops::rows_of(x, rows); }
 };
 
-/// The results of `step` if the mechanism continues with these rows after the first query, as a search does; with all
-/// rows if none are given. Needs at least two queries; the first one is answered for all rows.
+/// The results of `step` if the mechanism continues with these rows after the first query; with all if none are given.
 inline outcome<double> results_of_rows(std::span<const std::size_t> rows, const auto& p, const auto& at)
 {
     const selected gather{rows};
@@ -325,36 +290,16 @@ ad::var<T, 0> loss_of(const answers<Context, Weights>& given)
     for (std::size_t i = 1; i < terms.size(); ++i) sum = ops::add(sum, terms[i]);
     return sum;
 }
-template <bool with_weights, class T>
-ad::var<T, 0> loss_of(const ad::var<T, 3>& contexts)
-{
-    const auto [B, S, D] = contexts.shape();
-    array<T, 3> constants(contexts.shape());
-    for (std::size_t s = 0; s < S; ++s) {
-        const auto of_step = uneven<T, 2>({B, D}, s);
-        for (std::size_t b = 0; b < B; ++b) {
-            for (std::size_t d = 0; d < D; ++d) constants(b, s, d) = of_step(b, d);
-        }
-    }
-    return ops::inner(contexts, constants);
-}
 template <form how, bool with_weights, class T>
 ad::var<T, 0> loss(const auto& p, const auto& at)
 {
     return loss_of<with_weights, T>(run<how>(p, at));
 }
 
-/// That loss for ad::grad_check.
-template <form how, bool with_weights, class Setting>
-struct loss_in {
-    const Setting& at;
-
-    auto operator()(auto&, const auto& lifted) const { return loss<how, with_weights, double>(lifted, at); }
-};
-template <form how, bool with_weights, class Setting>
-loss_in<how, with_weights, Setting> loss_for(const Setting& at)
+template <form how, bool with_weights>
+auto loss_for(const auto& at)
 {
-    return {at};
+    return [&at](auto&, const auto& lifted) { return loss<how, with_weights, double>(lifted, at); };
 }
 
 /// The gradient of that loss with respect to every parameter, the annotations and the queries.
@@ -377,7 +322,6 @@ outcome<T> gradients(const auto& p, const auto& at)
     return gradients_by(parameters, loss<how, with_weights, T>(lifted, at));
 }
 
-/// A module of the same kind with its numbers converted to another element type.
 template <class To>
 struct converting_leaf {
     auto operator()(const std::string&, const auto& x) const
@@ -421,59 +365,42 @@ struct given_scores {
     }
 };
 
-/// Where two outcomes differ most, |a - b| / (1 + |b|); NaN and missing numbers count as infinite.
+/// Where two outcomes differ most; NaN and missing numbers count as infinite.
 struct disagreement {
     double worst = 0;
     std::string where;
 };
+/// The greatest off(x, y) of two numbers at one place.
 template <class T, class U>
-disagreement compare(const outcome<T>& a, const outcome<U>& b)
+disagreement greatest(const outcome<T>& a, const outcome<U>& b, const auto& off)
 {
     disagreement most;
     if (a.size() != b.size()) return {INFINITY, "the number of results"};
     for (std::size_t k = 0; k < a.size(); ++k) {
         if (a[k].values.size() != b[k].values.size()) return {INFINITY, "the size of the " + b[k].name};
         for (std::size_t i = 0; i < a[k].values.size(); ++i) {
-            const double x = static_cast<double>(a[k].values[i]), y = static_cast<double>(b[k].values[i]);
-            const double off = x == y ? 0 : std::abs(x - y) / (1 + std::abs(y));
-            if (off <= most.worst) continue;
-            most.worst = std::isnan(off) ? INFINITY : off;
-            most.where =
-                b[k].name + "[" + std::to_string(i) + "]: " + std::to_string(x) + " against " + std::to_string(y);
+            const double by = off(a[k].values[i], b[k].values[i]);
+            if (by <= most.worst) continue;
+            most.worst = std::isnan(by) ? INFINITY : by;
+            most.where = b[k].name + "[" + std::to_string(i) + "]: " + std::to_string(a[k].values[i]) + " against " +
+                         std::to_string(b[k].values[i]);
         }
     }
     return most;
+}
+
+/// |a - b| / (1 + |b|).
+template <class T, class U>
+disagreement compare(const outcome<T>& a, const outcome<U>& b)
+{
+    return greatest(a, b, [](double x, double y) { return x == y ? 0 : std::abs(x - y) / (1 + std::abs(y)); });
 }
 
 /// Where two outcomes differ in any bit; empty if nowhere.
 template <class T>
 std::string differing_bits(const outcome<T>& a, const outcome<T>& b)
 {
-    if (a.size() != b.size()) return "the number of results";
-    for (std::size_t k = 0; k < a.size(); ++k) {
-        if (a[k].values.size() != b[k].values.size()) return "the size of the " + b[k].name;
-        for (std::size_t i = 0; i < a[k].values.size(); ++i) {
-            if (std::memcmp(&a[k].values[i], &b[k].values[i], sizeof(T)) != 0) {
-                return a[k].name + "[" + std::to_string(i) + "]: " + std::to_string(a[k].values[i]) + " against " +
-                       std::to_string(b[k].values[i]);
-            }
-        }
-    }
-    return "";
-}
-
-/// The first number that is not finite; empty if all are.
-template <class T>
-std::string not_finite(const outcome<T>& a)
-{
-    for (const series<T>& s : a) {
-        for (std::size_t i = 0; i < s.values.size(); ++i) {
-            if (!std::isfinite(s.values[i])) {
-                return s.name + "[" + std::to_string(i) + "] is " + std::to_string(s.values[i]);
-            }
-        }
-    }
-    return "";
+    return greatest(a, b, [](T x, T y) { return std::memcmp(&x, &y, sizeof(T)) == 0 ? 0.0 : 1.0; }).where;
 }
 
 }  // namespace heed::detail::verifying

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::bahdanau2015 {

@@ -11,8 +11,8 @@
 /// Gehring et al. 2017, the whole ConvS2S.
 namespace heed::papers::gehring2017 {
 
-/// The attention of a new layer of a decoder, which is asked with h [.,H] and √½ g. The authors' code multiplies W h +
-/// b by √½, too: here that factor stands in the initial W.
+/// The attention of a new layer of a decoder, asked with h [.,H] and √½ g. The code's √½ of W h + b is in the initial
+/// W.
 template <class T>
 struct new_layer {
     auto operator()(random_source& random, const seq2seq::convolutional_sizes& n) const

@@ -11,6 +11,7 @@
 #include <heed/nn/lstm.hpp>
 #include <heed/score/additive.hpp>
 #include <heed/seq2seq/captioner.hpp>
+#include <heed/seq2seq/translator.hpp>
 
 namespace heed::papers::xu2015 {
 
@@ -50,7 +51,7 @@ auto reader(std::uint64_t seed, const sizes& n, Normalize normalize)
     seq2seq::captioner decoder{std::move(attend), std::move(embedding), std::move(cell), std::move(C),
                                std::move(W_h),    nn::zeros<T>(H),      std::move(W_c),  nn::zeros<T>(H),
                                std::move(L_h),    std::move(L_z),       std::move(L_o),  nn::zeros<T>(V)};
-    return seq2seq::picture_reader{std::move(encoder), std::move(decoder)};
+    return seq2seq::translator{std::move(encoder), std::move(decoder)};
 }
 
 }  // namespace heed::papers::xu2015
