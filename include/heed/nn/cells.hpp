@@ -22,10 +22,9 @@
 namespace heed::nn {
 
 /// What a cell shows of its state: [B,H].
-template <class State>
-const auto& output_of(const State& state)
+const auto& output_of(const auto& state)
 {
-    if constexpr (tensor<State>) {
+    if constexpr (tensor<decltype(state)>) {
         return state;
     } else {
         return state.hidden;
@@ -33,10 +32,9 @@ const auto& output_of(const State& state)
 }
 
 /// The state with f applied to each of its tensors, together with those of `others`.
-template <class State, class F>
-auto map_state(const State& state, const F& f, const auto&... others)
+auto map_state(const auto& state, const auto& f, const auto&... others)
 {
-    if constexpr (tensor<State>) {
+    if constexpr (tensor<decltype(state)>) {
         return f(state, others...);
     } else {
         return state.map(f, others...);
@@ -71,8 +69,7 @@ auto begin_of(const auto& cell, const tensor auto& h)
 }
 
 /// The next state of a cell. `more`: where sentences end, if some do, and dropout between layers.
-template <class Cell, class State, class... More>
-auto next_of(const Cell& cell, const tensor auto& projected, const State& state, const More&... more)
+auto next_of(const auto& cell, const tensor auto& projected, const auto& state, const auto&... more)
 {
     constexpr bool has = requires { cell.step(projected, state, more...); };
     static_assert(has, "heed: this recurrent cell has no `step` that heed can call: the next state, `auto step(const "

@@ -19,10 +19,9 @@ namespace heed::nn {
 ///     h̃  = tanh(W_h x + U_h (r ⊙ h) + b_h)
 ///     h' = (1 − z) ⊙ h + z ⊙ h̃               Bahdanau et al. 2015, appendix A.1.1
 ///
-/// Cho et al. 2014, who introduced the unit, have z the other way round: h' = z ⊙ h + (1 − z) ⊙ h̃. The reset gate acts
-/// on the state before the product; cuDNN's acts after it. docs/gru.md lists the conventions of other libraries and how
-/// to convert their weights. The input's share does not depend on the previous step: `project` computes it for all
-/// steps in one product. Deviation: biases, which the paper leaves out of its formulas.
+/// Cho et al. 2014, who introduced the unit, have z the other way round. The reset gate acts on the state before the
+/// product; cuDNN's acts after it. docs/gru.md has the conventions of other libraries and how to convert their weights.
+/// Deviation: biases, which the paper leaves out of its formulas.
 template <class Matrix, class Vector>
 struct gru {
     Matrix W;    // [X,3H], for z|r|h
@@ -39,11 +38,7 @@ struct gru {
     }
 
     /// The state whose output is h [B,H]: h itself.
-    template <tensor Hidden>
-    Hidden begin(Hidden h) const
-    {
-        return h;
-    }
+    auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -54,6 +49,20 @@ struct gru {
 template <class Matrix, class Vector, class Matrix2, class Matrix3>
 gru(Matrix, Vector, Matrix2, Matrix3) -> gru<joint_tensor<Matrix, Matrix2, Matrix3>, Vector>;
 
+namespace detail {
+
+/// The matrix [H,nH] of n gates: drawn by glorot as one, or by `recurrent` one by one, each [H,H].
+template <class T>
+array<T, 2> recurrent_gates(random_source& random, std::size_t n, std::size_t hidden, initializer<T> recurrent)
+{
+    if (recurrent == nullptr) return glorot<T>(random, hidden, n * hidden);
+    auto gates = recurrent(random, hidden, hidden);
+    for (std::size_t k = 1; k < n; ++k) gates = ops::concat(gates, recurrent(random, hidden, hidden));
+    return gates;
+}
+
+}  // namespace detail
+
 /// A new unit from inputs of size `input` to states of size `hidden`.
 ///
 /// `recurrent` draws U_z, U_r and U_h one by one, each [H,H]: with nn::orthogonal<T> they start as in Bahdanau et al.
@@ -61,13 +70,9 @@ gru(Matrix, Vector, Matrix2, Matrix3) -> gru<joint_tensor<Matrix, Matrix2, Matri
 template <class T>
 auto make_gru(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr)
 {
-    auto W = glorot<T>(random, input, 3 * hidden);
-    if (recurrent == nullptr) {
-        auto U = glorot<T>(random, hidden, 2 * hidden);
-        return gru{std::move(W), zeros<T>(3 * hidden), std::move(U), glorot<T>(random, hidden, hidden)};
-    }
-    const auto U_z = recurrent(random, hidden, hidden), U_r = recurrent(random, hidden, hidden);
-    return gru{std::move(W), zeros<T>(3 * hidden), ops::concat(U_z, U_r), recurrent(random, hidden, hidden)};
+    return gru{glorot<T>(random, input, 3 * hidden), zeros<T>(3 * hidden),
+               detail::recurrent_gates<T>(random, 2, hidden, recurrent),
+               detail::recurrent_gates<T>(random, 1, hidden, recurrent)};
 }
 
 /// A learned state before the first word.

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
-
 #include <heed/core/parameters.hpp>
+#include <heed/nn/gru.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
@@ -20,8 +18,8 @@ namespace heed::nn {
 ///     h' = (1 − z) ⊙ h + z ⊙ h̃               NVIDIA cuDNN, CUDNN_GRU; Cho et al. 2014, first version on arXiv
 ///
 /// The candidate has a second bias, c_h, inside of the gate; those of z and r would only add up. Deviation: z is the
-/// share of the candidate, as in nn::gru, where cuDNN's is the share of the old state (docs/gru.md). One product with
-/// the state per step, where nn::gru has two, one after the other.
+/// share of the candidate, as in nn::gru; cuDNN's is that of the old state (docs/gru.md). One product with the state
+/// per step, where nn::gru has two, one after the other.
 template <class Matrix, class Vector>
 struct gru_reset_after {
     Matrix W;    // [X,3H], for z|r|h
@@ -38,11 +36,7 @@ struct gru_reset_after {
     }
 
     /// The state whose output is h [B,H]: h itself.
-    template <tensor Hidden>
-    Hidden begin(Hidden h) const
-    {
-        return h;
-    }
+    auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -60,14 +54,8 @@ template <class T>
 auto make_gru_reset_after(random_source& random, std::size_t input, std::size_t hidden,
                           initializer<T> recurrent = nullptr)
 {
-    auto W = glorot<T>(random, input, 3 * hidden);
-    if (recurrent == nullptr) {
-        return gru_reset_after{std::move(W), zeros<T>(3 * hidden), glorot<T>(random, hidden, 3 * hidden),
-                               zeros<T>(hidden)};
-    }
-    const auto U_z = recurrent(random, hidden, hidden), U_r = recurrent(random, hidden, hidden);
-    return gru_reset_after{std::move(W), zeros<T>(3 * hidden),
-                           ops::concat(ops::concat(U_z, U_r), recurrent(random, hidden, hidden)), zeros<T>(hidden)};
+    return gru_reset_after{glorot<T>(random, input, 3 * hidden), zeros<T>(3 * hidden),
+                           detail::recurrent_gates<T>(random, 3, hidden, recurrent), zeros<T>(hidden)};
 }
 
 /// Makes these units, for encoders and decoders that are made new (nn/cells.hpp).

@@ -48,8 +48,7 @@ inline constexpr add_positions_op add_positions{};
 
 /// Where a word stands in its sentence, for encoders and decoders that would otherwise not know.
 ///
-/// A policy is called with x [B,S,D] and the position of the first of the S words, from 0, and returns x plus a vector
-/// for each position.
+/// A policy takes x [B,S,D] and the position of the first of the S words, from 0, and returns x plus a vector for each.
 namespace heed::nn {
 
 /// The places of the sines and cosines of sinusoidal_positions in a vector.

@@ -126,17 +126,14 @@ namespace heed::normalize {
 ///
 /// The baseline may be anything that does not depend on the draws of that row; Xu et al. use a running mean of costs.
 ///
-/// A draw depends on (seed, step, row) alone: use a new seed for each batch. `greedy` takes the most probable position
-/// instead: for a trained model (as `argmax`). Per dimension: one draw for each dimension.
-/// A row without any position, or with nothing but -inf, gets weights 0 and log p = 0.
-/// In a window, `local_m{D, hard{}}`, the draw and its log p are the window's.
+/// A draw depends on (seed, step, row) alone: use a new seed for each batch. `greedy`, for a trained model, takes the
+/// most probable position instead (as `argmax`). Per dimension: one draw for each dimension. A row without any score
+/// above -inf gets weights 0 and log p = 0. In a window the draw and its log p are the window's.
 struct hard {
     std::uint64_t seed = 1;
     bool greedy = false;
 
-    static constexpr bool ignores_offset = true;
-    static constexpr bool differentiable = false;
-    static constexpr bool random = true;
+    static constexpr bool ignores_offset = true, differentiable = false, random = true;
 
     template <class Sum>
     struct state {
@@ -152,7 +149,6 @@ struct hard {
             }
         }
 
-        /// The same with f applied to the tensor (and to the matching ones of `others`).
         auto map(auto&& f, const auto&... others) const
         {
             return hard::make(f(log_probability, others.log_probability...));

@@ -245,16 +245,13 @@ namespace heed::normalize {
 ///     α_{t,s} = inner(e_{t,s}) exp(-(s - p_t)² / 2σ²),  σ = D/2,  s within [p_t - D, p_t + D]     eq. 10
 ///
 /// h_t is the query, or its `state` if it has several parts. S is the number of positions of the row that the query may
-/// see; s counts from 0, p_t is a real number. (Jia's survey misprints v_p and W_p as v_n and W_n in its eq. 5.)
+/// see; s counts from 0, p_t is a real number.
 ///
-/// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers.
-/// As in the paper, the Gaussian is applied after normalising, so that weights sum to less than 1; with
-/// `{.renormalise = true}`, the last of its members, they are divided by their sum. An inner normalizer with state sees
-/// the resulting weights, Gaussian included. The gradient reaches W_p and v_p through the Gaussian alone; the choice of
-/// positions in the window has no gradient, and where p_t ± D passes a position the weights jump. See
-/// docs/decisions.md.
-///
-/// Throws heed::error if D is 0: σ would be 0.
+/// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers. As in the
+/// paper, weights sum to less than 1; with `{.renormalise = true}`, the last of its members, they are divided by their
+/// sum. An inner normalizer with state sees the resulting weights, Gaussian included. The gradient reaches W_p and v_p
+/// through the Gaussian alone; where p_t ± D passes a position the weights jump (docs/decisions.md). Throws heed::error
+/// if D is 0: σ would be 0.
 template <class Matrix, class Vector, class Inner = softmax, class History = history::everywhere>
 struct local_p {
     Matrix W_p;              // [Q,P]
@@ -304,12 +301,10 @@ struct local_p {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return normalize::local_p{visit("W_p", self.W_p),
-                                  visit("v_p", self.v_p),
-                                  self.reach,
-                                  visit("inner", self.inner),
-                                  self.past,
-                                  self.options};
+        auto W = visit("W_p", self.W_p);
+        auto v = visit("v_p", self.v_p);
+        auto inner = visit("inner", self.inner);
+        return normalize::local_p{std::move(W), std::move(v), self.reach, std::move(inner), self.past, self.options};
     }
 
 private:

@@ -164,18 +164,16 @@ namespace heed::normalize {
 ///     q_{i,j} = (1 − p_{i,j−1}) q_{i,j−1} + α_{i−1,j},  α_{i,j} = p_{i,j} q_{i,j}       Raffel et al. 2017, eq. 11-14
 ///
 /// A scan begins where the last one stopped, α_0 = (1, 0, …, 0), and stops at position j with probability p_j; α is the
-/// expected value of where it stops, with which the model trains. Computed by this recurrence in linear time; the
-/// paper's quotient of cumulative products (appendix C.1) divides by numbers that underflow. The trained model looks at
-/// one position at a time: `monotonic_hard`.
+/// expected value of where it stops, with which the model trains. This recurrence takes linear time; the paper's
+/// quotient of cumulative products (appendix C.1) divides by numbers that underflow. The trained model looks at one
+/// position at a time: `monotonic_hard`.
 ///
 ///     normalize::monotonic{array<float, 1>{-1}}            r learns; ad::lift makes it a parameter, as any other
 ///
 /// r is below 0 at first, the more the longer sentences are: otherwise α never leaves the first positions. Weights sum
 /// to at most 1: what runs past the last position is lost, for all later steps, too. A masked position, e = -inf, is
-/// passed by. Works per dimension, too: each dimension has its own scan.
-///
-/// The state is α_{i−1}; gradients flow through it. In training the paper adds noise to e, so that p is near 0 or 1 in
-/// the end: `noisy`. Its energy g vᵀ/‖v‖ tanh(…) is a matter of the score; r is here so that any score will do.
+/// passed by. Works per dimension, too. The state is α_{i−1}; gradients flow through it. The paper's noise is `noisy`,
+/// its energy g vᵀ/‖v‖ tanh(…) a matter of the score.
 template <class Vector>
 struct monotonic {
     static constexpr bool ages = true;  // what lies before a window walks into it
@@ -193,11 +191,7 @@ struct monotonic {
         return normalize::last_alignment{weights};
     }
 
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto r = visit("r", self.r);
-        return monotonic<decltype(r)>{std::move(r)};
-    }
+    static auto parameters(auto& self, auto&& visit) { return normalize::monotonic{visit("r", self.r)}; }
 };
 
 template <class Vector>

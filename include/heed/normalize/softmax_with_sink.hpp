@@ -82,14 +82,13 @@ namespace heed::normalize {
 ///
 ///     normalize::softmax_with_sink{array<float, 1>{0}}     s learns; ad::lift makes it a parameter, as any other
 ///
-/// s is one number for each attention, and so one for each head of a multi_head. Without any real position all weights
-/// are 0, as softmax's. Weights sum to less than 1, by what the sink has. Works per dimension, with one sink for all.
-/// Attention sinks are those of Xiao et al. 2024, who keep the first words' keys for it; a learned number in the place
-/// of a word is how later models have them.
+/// s is one number for each attention, and so for each head of a multi_head. Weights sum to less than 1, by what the
+/// sink has. Works per dimension, with one sink for all. Xiao et al. 2024 keep the first words' keys as sinks; later
+/// models have a learned number.
 template <class Vector>
 struct softmax_with_sink {
-    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
-    Vector sink;                              // [1]
+    static constexpr bool row_by_row = true;
+    Vector sink;  // [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
@@ -98,11 +97,7 @@ struct softmax_with_sink {
 
     auto by_tiles() const { return kernels::tiles::softmax_with_sinks<Vector>{{}, sink}; }
 
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto sink = visit("sink", self.sink);
-        return softmax_with_sink<decltype(sink)>{std::move(sink)};
-    }
+    static auto parameters(auto& self, auto&& visit) { return normalize::softmax_with_sink{visit("sink", self.sink)}; }
 };
 
 template <class Vector>

@@ -24,8 +24,7 @@ namespace heed {
 /// as future work and leave this open (docs/decisions.md).
 namespace normalize::history {
 
-/// Of all positions: the window hides positions only when weights are computed. It costs the whole row; a window that
-/// covers the sentence changes nothing.
+/// Of all positions: the window hides positions only when weights are computed. It costs the whole row.
 struct everywhere {};
 
 /// Of the positions in the window: scores outside count as -inf, and a position that was never in it has no history.
@@ -128,10 +127,7 @@ auto advance_within(const window_view& where, const Inner& inner, const tensor a
 
 /// Is this moment inside a window?
 template <class At>
-concept within_window = requires
-{
-    requires std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
-};
+concept within_window = std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
 
 }  // namespace detail
 
