@@ -77,7 +77,7 @@ TEST_CASE("chunkwise: a step scans once, and its weights and state are those of 
     const auto e = random({2, 6}, 3), before = random({2, 6}, 4);
     const lengths real{6, 4};
     const plain_moment at{real};
-    const normalize::last_alignment past{before};
+    const normalize::past_attention past{before};
     const auto both = weigh_with_next(policy, e, past, at);
     const auto weights = weigh(policy, e, past, at);
     CHECK(support::same_bits(both.weights, weights));

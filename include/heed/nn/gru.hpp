@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <utility>
-#include <vector>
-
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/nn/init.hpp>

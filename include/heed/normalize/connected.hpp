@@ -4,44 +4,10 @@
 #include <utility>
 
 #include <heed/attention/normalize_hooks.hpp>
-#include <heed/kernels/rows.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
-
-namespace heed::ops {
-
-/// y = e + w·x with one learned number w: e and x [...], w [1] -> [...].
-///
-///     ∂e += ∂y,  ∂w += Σ x ∂y,  ∂x += w ∂y
-struct add_weighted_op : operation<add_weighted_op> {
-    static auto shape(const auto& e, const auto& w, const auto& x)
-    {
-        static_assert(rank_of<decltype(e)> == rank_of<decltype(x)>, "heed: add_weighted adds tensors of the same rank");
-        require_shape("add_weighted", "the weight", w.shape, {1}, "one number for all");
-        require_shape("add_weighted", "what is added", x.shape, e.shape, "the shape of the first argument");
-        return e.shape;
-    }
-
-    template <class T, std::size_t N>
-    static void forward(in<T, N> e, in<T, 1> w, in<T, N> x, out<T, N> y)
-    {
-        simd::parallel_transform(
-            y.size(), y.data, [by = *w.data](auto u, auto v) { return u + by * v; }, e.data, x.data);
-    }
-
-    template <class T, std::size_t N>
-    static void backward(in<T, N>, in<T, 1> w, in<T, N> x, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_e,
-                         adjoint<T, 1> d_w, adjoint<T, N> d_x)
-    {
-        if (d_e) kernels::add(y.size(), d_e.data, d_y.data);
-        if (d_w) *d_w.data += kernels::dot(y.size(), x.data, d_y.data);
-        if (d_x) kernels::add_scaled(y.size(), d_x.data, *w.data, d_y.data);
-    }
-};
-inline constexpr add_weighted_op add_weighted{};
-
-}  // namespace heed::ops
 
 namespace heed::normalize {
 
@@ -64,15 +30,14 @@ struct connected {
 
     auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
     {
-        return weigh(inner, ops::add_weighted(scores, w, past.history), past.inner, at);
+        return weigh(inner, modulated(scores, past), past.inner, at);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
     {
         auto grown = ops::add_alike(past.history, weights);
         if constexpr (remembers<Inner>) {
-            const auto modulated = ops::add_weighted(scores, w, past.history);
-            return past_attention{std::move(grown), next_of(inner, modulated, weights, past.inner, at)};
+            return past_attention{std::move(grown), next_of(inner, modulated(scores, past), weights, past.inner, at)};
         } else {
             return past_attention{std::move(grown), past.inner};
         }
@@ -81,6 +46,13 @@ struct connected {
     static auto parameters(auto& self, auto&& visit)
     {
         return normalize::connected{visit("w", self.w), visit("inner", self.inner)};
+    }
+
+private:
+    auto modulated(const tensor auto& scores, const auto& past) const
+    {
+        require_shape("connected", "w", shape_of(w), shape_of_rank<1>{1}, "one number for all scores");
+        return ops::add_alike(scores, ops::multiply(past.history, w));
     }
 };
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/dual_number.hpp>

@@ -9,6 +9,7 @@
 #include <heed/core/family.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
+#include <heed/normalize/temporal.hpp>
 #include <heed/ops/rows.hpp>
 
 namespace heed::ops {
@@ -121,24 +122,6 @@ inline constexpr monotonic_op monotonic{};
 
 }  // namespace heed::ops
 
-namespace heed::normalize {
-
-/// The alignment after the last step, of `monotonic` and `monotonic_hard`.
-template <class Alignment>
-struct last_alignment {
-    Alignment alignment;  // α_{i−1}, the shape of the scores
-
-    /// The same with f applied to the tensor (and to the matching ones of `others`).
-    auto map(auto&& f, const auto&... others) const
-    {
-        return normalize::last_alignment{f(alignment, others.alignment...)};
-    }
-};
-template <class Alignment>
-last_alignment(Alignment) -> last_alignment<Alignment>;
-
-}  // namespace heed::normalize
-
 namespace heed::detail {
 
 /// α_0 = (1, 0, …, 0): the first scan begins at the first position.
@@ -151,7 +134,7 @@ auto at_first_position(const auto& blank)
     std::size_t row = 1;
     for (std::size_t axis = 1; axis < shape.size(); ++axis) row *= shape[axis];
     for (std::size_t b = 0; row > 0 && b < shape[0]; ++b) std::fill_n(first.data() + b * row, row / shape[1], T(1));
-    return normalize::last_alignment{same_family(zeros, std::move(first))};
+    return normalize::past_attention{same_family(zeros, std::move(first))};
 }
 
 }  // namespace heed::detail
@@ -183,12 +166,12 @@ struct monotonic {
 
     auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::monotonic(at.visible(scores), r, before.alignment, at.real);
+        return ops::monotonic(at.visible(scores), r, before.history, at.real);
     }
 
     auto advance(const tensor auto&, const tensor auto& weights, const auto&, const auto&) const
     {
-        return normalize::last_alignment{weights};
+        return past_attention{weights};
     }
 
     static auto parameters(auto& self, auto&& visit) { return normalize::monotonic{visit("r", self.r)}; }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 #include <heed/normalize/monotonic.hpp>
 #include <heed/ops/rows.hpp>
@@ -60,12 +59,12 @@ struct monotonic_hard {
 
     auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::first_stop(at.visible(scores), r, before.alignment, at.real);
+        return ops::first_stop(at.visible(scores), r, before.history, at.real);
     }
 
     auto advance(const tensor auto&, const tensor auto& weights, const auto&, const auto&) const
     {
-        return normalize::last_alignment{weights};
+        return past_attention{weights};
     }
 
     static auto parameters(auto& self, auto&& visit) { return normalize::monotonic_hard{visit("r", self.r)}; }

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <type_traits>
-#include <utility>
 
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/core/random.hpp>

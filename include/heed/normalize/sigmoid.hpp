@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include <heed/attention/moment.hpp>
 #include <heed/attention/normalize_hooks.hpp>

@@ -3,7 +3,6 @@
 
 /// A decoder asks the locations of an image: xu2015.
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
