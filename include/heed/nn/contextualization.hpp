@@ -5,8 +5,7 @@
 #include <cstddef>
 
 #include <heed/core/mask.hpp>
-#include <heed/core/random.hpp>
-#include <heed/nn/init.hpp>
+#include <heed/core/parameters.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/products.hpp>
@@ -97,17 +96,5 @@ struct contextualization {
 };
 template <class Matrix, class Vector, class Gate>
 contextualization(Matrix, Vector, Gate, Gate) -> contextualization<Matrix, Vector, Gate>;
-
-/// New parameters for source embeddings of size `source`, target embeddings of size `target` and a context of `hidden`.
-template <class T>
-auto make_contextualization(random_source& random, std::size_t source, std::size_t target, std::size_t hidden)
-{
-    auto W = glorot<T>(random, source, hidden);
-    const auto gate = [&](std::size_t words) {
-        return context_gate{glorot<T>(random, hidden, words), zeros<T>(words)};
-    };
-    auto of_source = gate(source), of_target = gate(target);
-    return contextualization{std::move(W), zeros<T>(hidden), std::move(of_source), std::move(of_target)};
-}
 
 }  // namespace heed::nn

@@ -32,8 +32,7 @@ struct sentences_of_batch {
     }
 };
 
-/// y_i = m_i x_i, where m_i is 0 with probability `rate`, else 1 / (1 − rate): x [...] -> [...]. Srivastava et al.
-/// 2014.
+/// y_i = m_i x_i, m_i 0 with probability `rate`, else 1 / (1 − rate): x [...] -> [...]. Srivastava et al. 2014.
 ///
 ///     ∂x_i += m_i ∂y_i
 ///
@@ -159,13 +158,9 @@ struct dropout {
     random_source* random = nullptr;
     const part_of_batch* part = nullptr;
 
-    auto operator()(const tensor auto& x) const { return drop(x, 0); }  // [B,...]
-    /// x [T,B,...]
-    auto time_major(const tensor auto& x) const { return drop(x, 1); }
-
-private:
+    /// x [B,...], or with the batch along another axis
     template <tensor X>
-    X drop(const X& x, std::size_t axis) const
+    X operator()(const X& x, std::size_t axis = 0) const
     {
         if constexpr (plain_tensor<X>) {
             return x;
@@ -176,6 +171,9 @@ private:
             return ops::dropout(x, rate, random->next_stream(), some);
         }
     }
+
+    /// x [T,B,...]
+    auto time_major(const tensor auto& x) const { return (*this)(x, 1); }
 };
 
 }  // namespace heed::nn

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 
 #include <heed/core/parameters.hpp>
@@ -72,15 +71,6 @@ template <class Matrix, class Matrix2, class Matrix3, class Activation>
 gated_feed_forward(Matrix, Matrix2, Matrix3, Activation)
     -> gated_feed_forward<joint_tensor<Matrix, Matrix2, Matrix3>, Activation>;
 
-/// New gated layers from `width` to `hidden` and back: SwiGLU, or with another activation.
-template <class T, class Activation = std::remove_const_t<decltype(ops::silu)>>
-auto make_gated_feed_forward(random_source& random, std::size_t width, std::size_t hidden,
-                             Activation activation = ops::silu)
-{
-    auto W_1 = glorot<T>(random, width, hidden), W_3 = glorot<T>(random, width, hidden);
-    return gated_feed_forward{std::move(W_1), glorot<T>(random, hidden, width), std::move(W_3), std::move(activation)};
-}
-
 /// Makes SwiGLU, where a Transformer takes an activation:
 ///
 ///     papers::vaswani2017::translator<float>(seed, n, tables, positions, nn::new_pre_norm{}, nn::new_swiglu{});
@@ -88,7 +78,8 @@ struct new_swiglu {
     template <class T>
     auto make(random_source& random, std::size_t width, std::size_t hidden) const
     {
-        return make_gated_feed_forward<T>(random, width, hidden);
+        auto W_1 = glorot<T>(random, width, hidden), W_3 = glorot<T>(random, width, hidden);
+        return gated_feed_forward{std::move(W_1), glorot<T>(random, hidden, width), std::move(W_3), ops::silu};
     }
 };
 

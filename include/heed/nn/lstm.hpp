@@ -21,8 +21,7 @@ namespace heed::nn {
 ///     c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
 ///
 /// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000; no connections from the cell to the
-/// gates. The gates stand in the order i|f|o|g; PyTorch's is i|f|g|o. The state is an ops::lstm_state; h is its
-/// `hidden`.
+/// gates. The gates stand in the order i|f|o|g; PyTorch's is i|f|g|o. The state is an ops::lstm_state.
 template <class Matrix, class Vector>
 struct lstm {
     Matrix W;  // [X,4H], for i|f|o|g

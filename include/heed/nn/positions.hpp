@@ -45,10 +45,10 @@ struct sinusoidal_positions {
         const std::size_t S = shape_of(x)[1], D = shape_of(x)[2];
         array<T, 3> waves(shape_of_rank<3>{1, S, D});
         for (std::size_t k = 0; k < D; ++k) {
-            const wave of = wave_of(k, D);
+            const auto [sine, frequency] = wave_of(k, D);
             for (std::size_t s = 0; s < S; ++s) {
-                const double angle = static_cast<double>(first + s) * of.frequency;
-                waves.data()[s * D + k] = static_cast<T>(of.sine ? std::sin(angle) : std::cos(angle));
+                const double angle = static_cast<double>(first + s) * frequency;
+                waves.data()[s * D + k] = static_cast<T>(sine ? std::sin(angle) : std::cos(angle));
             }
         }
         return ops::add(x, same_family(x, std::move(waves)));
@@ -57,13 +57,8 @@ struct sinusoidal_positions {
     static auto parameters(auto& self, auto&&) { return sinusoidal_positions{self.layout}; }
 
 private:
-    struct wave {
-        bool sine;
-        double frequency;
-    };
-
-    /// Of column k of D.
-    wave wave_of(std::size_t k, std::size_t D) const
+    /// Of column k of D: is it a sine, and its frequency.
+    std::pair<bool, double> wave_of(std::size_t k, std::size_t D) const
     {
         const auto frequency = [](std::size_t i, std::size_t of) {
             return std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(of));

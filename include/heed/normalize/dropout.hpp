@@ -7,7 +7,6 @@
 
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/core/random.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
@@ -109,7 +108,6 @@ struct dropout_options {
 ///     .renormalise:     α'_j = k_j α_j · Σ_i α_i / Σ_i k_i α_i, so that Σ α' = Σ α
 ///
 ///     normalize::dropout{0.1, seed}                            // over softmax
-///     normalize::dropout{0.1, seed, normalize::temporal{}}
 ///     normalize::dropout{0.1, seed, normalize::softmax{}, {.renormalise = true}}
 ///
 /// The weights that are returned, remembered and passed to coverage are those before dropout: only the context is

@@ -17,8 +17,7 @@
 
 namespace heed::ops {
 
-/// α-entmax with δ = α − 1 = σ(a), between softmax (δ → 0) and sparsemax (δ = 1); Peters et al. 2019, Correia et al.
-/// 2019:
+/// α-entmax with δ = α − 1 = σ(a), between softmax (δ → 0) and sparsemax (δ = 1); Peters et al., Correia et al. 2019:
 ///
 ///     w_j = [1 + δ y_j]₊^{1/δ},  y_j = e_j − max_k e_k − u,  u such that Σ_j w_j = 1
 ///
@@ -27,8 +26,6 @@ namespace heed::ops {
 ///
 ///     ∂e_j += s_j (∂w_j − m),  m = Σ_k s_k ∂w_k / Σ_k s_k
 ///     ∂a   += δ (1 − δ) Σ_j w_j g_j (∂w_j − m),  g_j = (x_j / (1 + x_j) − ln(1 + x_j)) / δ²,  x_j = δ y_j
-///
-/// Beyond a row's length weights and gradients are 0.
 struct entmax_op : operation<entmax_op> {
     static constexpr ranks takes{2, 3};
 

@@ -106,8 +106,7 @@ inline constexpr straight_through_op straight_through{};
 
 namespace heed::normalize {
 
-/// Hard attention that learns through a soft one: one position, drawn from softmax(e), and the gradient of a softmax
-/// near it.
+/// Hard attention, one position drawn from softmax(e), that learns by the gradient of a softmax near it.
 ///
 ///     g_j = −log(−log u_j),  u_j uniform in (0,1)
 ///     forward:  α = one-hot(argmax_j (e_j + g_j))                Jang, Gu & Poole 2017, eq. 1

@@ -183,13 +183,9 @@ struct hard {
 template <class Sum, plain_tensor Excess>
 auto score_function_term(const hard::state<Sum>& past, const Excess& excess)
 {
-    using T = element_of<Sum>;
-    const auto shape = shape_of(past.log_probability);
-    require_shape<1>("score_function_term", "the excess", shape_of(excess), {shape[0]}, "one number for each row");
-    array<T, rank_of<Sum>> factors(shape);
-    const std::size_t row = factors.size() / (shape[0] == 0 ? 1 : shape[0]);
-    for (std::size_t i = 0; i < factors.size(); ++i) factors.data()[i] = view_of(excess).data[i / row];
-    return ops::inner(past.log_probability, factors);
+    const std::size_t B = shape_of(past.log_probability)[0];
+    require_shape<1>("score_function_term", "the excess", shape_of(excess), {B}, "one number for each row");
+    return ops::inner(past.of_row(), excess);
 }
 
 }  // namespace heed::normalize

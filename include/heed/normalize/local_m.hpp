@@ -47,9 +47,6 @@ struct local_m {
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        static_assert(!detail::within_window<decltype(at)>,
-                      "heed: local_m does not know its place inside another window: make the outer one the window and "
-                      "leave out the inner one");
         return detail::weigh_within<History>(around(at, shape_of(scores)[1]), inner, scores, memory, at);
     }
 

@@ -155,14 +155,6 @@ auto fall_off(const tensor auto& weights, const tensor auto& p, std::span<const 
     return options.renormalise ? ops::weights_by_sum(around_p, real, ops::rule_of_sums{}) : around_p;
 }
 
-/// Zeros: every row from its first position on, in this thread's workspace.
-inline std::span<const std::size_t> first_positions(const lengths_view& real)
-{
-    auto* const zeros = transient_family::take<std::size_t>(real.batch());
-    std::fill_n(zeros, real.batch(), std::size_t{0});
-    return {zeros, real.batch()};
-}
-
 /// local_p inside its window: the inner normalizer, and the Gaussian.
 template <class Inner, class Centre>
 struct around_centre {
@@ -196,7 +188,7 @@ namespace heed::normalize {
 /// paper, weights sum to less than 1; with `{.renormalise = true}`, the last of its members, they are divided by their
 /// sum. An inner normalizer with state sees the resulting weights, Gaussian included. The gradient reaches W_p and v_p
 /// through the Gaussian alone; where p_t ± D passes a position the weights jump (docs/decisions.md). Throws heed::error
-/// if D is 0: σ would be 0.
+/// if D is 0.
 template <class Matrix, class Vector, class Inner = softmax, class History = history::everywhere>
 struct local_p {
     Matrix W_p;              // [Q,P]
@@ -229,13 +221,13 @@ struct local_p {
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        static_assert(!detail::within_window<decltype(at)>,
-                      "heed: local_p does not know its place inside another window: make the outer one the window and "
-                      "leave out the inner one");
         const auto p = centre(at.query(), at.real);
         const auto where = around(p, at.real, shape_of(scores)[1]);
-        return detail::fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p,
-                                detail::first_positions(at.real), at.real, reach, options);
+        const std::size_t B = at.real.batch();
+        auto* const begin = transient_family::take<std::size_t>(B);  // zeros: each row from its first position on
+        std::fill_n(begin, B, std::size_t{0});
+        return detail::fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p, {begin, B}, at.real,
+                                reach, options);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const

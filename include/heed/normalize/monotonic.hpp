@@ -5,10 +5,8 @@
 #include <cstddef>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/rows.hpp>
 
@@ -131,8 +129,7 @@ auto at_first_position(const auto& blank)
     using T = element_of<decltype(zeros)>;
     const auto shape = shape_of(zeros);
     auto first = filled<T, rank_of<decltype(zeros)>>(shape, T(0));
-    std::size_t row = 1;
-    for (std::size_t axis = 1; axis < shape.size(); ++axis) row *= shape[axis];
+    const std::size_t row = first.size() / std::max<std::size_t>(1, shape[0]);
     for (std::size_t b = 0; row > 0 && b < shape[0]; ++b) std::fill_n(first.data() + b * row, row / shape[1], T(1));
     return normalize::past_attention{same_family(zeros, std::move(first))};
 }

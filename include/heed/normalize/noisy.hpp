@@ -61,7 +61,7 @@ struct noisy_options {
 ///
 /// A sigmoid that has to withstand noise learns scores far from 0, so that a trained scan may stop where p ≥ 1/2. Noise
 /// takes effect on the tape only, unless `options.at_inference` is set, and depends on (seed, step, row, position,
-/// dimension) alone: use a new seed for each batch. A state of `inner` sees the noisy scores. σ must be finite and not
+/// dimension) alone: use a new seed for each batch. A state of `inner` sees the noisy scores. σ is finite and not
 /// negative, else heed::error.
 template <class Inner>
 struct noisy {

@@ -28,8 +28,7 @@ namespace heed::ops {
 struct recent_sums_op : operation<recent_sums_op> {
     static auto shape(const auto& sums, const auto& e, std::size_t n)
     {
-        const std::size_t D = detail::width_of(e.shape);
-        require_shape("recent_sums", "the sums", sums.shape, {e.shape[0], e.shape[1], n == 0 ? 0 : (n - 1) * D},
+        require_shape("recent_sums", "the sums", sums.shape, shape_of_sums(e.shape, n),
                       "one for each score and each step that is remembered but the oldest; the scores are ", e.shape);
         return std::tuple{e.shape, sums.shape};
     }
@@ -171,8 +170,7 @@ struct recent_temporal {
     using wraps = Inner;
     static constexpr bool ages = true, ignores_offset = false;
 
-    /// L over the last n steps; inside, L over the last 1, …, n-1 steps, [B,T,(n-1)D], and the inner normalizer's
-    /// state.
+    /// L over the last n steps; inside, L over 1, …, n-1 steps, [B,T,(n-1)D], and the inner normalizer's state.
     auto start(auto&& blank) const
     {
         constexpr double nothing = -std::numeric_limits<double>::infinity();

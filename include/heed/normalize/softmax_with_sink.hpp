@@ -9,17 +9,15 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/kernels/sparse.hpp>
 #include <heed/kernels/tiles/rules.hpp>
-#include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::ops {
 
-/// softmax with one more score, the sink, whose weight goes nowhere: e [B,T] or [B,T,D], sink [1].
+/// softmax with one more score, the sink, whose weight goes nowhere: e [B,T] or [B,T,D], sink [1]; 0 beyond a row's
+/// length.
 ///
 ///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k),  ∂s −= (1 − Σ_k α_k) Σ_k α_k ∂α_k
-///
-/// Beyond a row's length weights and gradients are 0.
 struct softmax_with_sink_op : operation<softmax_with_sink_op> {
     static constexpr ranks takes{2, 3};
 

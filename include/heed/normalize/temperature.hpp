@@ -20,9 +20,7 @@ namespace heed::ops {
 /// dimension -> the shape of e. Great scores keep their differences, which factor · e_j would round away. seen: e, but
 /// -inf where it is hidden; hidden scores may be NaN.
 ///
-///     ∂e_j += factor · ∂y_j                                      nothing for `seen`
-///
-/// The gradient treats c as a constant: for such normalizers Σ_j ∂y_j is 0.
+///     ∂e_j += factor · ∂y_j                                      nothing for `seen` and c: Σ_j ∂y_j is 0
 struct scale_from_greatest_op : operation<scale_from_greatest_op> {
     static constexpr ranks takes{2, 3};
 

@@ -28,8 +28,7 @@ past_attention(History, Past = {}) -> past_attention<History, Past>;
 
 /// Attention modulated by its own past: positions that were attended to before count for less.
 ///
-///     b_{1,j} = exp(e_{1,j})
-///     b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})
+///     b_{1,j} = exp(e_{1,j}),  b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})
 ///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, eq. 6-8
 ///
 /// Computed in the log domain, where nothing overflows (docs/decisions.md):

@@ -98,11 +98,17 @@ struct narrowed_moment {
     }
 };
 
+/// Is this moment inside a window?
+template <class At>
+concept within_window = std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
+
 /// The inner normalizer's weights of a whole row of scores, 0 outside the window.
 template <class History, class Inner>
 auto weigh_within(const window_view& where, const Inner& inner, const tensor auto& scores, const auto& state,
                   const auto& at)
 {
+    static_assert(!within_window<decltype(at)>, "heed: a window does not know its place inside another window: make "
+                                                "the outer one the window and leave out the inner one");
     const auto attend = mask_of(where, shape_of(scores)[1]);
     if constexpr (remembers<Inner> && std::is_same_v<History, normalize::history::everywhere>) {
         return weigh(inner, scores, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
@@ -123,10 +129,6 @@ auto advance_within(const window_view& where, const Inner& inner, const tensor a
         return next_of(inner, ops::hide(scores, attend), weights, state, at);
     }
 }
-
-/// Is this moment inside a window?
-template <class At>
-concept within_window = std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
 
 }  // namespace detail
 

@@ -13,7 +13,6 @@
 #include <heed/attention/streaming.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/heads/multi_head.hpp>
-#include <heed/nn/init.hpp>
 #include <heed/normalize/ratio.hpp>
 #include <heed/normalize/retention.hpp>
 #include <heed/score/dot.hpp>
@@ -72,13 +71,6 @@ auto performer(auto Omega)
 {
     return attention{score::kernel{score::positive_random{std::move(Omega)}}, normalize::ratio{},
                      combine::weighted_sum{}};
-}
-
-/// The same with new features.
-template <class T>
-auto make_performer(random_source& random, std::size_t width, std::size_t features)
-{
-    return choromanski2021::performer(nn::gaussian<T>(random, width, features, 1));
 }
 
 }  // namespace heed::papers::choromanski2021

@@ -18,8 +18,7 @@
 /// Graves 2013, "Generating Sequences With Recurrent Neural Networks".
 namespace heed::papers::graves2013 {
 
-/// The soft window of handwriting synthesis; see score::gaussian_mixture. Retention with a decay of 1 takes scores as
-/// weights.
+/// The soft window of handwriting synthesis: score::gaussian_mixture. Retention without decay takes scores as weights.
 ///
 ///     φ(t,u) = Σ_k α_k exp(−β_k (κ_k − u)²),  w_t = Σ_u φ(t,u) c_u                §5.1
 auto window(auto W, auto b, auto W_kappa, auto b_kappa)
