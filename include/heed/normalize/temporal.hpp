@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
@@ -43,6 +44,8 @@ struct temporal {
     template <class History>
     using state = past_attention<History>;  // L
 
+    static auto make(auto history) { return past_attention{std::move(history)}; }
+
     auto start(auto&& blank) const { return past_attention{blank(-std::numeric_limits<double>::infinity())}; }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
@@ -52,7 +55,7 @@ struct temporal {
 
     auto advance(const tensor auto& scores, const tensor auto&, const auto& memory, const auto&) const
     {
-        return past_attention{ops::logaddexp(memory.history, scores)};
+        return make(ops::logaddexp(memory.history, scores));
     }
 
     /// All queries at once: see kernels/tiles/temporal.hpp.
