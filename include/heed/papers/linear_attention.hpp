@@ -105,8 +105,7 @@ auto multi_scale(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
 /// Duality".
 namespace heed::papers::dao2024 {
 
-/// Structured masked attention of one head with the 1-semiseparable mask of a state-space model (SSD): queries are its
-/// C, keys its B, values its X.
+/// Structured masked attention (SSD) of one head, whose mask is a state-space model's: queries are C, keys B, values X.
 ///
 ///     Y = (L ∘ C Bᵀ) X,  L_ij = a_i ⋯ a_{j+1}                                            section 5.1
 ///

@@ -57,9 +57,7 @@ struct soft_cap {
     auto operator()(const auto& e, const place&) const { return cap * tanh(e / cap); }
 };
 
-/// Attention whose scores are capped softly; 50 in the paper's models.
-///
-///     softmax(c · tanh(Q Kᵀ / √d / c)) V           "Logit soft-capping"
+/// Attention whose scores are capped softly, softmax(c · tanh(Q Kᵀ / √d / c)) V; c is 50 in the paper's models.
 inline auto capped(double cap = 50)
 {
     return attention{score::modified{score::scaled_dot{}, soft_cap{cap}}, normalize::softmax{},

@@ -66,11 +66,9 @@ auto make_multi_head(random_source& random, const sizes& n = {})
 /// Shazeer, Lan, Cheng, Ding and Hou 2020, "Talking-Heads Attention".
 namespace heed::papers::shazeer2020 {
 
-/// The Transformer's heads, whose scores and weights are mixed over heads.
+/// The Transformer's heads, whose scores and weights are mixed over heads; in the paper their numbers may differ.
 ///
 ///     L_g = Σ_h P_l[h,g] Q_h K_hᵀ / √d,  U_v = Σ_g P_w[g,v] softmax(L_g)           section 4
-///
-/// As many heads of scores, weights and values; in the paper the numbers may differ.
 auto talking_heads(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, auto P_l, auto P_w)
 {
     return heed::talking_heads{
@@ -133,9 +131,8 @@ namespace heed::papers::ye2024 {
 ///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O
 ///
 /// W_Q and W_K [D,2nd] = [Q1 of head 1, Q2 of head 1, …], W_V [D,nV], W_O [nV,O]; in the paper V = 2d. `of_heads` holds
-/// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l).
-///
-/// Deviation: no positions. The paper's queries and keys are turned with theirs: a multi_head of su2021::rotary().
+/// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l). Deviation: no
+/// positions. The paper's queries and keys are turned with theirs: a multi_head of su2021::rotary().
 template <class Vector>
 auto differential(std::size_t n, auto W_Q, auto W_K, auto W_V, auto W_O, per_head::differential<Vector> of_heads)
 {

@@ -87,9 +87,8 @@ auto global_concat(auto W_a, auto v_a) { return luong2015::global(score::concat{
 /// Deviation: a sentence longer than W_a has columns is an error; the paper ignores the words beyond.
 auto global_location(auto W_a) { return luong2015::global(score::location{std::move(W_a)}); }
 
-/// Monotonic alignment, local-m: the window [t - D, t + D], D = reach; section 3.2.
-///
-/// Deviation: when t is past the end of the sentence, the window stays at its last word; the paper's would be empty.
+/// Monotonic alignment, local-m: the window [t - D, t + D], D = reach; section 3.2. Deviation: when t is past the end
+/// of the sentence, the window stays at its last word; the paper's would be empty.
 auto local_m_of(auto score, std::size_t reach)
 {
     return attention{std::move(score), normalize::local_m{reach}, combine::weighted_sum{}};
@@ -229,7 +228,6 @@ auto layer(auto W, auto b)  // [Q,D], [D]
 }
 
 /// Attention of several layers, each of which asks with what the earlier ones found, section 3.3: h ← h + c after each.
-///
 /// Deviation: the paper has a convolution between the layers; here the caller may pass it as `update`. The whole system
 /// has them: seq2seq/systems/gehring2017.hpp.
 template <class Matrix, class Vector, class Update = add_context>
