@@ -2,6 +2,7 @@
 #include <heed/nn/contextualization.hpp>
 
 #include <heed/ad/ad.hpp>
+#include <heed/nn/init.hpp>
 
 #include <doctest/doctest.h>
 
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <support/gradients.hpp>
@@ -18,10 +20,23 @@ using namespace heed;
 using support::random;
 namespace scalar = support::scalar;
 
+namespace {
+
+/// For source words of 3 numbers, target words of 2, and a context of 4.
+auto make(random_source& source)
+{
+    auto W = nn::glorot<double>(source, 3, 4);
+    nn::context_gate of_source{nn::glorot<double>(source, 4, 3), nn::zeros<double>(3)};
+    nn::context_gate of_target{nn::glorot<double>(source, 4, 2), nn::zeros<double>(2)};
+    return nn::contextualization{std::move(W), nn::zeros<double>(4), std::move(of_source), std::move(of_target)};
+}
+
+}  // namespace
+
 TEST_CASE("the context of a sentence is the mean over its true length")
 {
     random_source source{1};
-    const auto contextualize = nn::make_contextualization<double>(source, 3, 2, 4);
+    const auto contextualize = make(source);
     CHECK(parameter_count(contextualize) == 3 * 4 + 4 + (4 * 3 + 3) + (4 * 2 + 2));
     auto x = random({3, 5, 3}, 1);
     for (std::size_t j = 2; j < 5; ++j) {  // the padding of row 1
@@ -63,7 +78,7 @@ TEST_CASE("the context of a sentence is the mean over its true length")
 TEST_CASE("the context of one word is that word's; numbers of 1e4 are no problem")
 {
     random_source source{3};
-    const auto contextualize = nn::make_contextualization<double>(source, 3, 2, 4);
+    const auto contextualize = make(source);
     const auto x = random({2, 1, 3}, 1);
     const auto c = contextualize.context(x, lengths{1, 0});
     for (std::size_t i = 0; i < 4; ++i) {
@@ -92,7 +107,7 @@ TEST_CASE("the context of one word is that word's; numbers of 1e4 are no problem
 TEST_CASE("the gradient of contextualization, also with NaN in the padding")
 {
     random_source source{2};
-    auto contextualize = nn::make_contextualization<double>(source, 3, 2, 4);
+    auto contextualize = make(source);
     const auto out = [&](const auto& module, const auto& x, const auto& y) {
         const lengths real{4, 2, 0};
         const auto c = module.context(x, real);

@@ -65,7 +65,7 @@ TEST_CASE("makers: an activation, or another network")
     random_source again{1, 0}, and_again{1, 0};
     const auto swiglu = nn::make_feed_forward<float>(again, 4, 6, nn::new_swiglu{});
     static_assert(std::is_same_v<decltype(swiglu.activation), std::remove_const_t<decltype(ops::silu)>>);
-    CHECK(support::same_bits(swiglu.W_1, nn::make_gated_feed_forward<float>(and_again, 4, 6).W_1));
+    CHECK(support::same_bits(swiglu.W_1, nn::glorot<float>(and_again, 4, 6)));
     CHECK(shape_of(swiglu.W_2) == shape_of_rank<2>{6, 4});
     CHECK(shape_of(swiglu.W_3) == shape_of_rank<2>{4, 6});
 }

@@ -13,15 +13,15 @@
 using namespace heed;
 using support::random;
 
-TEST_CASE("add_positions: the same vectors for every sentence")
+TEST_CASE("learned positions: the same vectors for every sentence, from a position on")
 {
     const auto x = random({2, 3, 4}, 1);
-    const auto places = random({3, 4}, 5);
-    const auto placed = ops::add_positions(x, places);
+    const auto table = random({5, 4}, 5);
+    const auto placed = nn::learned_positions{table}(x, 1);
     for (std::size_t i = 0; i < x.size(); ++i)
-        CHECK(placed.data()[i] == support::approx(x.data()[i] + places.data()[i % 12]));
-    CHECK_GRADIENT([](const auto& a, const auto& p) { return ops::add_positions(a, p); }, x, places);
+        CHECK(placed.data()[i] == support::approx(x.data()[i] + table.data()[4 + i % 12]));
+    CHECK_GRADIENT([](const auto& a, const auto& p) { return nn::learned_positions{p}(a, 2); }, x, table);
     CHECK(support::message_of<shape_error>([&] {
-              ops::add_positions(x, random({2, 4}, 3));
-          }) == "add_positions: p is [2,4] but must be [3,4] (one row for each position of x [2,3,4])");
+              (void)nn::learned_positions{random({5, 3}, 3)}(x);
+          }) == "learned_positions: the table is [5,3] but must be [5,4] (rows as wide as those of [2,3,4])");
 }

@@ -77,11 +77,11 @@ TEST_CASE("chunkwise: a step scans once, and its weights and state are those of 
     const auto e = random({2, 6}, 3), before = random({2, 6}, 4);
     const lengths real{6, 4};
     const plain_moment at{real};
-    const normalize::last_alignment past{before};
+    const normalize::past_attention past{before};
     const auto both = weigh_with_next(policy, e, past, at);
     const auto weights = weigh(policy, e, past, at);
     CHECK(support::same_bits(both.weights, weights));
-    CHECK(support::same_bits(both.next.alignment, next_of(policy, e, weights, past, at).alignment));
+    CHECK(support::same_bits(both.next.history, next_of(policy, e, weights, past, at).history));
 }
 
 TEST_CASE("chunkwise: a chunk of 1 is what is inside, a scale of 0 its mean, and the sum stays")

@@ -342,7 +342,7 @@ TEST_CASE("what does not fit is refused")
     const auto memory = learned.on(sentences);
     CHECK(message_of<shape_error>([&] { (void)learned.step(memory, query, learned.start(memory)); }) ==
           "normalize::connected: the scores [2,4] do not fit w [2] "
-          "(add_weighted: the weight is [2] but must be [1] (one number for all))");
+          "(connected: w is [2] but must be [1] (one number for all scores))");
 
     const attention fading{score::dot{}, normalize::fading_temporal{}, combine::weighted_sum{}};
     const auto alien = fading.start(fading.on(random({2, 5, 3}, 1)));

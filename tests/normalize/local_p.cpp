@@ -78,24 +78,6 @@ TEST_CASE("gaussian")
           "gaussian: the list of first positions is [2] but must be [3] (one for each row)");
 }
 
-TEST_CASE("divide_by_sum")
-{
-    const array<double, 2> x{{1.0, 3.0, 0.0}, {0.0, 0.0, 0.0}};
-    CHECK(support::same_bits(ops::divide_by_sum(x), array<double, 2>{{0.25, 0.75, 0.0}, {0.0, 0.0, 0.0}}));
-    const array<double, 3> each{{{1.0, 0.0}, {3.0, 0.0}}};
-    CHECK(support::same_bits(ops::divide_by_sum(each), array<double, 3>{{{0.25, 0.0}, {0.75, 0.0}}}));
-    const auto f = [](const auto& v) { return ops::divide_by_sum(v); };
-    CHECK_GRADIENT(f, ops::square(random({1, 1}, 1)));
-    CHECK_GRADIENT(f, ops::square(random({3, 5}, 2)));
-    CHECK_GRADIENT(f, ops::square(random({2, 4, 3}, 3)));
-    check_empty(f, random({2, 0}, 1));
-    check_empty(f, random({2, 0, 3}, 1));
-    ad::tape<double> on;  // nothing to divide has no gradient
-    const auto nothing = on.parameter(x);
-    on.backward(ops::inner(f(nothing), support::uneven(x.shape())));
-    for (std::size_t i = 3; i < 6; ++i) CHECK(on.gradient(nothing).data[i] == 0);
-}
-
 TEST_CASE("local_p is its equation")
 {
     for (const std::size_t D : {1u, 2u, 3u, 100u}) {

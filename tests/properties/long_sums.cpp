@@ -136,8 +136,6 @@ TEST_CASE("weights of very long memories")
     forward(
         "softmax of each dimension", [](const auto& x) { return ops::softmax(x, all); }, each);
     forward(
-        "divide_by_sum", [](const auto& x) { return ops::divide_by_sum(x); }, each);
-    forward(
         "weights_by_sum",
         [](const auto& x) {
             return ops::weights_by_sum(x, all, ops::rule_of_sums{1.0, true});

@@ -93,7 +93,6 @@ TEST_CASE("the second argument meets every position of the first")
     CHECK_CURVATURE(ops::tanh_of_sum_each, with(), a, b);
     CHECK_CURVATURE(ops::subtract_each, with(), a, b);
     CHECK_CURVATURE(ops::multiply_each, with(), a, b);
-    CHECK_CURVATURE(ops::add_positions, with(), a, random({3, 4}, 3));
 }
 
 TEST_CASE("parts of tensors")
@@ -168,7 +167,6 @@ TEST_CASE("sums and norms")
     const auto e = random({2, 3}, 2);
     CHECK_CURVATURE(ops::sum_last, with(), x);
     CHECK_CURVATURE(ops::inner, with(), e, random({2, 3}, 3));
-    CHECK_CURVATURE(ops::divide_by_sum, of_positive, e);
     CHECK_CURVATURE(ops::multiply_parts, with(), x, random({2, 3, 2}, 5));
     CHECK_CURVATURE(ops::rms_norm, with(1e-3), x, random({2}, 6));
     CHECK_CURVATURE(ops::layer_norm, with(1e-3), x, random({4}, 7), random({4}, 8));

@@ -105,7 +105,6 @@ TEST_CASE("histories")
 {
     const auto e = random({2, 3}, 1);
     CHECK_CURVATURE(ops::recent_sums, both(std::size_t{3}), random({2, 3, 2}, 2), e);
-    CHECK_CURVATURE(ops::add_weighted, with(), e, random({1}, 3), random({2, 3}, 4));
     const auto of_fertility = [](const auto& share, const auto& weights, const auto& fertility) {
         return share(weights, ops::exp(fertility));
     };

@@ -5,8 +5,7 @@
 #include <cstddef>
 
 #include <heed/core/mask.hpp>
-#include <heed/core/random.hpp>
-#include <heed/nn/init.hpp>
+#include <heed/core/parameters.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/products.hpp>
@@ -42,12 +41,9 @@ struct context_gate {
 template <class Matrix, class Vector>
 context_gate(Matrix, Vector) -> context_gate<Matrix, Vector>;
 
-/// A sentence in one vector: a nonlinear bag of its words.
+/// A sentence in one vector, a nonlinear bag of its words: x [B,T,E] -> [B,H]. Padding does not matter, NaN included.
 ///
-///     c = (1/T) Σ_t tanh(W x_t + b)           Choi, Cho, Bengio 2018, §4.3
-///
-/// T is the true length of each sentence; a sentence without words has c = 0. x [B,T,E] -> [B,H]. Padding beyond a
-/// row's length does not matter, NaN included.
+///     c = (1/T) Σ_t tanh(W x_t + b)           Choi, Cho, Bengio 2018, §4.3; 0 for a sentence without words
 auto sentence_context(const tensor auto& x, const lengths& real, const tensor auto& W, const tensor auto& b)
 {
     static_assert(rank_of<decltype(x)> == 3, "heed: contextualization takes embeddings [B,T,E]");
@@ -67,9 +63,8 @@ auto sentence_context(const tensor auto& x, const lengths& real, const tensor au
 ///     c = (1/T) Σ_t NN(x_t),  NN(x) = tanh(W x + b)            Choi, Cho, Bengio 2018, §4.3
 ///     x_t' = x_t ⊙ σ(M c + m), and target words likewise       Choi, Cho, Bengio 2017
 ///
-/// T is the true length of each sentence; a sentence without words has c = 0. The 2018 paper prints only c and
-/// otherwise "closely follow[s]" the earlier one. Ours: NN is one tanh layer, and the mask is this gate
-/// (docs/decisions.md).
+/// The 2018 paper prints only c and otherwise "closely follow[s]" the earlier one. Ours: NN is one tanh layer, and the
+/// mask is this gate (docs/decisions.md).
 ///
 ///     const auto c = contextualize.context(x, real);           // x [B,T,E]
 ///     const auto annotations = encode(contextualize.source(x, c, real));
@@ -101,17 +96,5 @@ struct contextualization {
 };
 template <class Matrix, class Vector, class Gate>
 contextualization(Matrix, Vector, Gate, Gate) -> contextualization<Matrix, Vector, Gate>;
-
-/// New parameters for source embeddings of size `source`, target embeddings of size `target` and a context of `hidden`.
-template <class T>
-auto make_contextualization(random_source& random, std::size_t source, std::size_t target, std::size_t hidden)
-{
-    auto W = glorot<T>(random, source, hidden);
-    const auto gate = [&](std::size_t words) {
-        return context_gate{glorot<T>(random, hidden, words), zeros<T>(words)};
-    };
-    auto of_source = gate(source), of_target = gate(target);
-    return contextualization{std::move(W), zeros<T>(hidden), std::move(of_source), std::move(of_target)};
-}
 
 }  // namespace heed::nn

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <utility>
 
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>

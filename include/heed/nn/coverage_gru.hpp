@@ -72,7 +72,6 @@ namespace heed::nn {
 ///     c_j' = z ⊙ c_j + (1 − z) ⊙ c̃_j          Mi et al. 2016, printed in Sankaran et al. 2016, §4.1
 ///
 /// Unlike nn::gru, z keeps the *old* coverage, and r acts after the product (docs/decisions.md). No bias, as printed.
-/// All positions share the parameters; the three products with c are computed as one.
 template <class Matrix, class Vector>
 struct coverage_gru {
     Matrix W;  // [E,3N], for z|r|c̃

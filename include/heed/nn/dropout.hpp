@@ -18,7 +18,7 @@
 namespace heed::ops {
 
 /// Some sentences of a larger batch, for dropout: they lose the elements that they lose there. `axis` is that of the
-/// batch: 0 in [B,...], 1 in [T,B,...].
+/// batch: 0 in [B,...], 1 in [T,B,...]. The default: the whole batch.
 struct sentences_of_batch {
     const std::uint32_t* place = nullptr;  ///< [B] which sentence of the larger batch each is
     std::size_t count = 0;                 ///< B
@@ -26,43 +26,38 @@ struct sentences_of_batch {
     std::size_t axis = 0;
 
     /// The same, of memory that the tape keeps.
-    sentences_of_batch kept(auto& on) const { return {on.keep(place, count), count, of, axis}; }
+    sentences_of_batch kept(auto& on) const
+    {
+        return {place == nullptr ? nullptr : on.keep(place, count), count, of, axis};
+    }
 };
 
-/// y_i = m_i x_i, where m_i is 0 with probability `rate`, else 1 / (1 − rate): x [...] -> [...]. Srivastava et al.
-/// 2014.
+/// y_i = m_i x_i, m_i 0 with probability `rate`, else 1 / (1 − rate): x [...] -> [...]. Srivastava et al. 2014.
 ///
 ///     ∂x_i += m_i ∂y_i
 ///
-/// Which elements are dropped depends only on the stream and on an element's place, so a run can be repeated. Dropout
-/// takes effect on a tape only; other tensors are returned unchanged, since inference drops nothing. Throws heed::error
-/// if the rate is 1 or more.
+/// Which elements are dropped depends on the stream and an element's place alone. Dropout takes effect on a tape only,
+/// since inference drops nothing. Throws heed::error if the rate is 1 or more.
 struct dropout_op : operation<dropout_op> {
-    template <tensor X, class... Part>
-    X operator()(const X& x, double rate, std::uint64_t stream, const Part&... part) const
+    template <tensor X>
+    X operator()(const X& x, double rate, std::uint64_t stream, const sentences_of_batch& part = {}) const
     {
         if constexpr (family_of<X>::rank == family_rank::taped) {
             if (rate >= 1) throw error("dropout: the rate is " + std::to_string(rate) + " but must be below 1");
-            if (rate > 0) return operation<dropout_op>::operator()(x, rate, stream, part...);
+            if (rate > 0) return operation<dropout_op>::operator()(x, rate, stream, part);
         }
         return x;
     }
 
-    static auto shape(const auto& x, double, std::uint64_t) { return x.shape; }
     static auto shape(const auto& x, double, std::uint64_t, const sentences_of_batch& part)
     {
-        if (part.axis >= x.shape.size() || x.shape[part.axis] != part.count)
+        if (part.place != nullptr && (part.axis >= x.shape.size() || x.shape[part.axis] != part.count))
             throw error("dropout: axis " + std::to_string(part.axis) + " of " + shape_text(x.shape) +
                         " must be that of the batch, which has " + std::to_string(part.count) + " sentences of " +
                         std::to_string(part.of));
         return x.shape;
     }
 
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, double rate, std::uint64_t stream, out<T, R> y)
-    {
-        forward(x, rate, stream, sentences_of_batch{}, y);
-    }
     template <class T, std::size_t R>
     static void forward(in<T, R> x, double rate, std::uint64_t stream, const sentences_of_batch& part, out<T, R> y)
     {
@@ -72,11 +67,6 @@ struct dropout_op : operation<dropout_op> {
         });
     }
 
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, double rate, std::uint64_t stream, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        backward(x, rate, stream, sentences_of_batch{}, y, d_y, d_x);
-    }
     template <class T, std::size_t R>
     static void backward(in<T, R> x, double rate, std::uint64_t stream, const sentences_of_batch& part, in<T, R>,
                          in<T, R> d_y, adjoint<T, R> d_x)
@@ -162,42 +152,28 @@ struct part_of_batch {
 
 /// Dropout with one rate and a new stream for each use. The default drops nothing, as inference needs.
 ///
-/// With a `part`, sentences lose what they would lose in the larger batch, so that a batch that is divided trains as
-/// one; the part must outlive the object.
+/// With a `part`, which must outlive the object, a batch that is divided trains as one.
 struct dropout {
     double rate = 0;
     random_source* random = nullptr;
     const part_of_batch* part = nullptr;
 
-    /// x [B,...]
+    /// x [B,...], or with the batch along another axis
     template <tensor X>
-    X operator()(const X& x) const
-    {
-        return drop(x, 0);
-    }
-
-    /// x [T,B,...]
-    template <tensor X>
-    X time_major(const X& x) const
-    {
-        return drop(x, 1);
-    }
-
-private:
-    template <tensor X>
-    X drop(const X& x, std::size_t axis) const
+    X operator()(const X& x, std::size_t axis = 0) const
     {
         if constexpr (plain_tensor<X>) {
             return x;
         } else {
             if (rate <= 0 || random == nullptr) return x;
-            const std::uint64_t stream = random->next_stream();
-            if (part == nullptr) return ops::dropout(x, rate, stream);
-            return ops::dropout(
-                x, rate, stream,
-                ops::sentences_of_batch{part->sentences.data(), part->sentences.size(), part->of, axis});
+            ops::sentences_of_batch some;
+            if (part != nullptr) some = {part->sentences.data(), part->sentences.size(), part->of, axis};
+            return ops::dropout(x, rate, random->next_stream(), some);
         }
     }
+
+    /// x [T,B,...]
+    auto time_major(const tensor auto& x) const { return (*this)(x, 1); }
 };
 
 }  // namespace heed::nn

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 
 #include <heed/core/parameters.hpp>
@@ -46,8 +45,8 @@ feed_forward(Matrix, Vector, Matrix2, Vector2, Activation)
 ///
 ///     FFN(x) = (f(x W_1) ⊙ x W_3) W_2              Shazeer 2020 ("GLU Variants Improve Transformer"), eq. 6
 ///
-/// SwiGLU with ops::silu, GEGLU with ops::gelu_erf, ReGLU with ops::relu. No bias, as in the paper. Its W is W_1 here
-/// and its V is W_3, as in LLaMA. Three matrices: the paper makes F two thirds as large as without a gate.
+/// SwiGLU with ops::silu, GEGLU with ops::gelu_erf, ReGLU with ops::relu. No bias. The paper's W is W_1 here and its V
+/// is W_3, as in LLaMA; it makes F two thirds as large as without a gate.
 template <class Matrix, class Activation>
 struct gated_feed_forward {
     Matrix W_1;  // [D,F], of the gate
@@ -72,16 +71,6 @@ template <class Matrix, class Matrix2, class Matrix3, class Activation>
 gated_feed_forward(Matrix, Matrix2, Matrix3, Activation)
     -> gated_feed_forward<joint_tensor<Matrix, Matrix2, Matrix3>, Activation>;
 
-/// New gated layers from `width` to `hidden` and back: SwiGLU, or with another activation.
-template <class T, class Activation = std::remove_const_t<decltype(ops::silu)>>
-auto make_gated_feed_forward(random_source& random, std::size_t width, std::size_t hidden,
-                             Activation activation = ops::silu)
-{
-    auto W_1 = glorot<T>(random, width, hidden);
-    auto W_3 = glorot<T>(random, width, hidden);
-    return gated_feed_forward{std::move(W_1), glorot<T>(random, hidden, width), std::move(W_3), std::move(activation)};
-}
-
 /// Makes SwiGLU, where a Transformer takes an activation:
 ///
 ///     papers::vaswani2017::translator<float>(seed, n, tables, positions, nn::new_pre_norm{}, nn::new_swiglu{});
@@ -89,21 +78,20 @@ struct new_swiglu {
     template <class T>
     auto make(random_source& random, std::size_t width, std::size_t hidden) const
     {
-        return make_gated_feed_forward<T>(random, width, hidden);
+        auto W_1 = glorot<T>(random, width, hidden), W_3 = glorot<T>(random, width, hidden);
+        return gated_feed_forward{std::move(W_1), glorot<T>(random, hidden, width), std::move(W_3), ops::silu};
     }
 };
 
-/// New layers from `width` to `hidden` and back, with this activation; or what a maker such as new_swiglu, or one of
-/// your own with the same `make`, makes.
+/// New layers from `width` to `hidden` and back, with this activation; or what a maker such as new_swiglu makes.
 template <class T, class Activation>
 auto make_feed_forward(random_source& random, std::size_t width, std::size_t hidden, Activation activation)
 {
     if constexpr (requires { activation.template make<T>(random, width, hidden); }) {
         return activation.template make<T>(random, width, hidden);
     } else {
-        auto W_1 = glorot<T>(random, width, hidden);
-        return feed_forward{std::move(W_1), zeros<T>(hidden), glorot<T>(random, hidden, width), zeros<T>(width),
-                            std::move(activation)};
+        return feed_forward{glorot<T>(random, width, hidden), zeros<T>(hidden), glorot<T>(random, hidden, width),
+                            zeros<T>(width), std::move(activation)};
     }
 }
 

@@ -26,9 +26,6 @@ namespace heed::ops {
 /// -> [T,B,N]. before = k-1: step t depends on no later step. before = (k-1)/2: as much to the left as to the right.
 ///
 ///     ∂x_{t-before+i} += ∂y_t W_iᵀ,  ∂W_i += Σ_t x_{t-before+i}ᵀ ∂y_t,  ∂b += Σ_t ∂y_t
-///
-/// The steps of all sentences at a distance of i are contiguous in x and in y: a product for each W_i, and no neighbour
-/// is ever copied.
 struct convolve_steps_op : operation<convolve_steps_op> {
     static shape_of_rank<3> shape(const auto& x, const auto& W, const auto& b, std::size_t before)
     {

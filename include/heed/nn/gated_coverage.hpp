@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
-
 #include <tuple>
 
 #include <heed/core/random.hpp>
@@ -22,10 +20,9 @@ namespace heed::nn {
 ///     C̃_j = tanh(W_c h_j + S_c s + α_j a_c + U_c (r ⊙ C_j))
 ///     C_j' = (1 − z) ⊙ C_j + z ⊙ C̃_j                  Tu et al. 2016, §3.1.2
 ///
-/// The paper prints C_{i,j} = f(C_{i−1,j}, α_{i,j}, h_j, t_{i−1}) and names a gated recurrent unit as f; the gates are
-/// those of the authors' code, which has no bias. All positions share the parameters.
-/// nn::coverage_gru, the unit of Mi et al. 2016, differs: it reads the emitted word instead of h_j and s, its z keeps
-/// the *old* coverage, and its r acts after the product.
+/// The paper prints C_{i,j} = f(C_{i−1,j}, α_{i,j}, h_j, t_{i−1}) with a gated recurrent unit as f; the gates are those
+/// of the authors' code, which has no bias. nn::coverage_gru, the unit of Mi et al. 2016, reads the emitted word
+/// instead of h_j and s, its z keeps the *old* coverage, and its r acts after the product.
 template <class Matrix, class Vector>
 struct gated_coverage {
     Matrix W;    // [D,3N], for z|r|C̃
@@ -69,12 +66,9 @@ gated_coverage(Matrix, Matrix2, Vector, Matrix3, Matrix4)
 template <class T>
 auto make_gated_coverage(random_source& random, std::size_t annotation, std::size_t query, std::size_t coverage = 10)
 {
-    auto W = glorot<T>(random, annotation, 3 * coverage);
-    auto S = glorot<T>(random, query, 3 * coverage);
-    auto a = small_vector<T>(random, 3 * coverage);
-    auto U = glorot<T>(random, coverage, 2 * coverage);
-    auto U_c = glorot<T>(random, coverage, coverage);
-    return gated_coverage{std::move(W), std::move(S), std::move(a), std::move(U), std::move(U_c)};
+    return gated_coverage{glorot<T>(random, annotation, 3 * coverage), glorot<T>(random, query, 3 * coverage),
+                          small_vector<T>(random, 3 * coverage), glorot<T>(random, coverage, 2 * coverage),
+                          glorot<T>(random, coverage, coverage)};
 }
 
 }  // namespace heed::nn

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <utility>
-#include <vector>
-
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/nn/init.hpp>
@@ -19,10 +16,9 @@ namespace heed::nn {
 ///     h̃  = tanh(W_h x + U_h (r ⊙ h) + b_h)
 ///     h' = (1 − z) ⊙ h + z ⊙ h̃               Bahdanau et al. 2015, appendix A.1.1
 ///
-/// Cho et al. 2014, who introduced the unit, have z the other way round: h' = z ⊙ h + (1 − z) ⊙ h̃. The reset gate acts
-/// on the state before the product; cuDNN's acts after it. docs/gru.md lists the conventions of other libraries and how
-/// to convert their weights. The input's share does not depend on the previous step: `project` computes it for all
-/// steps in one product. Deviation: biases, which the paper leaves out of its formulas.
+/// Cho et al. 2014, who introduced the unit, have z the other way round. The reset gate acts on the state before the
+/// product; cuDNN's acts after it. docs/gru.md has the conventions of other libraries and how to convert their weights.
+/// Deviation: biases, which the paper leaves out of its formulas.
 template <class Matrix, class Vector>
 struct gru {
     Matrix W;    // [X,3H], for z|r|h
@@ -39,11 +35,7 @@ struct gru {
     }
 
     /// The state whose output is h [B,H]: h itself.
-    template <tensor Hidden>
-    Hidden begin(Hidden h) const
-    {
-        return h;
-    }
+    auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -54,6 +46,20 @@ struct gru {
 template <class Matrix, class Vector, class Matrix2, class Matrix3>
 gru(Matrix, Vector, Matrix2, Matrix3) -> gru<joint_tensor<Matrix, Matrix2, Matrix3>, Vector>;
 
+namespace detail {
+
+/// The matrix [H,nH] of n gates: drawn by glorot as one, or by `recurrent` one by one, each [H,H].
+template <class T>
+array<T, 2> recurrent_gates(random_source& random, std::size_t n, std::size_t hidden, initializer<T> recurrent)
+{
+    if (recurrent == nullptr) return glorot<T>(random, hidden, n * hidden);
+    auto gates = recurrent(random, hidden, hidden);
+    for (std::size_t k = 1; k < n; ++k) gates = ops::concat(gates, recurrent(random, hidden, hidden));
+    return gates;
+}
+
+}  // namespace detail
+
 /// A new unit from inputs of size `input` to states of size `hidden`.
 ///
 /// `recurrent` draws U_z, U_r and U_h one by one, each [H,H]: with nn::orthogonal<T> they start as in Bahdanau et al.
@@ -61,13 +67,56 @@ gru(Matrix, Vector, Matrix2, Matrix3) -> gru<joint_tensor<Matrix, Matrix2, Matri
 template <class T>
 auto make_gru(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr)
 {
-    auto W = glorot<T>(random, input, 3 * hidden);
-    if (recurrent == nullptr) {
-        auto U = glorot<T>(random, hidden, 2 * hidden);
-        return gru{std::move(W), zeros<T>(3 * hidden), std::move(U), glorot<T>(random, hidden, hidden)};
+    return gru{glorot<T>(random, input, 3 * hidden), zeros<T>(3 * hidden),
+               detail::recurrent_gates<T>(random, 2, hidden, recurrent),
+               detail::recurrent_gates<T>(random, 1, hidden, recurrent)};
+}
+
+/// Gated recurrent unit whose reset gate acts after the product, as in cuDNN and PyTorch's nn.GRU (seq2seq/torch.hpp).
+///
+///     z  = σ(W_z x + U_z h + b_z),  r = σ(W_r x + U_r h + b_r)
+///     h̃  = tanh(W_h x + b_h + r ⊙ (U_h h + c_h))
+///     h' = (1 − z) ⊙ h + z ⊙ h̃               NVIDIA cuDNN, CUDNN_GRU; Cho et al. 2014, first version on arXiv
+///
+/// The candidate has a second bias, c_h, inside of the gate; those of z and r would only add up. Deviation: z is the
+/// share of the candidate, as in nn::gru; cuDNN's is that of the old state (docs/gru.md). One product with the state
+/// per step, where nn::gru has two, one after the other.
+template <class Matrix, class Vector>
+struct gru_reset_after {
+    Matrix W;    // [X,3H], for z|r|h
+    Vector b;    // [3H]
+    Matrix U;    // [H,3H], for z|r|h
+    Vector c_h;  // [H]
+
+    auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,3H]
+
+    /// projected [B,3H], h [B,H] -> [B,H]. A sentence that has ended keeps its state.
+    auto step(const tensor auto& projected, const tensor auto& h, const ops::sentence_ends& ends = {}) const
+    {
+        return ops::gru_reset_after(projected, h, U, c_h, ends);
     }
-    const auto U_z = recurrent(random, hidden, hidden), U_r = recurrent(random, hidden, hidden);
-    return gru{std::move(W), zeros<T>(3 * hidden), ops::concat(U_z, U_r), recurrent(random, hidden, hidden)};
+
+    /// The state whose output is h [B,H]: h itself.
+    auto begin(tensor auto h) const { return h; }
+
+    static auto parameters(auto& self, auto&& visit)
+    {
+        return nn::gru_reset_after{visit("W", self.W), visit("b", self.b), visit("U", self.U), visit("c_h", self.c_h)};
+    }
+};
+
+template <class Matrix, class Vector, class Matrix2, class Vector2>
+gru_reset_after(Matrix, Vector, Matrix2, Vector2)
+    -> gru_reset_after<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>>;
+
+/// A new unit from inputs of size `input` to states of size `hidden`. `recurrent` draws U_z, U_r and U_h one by one,
+/// each [H,H], as for nn::make_gru; without it they are drawn by glorot as one matrix [H,3H].
+template <class T>
+auto make_gru_reset_after(random_source& random, std::size_t input, std::size_t hidden,
+                          initializer<T> recurrent = nullptr)
+{
+    return gru_reset_after{glorot<T>(random, input, 3 * hidden), zeros<T>(3 * hidden),
+                           detail::recurrent_gates<T>(random, 3, hidden, recurrent), zeros<T>(hidden)};
 }
 
 /// A learned state before the first word.

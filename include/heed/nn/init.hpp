@@ -40,8 +40,7 @@ inline std::size_t allowed_rows(std::size_t rows, std::size_t columns = 1)
 }  // namespace detail
 
 /// While it lives, the new parameters that this thread makes have at most so many numbers together, an empty one
-/// counted as one; making more throws too_many_numbers before it is allocated. For models whose sizes come from a file
-/// that nobody should trust.
+/// counted as one; more throw too_many_numbers before they are allocated. For sizes that come from an untrusted file.
 ///
 ///     const nn::limited_numbers limit(numbers_of_the_file);
 class limited_numbers {

@@ -64,9 +64,7 @@ inline constexpr layer_norm_op layer_norm{};
 
 namespace heed::nn {
 
-/// Layer normalisation with a learned gain and bias.
-///
-///     y = gain ⊙ (x - μ) / sqrt(σ² + ε) + bias        Ba et al. 2016, eq. 4; μ and σ² of the last axis of x
+/// Layer normalization with a learned gain and bias: ops::layer_norm.
 template <class Vector>
 struct layer_norm {
     Vector gain;  // [N]

@@ -7,8 +7,8 @@
 
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
+#include <heed/nn/gru.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
@@ -21,8 +21,7 @@ namespace heed::nn {
 ///     c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
 ///
 /// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000; no connections from the cell to the
-/// gates. The gates stand in the order i|f|o|g; PyTorch's is i|f|g|o. The input's share does not depend on the previous
-/// step: `project` computes it for all steps in one product. The state is an ops::lstm_state; h is its `hidden`.
+/// gates. The gates stand in the order i|f|o|g; PyTorch's is i|f|g|o. The state is an ops::lstm_state.
 template <class Matrix, class Vector>
 struct lstm {
     Matrix W;  // [X,4H], for i|f|o|g
@@ -38,8 +37,7 @@ struct lstm {
     }
 
     /// The state whose output is h [B,H]: its cell is 0.
-    template <tensor Hidden>
-    auto begin(Hidden h) const
+    auto begin(tensor auto h) const
     {
         auto nothing = constant_like(h, shape_of(h), 0.0);
         return ops::lstm_state{std::move(h), std::move(nothing)};
@@ -63,13 +61,10 @@ template <class T>
 auto make_lstm(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr,
                double forget = 1)
 {
-    auto W = glorot<T>(random, input, 4 * hidden);
     auto b = zeros<T>(4 * hidden);
     std::fill_n(b.data() + hidden, hidden, static_cast<T>(forget));
-    if (recurrent == nullptr) return lstm{std::move(W), std::move(b), glorot<T>(random, hidden, 4 * hidden)};
-    const auto U_i = recurrent(random, hidden, hidden), U_f = recurrent(random, hidden, hidden);
-    const auto U_o = recurrent(random, hidden, hidden), U_g = recurrent(random, hidden, hidden);
-    return lstm{std::move(W), std::move(b), ops::concat(ops::concat(U_i, U_f), ops::concat(U_o, U_g))};
+    return lstm{glorot<T>(random, input, 4 * hidden), std::move(b),
+                detail::recurrent_gates<T>(random, 4, hidden, recurrent)};
 }
 
 }  // namespace heed::nn

@@ -30,11 +30,9 @@ namespace heed::nn {
 ///
 ///     A = Q R,  A normal,  U = Q diag(sign R_ii)
 ///
-/// Recurrent weights start like this in Bahdanau et al. 2015 (appendix B.1) and Saxe et al. 2014: products with an
-/// orthogonal matrix keep the length of a state, however many there are. The signs make U uniform among all orthogonal
-/// matrices (Mezzadri 2007, §5), which LAPACK's Q alone is not. Computed in double for every T. Takes one stream of the
-/// source. The last bits of a number depend on the LAPACK that the program links.
-///
+/// Recurrent weights start like this in Bahdanau et al. 2015 (appendix B.1) and Saxe et al. 2014: products with it keep
+/// the length of a state. The signs make U uniform among all orthogonal matrices (Mezzadri 2007, §5), which LAPACK's Q
+/// alone is not. Computed in double for every T. The last bits of a number depend on the LAPACK that the program links.
 /// Throws shape_error if there are no rows or no columns.
 template <class T>
 array<T, 2> orthogonal(random_source& random, std::size_t rows, std::size_t columns)

@@ -13,43 +13,9 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 
-namespace heed::ops {
-
-/// y[b,s,:] = x[b,s,:] + p[s,:], the same for every sentence: x [B,S,N], p [S,N] -> [B,S,N].
-///
-///     ∂x += ∂y,  ∂p[s,:] += Σ_b ∂y[b,s,:]
-struct add_positions_op : operation<add_positions_op> {
-    static auto shape(const auto& x, const auto& p)
-    {
-        require_shape("add_positions", "p", p.shape, shape_of_rank<2>{x.shape[1], x.shape[2]},
-                      "one row for each position of x ", x.shape);
-        return x.shape;
-    }
-
-    template <class T>
-    static void forward(in<T, 3> x, in<T, 2> p, out<T, 3> y)
-    {
-        detail::each_row(x.shape[0], p.size(), [=, n = p.size()](std::size_t b) {
-            simd::transform(
-                n, y.data + b * n, [](auto u, auto v) { return u + v; }, x.data + b * n, p.data);
-        });
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 2> p, in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 2> d_p)
-    {
-        if (d_x) kernels::add(x.size(), d_x.data, d_y.data);
-        if (d_p) kernels::add_columns(x.shape[0], p.size(), d_p.data, d_y.data);
-    }
-};
-inline constexpr add_positions_op add_positions{};
-
-}  // namespace heed::ops
-
 /// Where a word stands in its sentence, for encoders and decoders that would otherwise not know.
 ///
-/// A policy is called with x [B,S,D] and the position of the first of the S words, from 0, and returns x plus a vector
-/// for each position.
+/// A policy takes x [B,S,D] and the position of the first of the S words, from 0, and returns x plus a vector for each.
 namespace heed::nn {
 
 /// The places of the sines and cosines of sinusoidal_positions in a vector.
@@ -77,27 +43,22 @@ struct sinusoidal_positions {
     {
         using T = element_of<decltype(x)>;
         const std::size_t S = shape_of(x)[1], D = shape_of(x)[2];
-        array<T, 2> waves(shape_of_rank<2>{S, D});
+        array<T, 3> waves(shape_of_rank<3>{1, S, D});
         for (std::size_t k = 0; k < D; ++k) {
-            const wave of = wave_of(k, D);
+            const auto [sine, frequency] = wave_of(k, D);
             for (std::size_t s = 0; s < S; ++s) {
-                const double angle = static_cast<double>(first + s) * of.frequency;
-                waves.data()[s * D + k] = static_cast<T>(of.sine ? std::sin(angle) : std::cos(angle));
+                const double angle = static_cast<double>(first + s) * frequency;
+                waves.data()[s * D + k] = static_cast<T>(sine ? std::sin(angle) : std::cos(angle));
             }
         }
-        return ops::add_positions(x, same_family(x, std::move(waves)));
+        return ops::add(x, same_family(x, std::move(waves)));
     }
 
     static auto parameters(auto& self, auto&&) { return sinusoidal_positions{self.layout}; }
 
 private:
-    struct wave {
-        bool sine;
-        double frequency;
-    };
-
-    /// Of column k of D.
-    wave wave_of(std::size_t k, std::size_t D) const
+    /// Of column k of D: is it a sine, and its frequency.
+    std::pair<bool, double> wave_of(std::size_t k, std::size_t D) const
     {
         const auto frequency = [](std::size_t i, std::size_t of) {
             return std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(of));
@@ -121,13 +82,15 @@ struct learned_positions {
 
     auto operator()(const tensor auto& x, std::size_t first = 0) const
     {
-        const std::size_t S = shape_of(x)[1], P = shape_of(table)[0];
+        const std::size_t S = shape_of(x)[1], D = shape_of(x)[2], P = shape_of(table)[0];
         if (first + S > P) {
             throw error("learned_positions: a sentence of " + std::to_string(first + S) +
                         " words, but there are vectors for " + std::to_string(P) +
                         " positions; make the table as long as the longest sentence, or leave out longer ones");
         }
-        return ops::add_positions(x, ops::rows_between(table, first, first + S));
+        require_shape("learned_positions", "the table", shape_of(table), {P, D}, "rows as wide as those of ",
+                      shape_of(x));
+        return ops::add(x, ops::reshaped(ops::rows_between(table, first, first + S), 1, S, D));
     }
 
     static auto parameters(auto& self, auto&& visit) { return nn::learned_positions{visit("table", self.table)}; }

@@ -16,11 +16,7 @@ namespace heed::nn {
 
 /// Nothing: x stays as it is.
 struct identity {
-    template <tensor X>
-    X operator()(const X& x) const
-    {
-        return x;
-    }
+    auto operator()(const tensor auto& x) const { return x; }
     static auto parameters(auto&, auto&&) { return identity{}; }
 };
 
@@ -56,8 +52,7 @@ struct pre_norm {
 template <class Norm>
 pre_norm(Norm) -> pre_norm<Norm>;
 
-/// Makers, for layers that are made new. The output of pre-norm layers is a sum that nothing has normalised, so theirs
-/// is normalised at the end.
+/// Makers, for layers that are made new. Nothing has normalized the output of pre-norm layers, so theirs is at the end.
 struct new_post_norm {
     template <class T>
     static auto make(std::size_t width)

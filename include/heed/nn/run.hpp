@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -60,12 +59,10 @@ auto run_layer(const auto& cell, const auto& first, const tensor auto& x, const 
 ///     const auto annotations = ops::swap_axes(ops::stack(read.outputs));            // [B,T,H]
 ///     const auto sentence = nn::output_of(read.last);                               // [B,H]
 ///
-/// A step in the padding changes nothing, bit for bit, whatever x is there, NaN included: a sentence keeps the state
-/// that it has, so that `last` is its state after its own last word (backward: after its first). The outputs there
-/// repeat it; clear them, as attention::on does, before anything sums over them. A sentence of no words keeps the first
-/// state. Any cell of nn/cells.hpp fits; stacked cells run layer after layer, each over the whole sentence, with
-/// `drop` between them, and their `last` has the states of all layers. A cell's share of the input is one product for
-/// all words. Throws shape_error if there is no step at all, or if the lengths do not fit.
+/// A step in the padding changes nothing, bit for bit, whatever x is there, NaN included. The outputs there repeat the
+/// last state; clear them, as attention::on does, before anything sums over them. A sentence of no words keeps the
+/// first state. Any cell of nn/cells.hpp fits; stacked cells run layer after layer, with `drop` between them, and their
+/// `last` has the states of all layers. Throws shape_error if there is no step at all, or if the lengths do not fit.
 auto run(const auto& cell, const auto& first, const tensor auto& x, const lengths& real,
          direction reads = direction::forward, const dropout& drop = {})
 {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,8 +41,7 @@ stacked_state(std::vector<State>, Hidden) -> stacked_state<State, Hidden>;
 ///
 /// Dropout acts on z^{k−1} on its way to the next layer, not on the way to the next step (Zaremba et al. 2014); a
 /// residual sum takes z^{k−1} as it is. The layers are cells of one kind (nn/cells.hpp), which a decoder steps through
-/// together; an encoder runs each over the whole sentence before the next, so that a layer's share of the input is one
-/// product. Ours: the first layer has no shortcut, since its input has another size.
+/// together and an encoder one after another. Ours: the first layer has no shortcut, since its input has another size.
 template <class Cell>
 struct stacked {
     std::vector<Cell> layers;  // the lowest first; from [X] to [H], then from [H] to [H]
@@ -53,11 +51,13 @@ struct stacked {
     auto project(const tensor auto& x) const { return nn::project_of(first(), x); }
 
     /// projected [B,G] of the lowest layer -> the next state. A sentence that has ended keeps its state.
-    template <class State>
-    auto step(const tensor auto& projected, const State& state, const ops::sentence_ends& ends = {},
+    auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {},
               const nn::dropout& drop = {}) const
     {
-        require_layers(state);
+        if (state.layers.size() != layers.size()) {
+            throw shape_error("stacked: the state is that of " + std::to_string(state.layers.size()) + " layers, but " +
+                              "there are " + std::to_string(layers.size()));
+        }
         auto lowest = nn::next_of(first(), projected, state.layers[0], ends);
         auto z = nn::output_of(lowest);
         std::vector<decltype(lowest)> next;
@@ -71,8 +71,7 @@ struct stacked {
     }
 
     /// A state in which every layer's output is h [B,H], and so is that of the stack.
-    template <tensor Hidden>
-    auto begin(const Hidden& h) const
+    auto begin(const tensor auto& h) const
     {
         auto states = heed::detail::each_of(layers, [&](std::size_t k) { return nn::begin_of(layers[k], h); });
         return stacked_state{std::move(states), h};
@@ -97,19 +96,9 @@ private:
         if (layers.empty()) throw error("stacked: there is no layer; give at least one cell");
         return layers.front();
     }
-
-    void require_layers(const auto& state) const
-    {
-        if (state.layers.size() != layers.size()) {
-            throw shape_error("stacked: the state is that of " + std::to_string(state.layers.size()) + " layers, but " +
-                              "there are " + std::to_string(layers.size()));
-        }
-    }
 };
 template <class Cell>
-stacked(std::vector<Cell>) -> stacked<Cell>;
-template <class Cell>
-stacked(std::vector<Cell>, shortcut) -> stacked<Cell>;
+stacked(std::vector<Cell>, shortcut = shortcut::none) -> stacked<Cell>;
 
 /// Makes stacked cells, for encoders and decoders that are made new. `cells` makes each layer.
 template <class Cells = new_gru>
@@ -130,9 +119,7 @@ struct new_stacked {
     }
 };
 
-template <class Cells>
-new_stacked(std::size_t, Cells) -> new_stacked<Cells>;
-template <class Cells>
-new_stacked(std::size_t, Cells, shortcut) -> new_stacked<Cells>;
+template <class Cells = new_gru>
+new_stacked(std::size_t = 2, Cells = {}, shortcut = shortcut::none) -> new_stacked<Cells>;
 
 }  // namespace heed::nn

@@ -10,11 +10,10 @@ namespace heed::normalize {
 ///
 ///     α_j = 1 if j = min argmax_k e_k, else 0
 ///
-/// For hard attention once it is trained, see `hard`. Per dimension: the greatest score of each dimension. The scores
-/// get no gradient. A row without any position, or with nothing but -inf, gets weights 0.
+/// For a trained `hard`, too. Works per dimension. The scores get no gradient; a row without any score above -inf gets
+/// weights 0.
 struct argmax {
-    static constexpr bool ignores_offset = true;
-    static constexpr bool differentiable = false;
+    static constexpr bool ignores_offset = true, differentiable = false;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

@@ -23,12 +23,7 @@ struct sums_of_exp {
     T top;
     T sum[N];
 
-    static sums_of_exp none()
-    {
-        sums_of_exp x{};
-        x.top = -std::numeric_limits<T>::infinity();
-        return x;
-    }
+    static sums_of_exp none() { return {-std::numeric_limits<T>::infinity(), {}}; }
 
     bool empty() const { return top == -std::numeric_limits<T>::infinity(); }
 
@@ -83,8 +78,7 @@ void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 ///     h_k = Σ_j P_{k,j} ∂β_j,  ∂α_k += h_k,  ∂u_j = Σ_k α_k P_{k,j} (∂β_j − h_k),  ∂e_j += s ∂u_j,  ∂s += Σ_j e_j ∂u_j
 ///
 /// α, e [B,T] or [B,T,D], each dimension alone; s [1]. Behind the real positions of a row, and where e_j is -inf, β_j
-/// is 0. Linear time for any w, by sums that move along; each sum is relative to the greatest u of its window, so that
-/// no window underflows beside another one.
+/// is 0. Each sum is relative to the greatest u of its window, so that no window underflows beside another one.
 struct chunks_op : operation<chunks_op> {
     static constexpr ranks takes{2, 3};
 
@@ -173,22 +167,14 @@ struct chunks_op : operation<chunks_op> {
     }
 
 private:
-    template <class T>
-    static bool hidden(T e)
+    static bool hidden(auto e) { return e == -std::numeric_limits<decltype(e)>::infinity(); }
+    static auto finite(auto x)
     {
-        return e == -std::numeric_limits<T>::infinity();
-    }
-    template <class T>
-    static T finite(T x)
-    {
-        return std::clamp(x, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max());
+        using limits = std::numeric_limits<decltype(x)>;
+        return std::clamp(x, limits::lowest(), limits::max());
     }
     /// u = s e; the greatest number instead of infinity, of which the difference would be NaN.
-    template <class T>
-    static T scaled(T s, T e)
-    {
-        return finite(s * finite(e));
-    }
+    static auto scaled(auto s, auto e) { return finite(s * finite(e)); }
 };
 inline constexpr chunks_op chunks{};
 
@@ -204,15 +190,12 @@ namespace heed::normalize {
 ///     chunkwise{w, s, noisy{1, seed, monotonic{r}}}            the same with the paper's noise on the scan's energies
 ///     chunkwise{w, s, monotonic_hard{r}}                       the trained model: the softmax of one chunk
 ///
-/// α are the weights of any normalizer, and so is its state; the paper's are those of `monotonic`. At the beginning of
-/// a sentence a chunk is as much of it as there is. Weights sum to what α sums to. Linear time for any w. Works per
-/// dimension, too.
+/// α are the weights of any normalizer, whose state this one has; the paper's is `monotonic`. At the beginning of a
+/// sentence a chunk is as much of it as there is. Weights sum to what α sums to. Linear time for any w. Works per
+/// dimension, too. Throws heed::error if w is 0.
 ///
-/// Deviation: the paper's chunk energies u are a second score with parameters of its own. Here there is one score, and
-/// u = s e with a learned number s [1], while the scan has e + r: s sets how sharply a chunk is looked at (0: its
-/// mean). A shift of u would cancel (docs/decisions.md). A normalizer gets the scores of one score, [B,T], without the
-/// keys: a second one would need keys of its own in the memory, and a place beside `score`. Throws heed::error if w is
-/// 0.
+/// Deviation: the paper's chunk energies u are a second score with parameters of its own. Here u = s e with a learned
+/// number s [1], which sets how sharply a chunk is looked at (0: its mean); the scan has e + r (docs/decisions.md).
 template <class Vector, class Inner>
 struct chunkwise {
     std::size_t width = 2;  // w
@@ -226,13 +209,9 @@ struct chunkwise {
         return ops::chunks(weigh(inner, scores, past, at), at.visible(scores), s, width, at.real);
     }
 
-    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
+    auto advance(const tensor auto& scores, const tensor auto&, const auto& past, const auto& at) const
     {
-        if constexpr (remembers<Inner>) {
-            return next_of(inner, scores, weigh(inner, scores, past, at), past, at);  // it remembers α, not β
-        } else {
-            return next_of(inner, scores, weights, past, at);
-        }
+        return next_of(inner, scores, weigh(inner, scores, past, at), past, at);  // it remembers α, not β
     }
 
     /// Both from one α.
@@ -245,9 +224,7 @@ struct chunkwise {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto s = visit("s", self.s);
-        auto inner = visit("inner", self.inner);
-        return chunkwise<decltype(s), decltype(inner)>{self.width, std::move(s), std::move(inner)};
+        return normalize::chunkwise{self.width, visit("s", self.s), visit("inner", self.inner)};
     }
 };
 

@@ -7,7 +7,6 @@
 
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/core/random.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
@@ -109,16 +108,14 @@ struct dropout_options {
 ///     .renormalise:     α'_j = k_j α_j · Σ_i α_i / Σ_i k_i α_i, so that Σ α' = Σ α
 ///
 ///     normalize::dropout{0.1, seed}                            // over softmax
-///     normalize::dropout{0.1, seed, normalize::temporal{}}
 ///     normalize::dropout{0.1, seed, normalize::softmax{}, {.renormalise = true}}
 ///
-/// The weights that are returned, remembered and passed to coverage are those before dropout: they have the sum that
-/// the inner normalizer gives them. Only the context is affected. If a row's weights are all dropped, its context is 0.
+/// The weights that are returned, remembered and passed to coverage are those before dropout: only the context is
+/// affected. If a row's weights are all dropped, its context is 0.
 ///
-/// Like all dropout in heed it takes effect on the tape only: the same model without a tape, at inference, drops
-/// nothing unless `options.at_inference` is set (Monte Carlo dropout, Gal & Ghahramani 2016). Which weights are dropped
-/// depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. p outside [0,1) throws
-/// heed::error.
+/// It takes effect on the tape only, unless `options.at_inference` is set (Monte Carlo dropout, Gal & Ghahramani 2016).
+/// Which weights are dropped depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. p
+/// outside [0,1) throws heed::error.
 template <class Inner>
 struct dropout {
     double p = 0;
@@ -136,11 +133,7 @@ struct dropout {
 
     auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
 
-    auto inside(const auto& found) const
-    {
-        using there = std::remove_cvref_t<decltype(inner.inside(found))>;
-        return normalize::dropout<there>{p, seed, inner.inside(found), options};
-    }
+    auto inside(const auto& found) const { return normalize::dropout{p, seed, inner.inside(found), options}; }
 
     template <tensor Weights>
     Weights thin(const Weights& weights, const auto& at) const
@@ -149,20 +142,14 @@ struct dropout {
             throw error("normalize::dropout: p is " + std::to_string(p) +
                         " but must be at least 0 and below 1: the probability that a weight is dropped");
         }
-        return dropped(heed::thinned(inner, weights, at), at);
+        Weights kept = heed::thinned(inner, weights, at);
+        if (p == 0 || (plain_tensor<Weights> && !options.at_inference)) return kept;
+        return ops::thin(kept, at.real, p, ops::stream_of(seed, at.step, ops::chance::weights), options.renormalise);
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
         return normalize::dropout{self.p, self.seed, visit("inner", self.inner), self.options};
-    }
-
-private:
-    template <tensor Weights>
-    Weights dropped(Weights weights, const auto& at) const
-    {
-        if (p == 0 || (plain_tensor<Weights> && !options.at_inference)) return weights;
-        return ops::thin(weights, at.real, p, ops::stream_of(seed, at.step, ops::chance::weights), options.renormalise);
     }
 };
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/dual_number.hpp>
@@ -18,19 +17,15 @@
 
 namespace heed::ops {
 
-/// α-entmax with δ = α − 1 = σ(a), between softmax (δ → 0) and sparsemax (δ = 1); Peters et al. 2019, Correia et al.
-/// 2019:
+/// α-entmax with δ = α − 1 = σ(a), between softmax (δ → 0) and sparsemax (δ = 1); Peters et al., Correia et al. 2019:
 ///
 ///     w_j = [1 + δ y_j]₊^{1/δ},  y_j = e_j − max_k e_k − u,  u such that Σ_j w_j = 1
 ///
-/// over the real positions of each row: e [B,T] or [B,T,D], a [1]. u is found by Newton's method, from one that is too
-/// small. In this form nothing is lost where δ is small, where (α − 1) e and its τ are nearly equal. With
-/// s_j = w_j / (1 + δ y_j) = w_j^{2−α}:
+/// over the real positions of each row: e [B,T] or [B,T,D], a [1]. Newton's method finds u, from one that is too small.
+/// In this form a small δ, where (α − 1) e and its τ are nearly equal, loses nothing. With s_j = w_j^{2−α}:
 ///
 ///     ∂e_j += s_j (∂w_j − m),  m = Σ_k s_k ∂w_k / Σ_k s_k
 ///     ∂a   += δ (1 − δ) Σ_j w_j g_j (∂w_j − m),  g_j = (x_j / (1 + x_j) − ln(1 + x_j)) / δ²,  x_j = δ y_j
-///
-/// Beyond a row's length weights and gradients are 0.
 struct entmax_op : operation<entmax_op> {
     static constexpr ranks takes{2, 3};
 
@@ -165,15 +160,13 @@ namespace heed::normalize {
 ///
 ///     normalize::entmax{array<float, 1>{0}}     α = 1.5; a learns, ad::lift makes it a parameter, as any other
 ///
-/// a is one number for each attention, and so one for each head of a multi_head: some heads become sparse, others do
-/// not. τ is found by Newton's method. Works per dimension, with one α for all. A row without a score above -inf gets
-/// weights 0. `entmax15` is α = 1.5 alone, and faster. Deviation: α is at least 1 + 10⁻⁶ (1.01 in the authors'
-/// program, where bisection finds τ and a is drawn from N(0, 1) at first).
+/// a is one number for each attention, and so for each head of a multi_head. Works per dimension, with one α for all. A
+/// row without a score above -inf gets weights 0. `entmax15` is α = 1.5 alone, and faster. Deviation: α is at least
+/// 1 + 10⁻⁶ (1.01 in the authors' program, where bisection finds τ and a is drawn from N(0, 1) at first).
 template <class Vector>
 struct entmax {
-    static constexpr bool row_by_row = true;      // see attention/at_once.hpp
-    static constexpr bool ignores_offset = true;  // see normalize/temperature.hpp
-    Vector a;                                     // [1]
+    static constexpr bool row_by_row = true, ignores_offset = true;
+    Vector a;  // [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
@@ -182,11 +175,7 @@ struct entmax {
 
     auto by_tiles() const { return kernels::tiles::with_numbers_of_heads<kernels::tiles::entmax, Vector>{{}, a}; }
 
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto shaped = visit("a", self.a);
-        return entmax<decltype(shaped)>{std::move(shaped)};
-    }
+    static auto parameters(auto& self, auto&& visit) { return normalize::entmax{visit("a", self.a)}; }
 };
 
 template <class Vector>

@@ -13,12 +13,10 @@ namespace heed::normalize {
 ///     α_j = max(e_j / 2 − τ, 0)²                      Peters, Niculae & Martins 2019, section 3, α = 1.5
 ///     ∂α/∂e = diag(s) − s sᵀ / Σ s,  s_j = √α_j
 ///
-/// τ(e) is found exactly. A score that leads by 2 gets all of the weight. Per dimension: one τ for each dimension.
-/// Positions beyond a row's length, and scores of -inf, get weight and gradient 0; a row that has nothing else gets
-/// zeros. No deviation.
+/// τ(e) is exact. A score that leads by 2 gets all of the weight. Per dimension: one τ for each dimension. Positions
+/// beyond a row's length, and scores of -inf, get weight and gradient 0. No deviation.
 struct entmax15 {
-    static constexpr bool row_by_row = true;      // see attention/at_once.hpp
-    static constexpr bool ignores_offset = true;  // see normalize/temperature.hpp
+    static constexpr bool row_by_row = true, ignores_offset = true;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

@@ -9,6 +9,7 @@
 
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/normalize/softmax.hpp>
+#include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
 
 namespace heed::ops {
@@ -35,12 +36,10 @@ namespace heed::normalize {
 ///     L_1 = -∞,  L_t = logaddexp(L_{t-1} - δ, e_{t-1})
 ///     α_t = inner(u_t),  u_1 = e_1,  u_t = e_t - β L_t        after Sankaran et al. 2016, eq. 6-8
 ///
-/// Both numbers are ours (docs/decisions.md). β = 1 and δ = 0 is the paper's `temporal`; β = 0 is `inner` alone; β < 0
-/// draws the query back to where it was. A step k steps before the last one counts exp(-δ k) as much as that one; δ =
-/// infinity remembers the last step only, which is `recent_temporal{1}`. They are settings, not learned parameters.
-///
-/// The state is one number per score. Gradients flow through it.
-/// Throws heed::error at `start` if the strength is not finite or the decay is negative or NaN.
+/// Both numbers are settings of ours (docs/decisions.md). β = 1 and δ = 0 is the paper's `temporal`; β = 0 is `inner`
+/// alone; β < 0 draws the query back to where it was. A step k steps before the last one counts exp(-δ k) as much; δ =
+/// infinity remembers the last step only, which is `recent_temporal{1}`. The state is one number per score, through
+/// which gradients flow. Throws heed::error at `start` if β is not finite or δ is negative or NaN.
 template <class Inner = softmax>
 struct fading_temporal {
     double strength = 1;  // β
@@ -50,18 +49,6 @@ struct fading_temporal {
     using wraps = Inner;
     static constexpr bool ages = true, ignores_offset = false;
 
-    template <class History, class Past>
-    struct state {
-        History history;                    // L, the shape of the scores
-        HEED_NO_UNIQUE_ADDRESS Past inner;  // the inner normalizer's state
-
-        /// The same with f applied to every tensor.
-        auto map(auto&& f, const auto&... others) const
-        {
-            return make(f(history, others.history...), inner.map(f, others.inner...));
-        }
-    };
-
     auto start(auto&& blank) const
     {
         if (!std::isfinite(strength)) {
@@ -70,7 +57,7 @@ struct fading_temporal {
         if (!(decay >= 0)) {
             throw error("fading_temporal: the decay is " + std::to_string(decay) + " but must be 0 or more");
         }
-        return make(blank(-std::numeric_limits<double>::infinity()), start_of(inner, blank));
+        return past_attention{blank(-std::numeric_limits<double>::infinity()), start_of(inner, blank)};
     }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
@@ -83,9 +70,9 @@ struct fading_temporal {
         auto grown = ops::fade(memory.history, scores, decay);
         if constexpr (remembers<Inner>) {
             const auto modulated = ops::discount_by(scores, memory.history, strength);
-            return make(std::move(grown), next_of(inner, modulated, weights, memory.inner, at));
+            return past_attention{std::move(grown), next_of(inner, modulated, weights, memory.inner, at)};
         } else {
-            return make(std::move(grown), memory.inner);
+            return past_attention{std::move(grown), memory.inner};
         }
     }
 
@@ -103,18 +90,9 @@ struct fading_temporal {
     {
         return normalize::fading_temporal{self.strength, self.decay, visit("inner", self.inner)};
     }
-
-    template <class History, class Past>
-    static state<History, Past> make(History history, Past past)
-    {
-        return {std::move(history), std::move(past)};
-    }
 };
 
-fading_temporal()->fading_temporal<>;
-fading_temporal(double)->fading_temporal<>;
-fading_temporal(double, double)->fading_temporal<>;
-template <class Inner>
-fading_temporal(double, double, Inner) -> fading_temporal<Inner>;
+template <class Inner = softmax>
+fading_temporal(double = 1, double = 0, Inner = {}) -> fading_temporal<Inner>;
 
 }  // namespace heed::normalize

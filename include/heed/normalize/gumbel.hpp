@@ -19,9 +19,8 @@
 namespace heed::ops {
 
 /// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row: e [B,T] or [B,T,D] -> the shape of e. The noise
-/// is g_j = −log(−log u_j), u_j uniform in (0,1), the standard Gumbel distribution, by which argmax_j (e_j + g_j) is
-/// distributed as softmax(e). The greatest score is subtracted first, so that the noise of great scores is not rounded
-/// away. A score of -inf stays.
+/// is g_j = −log(−log u_j), u_j uniform in (0,1), by which argmax_j (e_j + g_j) is distributed as softmax(e). e_m is
+/// subtracted first, so that the noise of great scores is not rounded away. A score of -inf stays.
 ///
 ///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and nothing where e_j is -inf
 struct perturb_op : row_operation<perturb_op> {
@@ -107,27 +106,23 @@ inline constexpr straight_through_op straight_through{};
 
 namespace heed::normalize {
 
-/// Hard attention that learns through a soft one: one position, drawn from softmax(e), and the gradient of a softmax
-/// near it.
+/// Hard attention, one position drawn from softmax(e), that learns by the gradient of a softmax near it.
 ///
 ///     g_j = −log(−log u_j),  u_j uniform in (0,1)
 ///     forward:  α = one-hot(argmax_j (e_j + g_j))                Jang, Gu & Poole 2017, eq. 1
 ///     backward: that of softmax((e + g) / τ)                     eq. 2; section 2.2, "straight-through"
 ///
 /// With `straight_through = false` the forward weights are the soft ones, which are differentiable. The gradient of the
-/// hard ones is biased, unlike that of `hard`, but has a lower variance.
-///
-/// The noise depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. `greedy` adds no
-/// noise: for a trained model. τ must be above 0, else heed::error. Masks and empty rows as with softmax. No deviation.
+/// hard ones is biased, unlike that of `hard`, but has a lower variance. `greedy`, for a trained model, adds no noise,
+/// which depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. τ must be above 0,
+/// else heed::error. No deviation.
 struct gumbel {
     std::uint64_t seed = 1;
     double tau = 1;
     bool straight_through = true;
     bool greedy = false;
 
-    static constexpr bool ignores_offset = true;
-    static constexpr bool differentiable = false;  // because of the default
-    static constexpr bool random = true;
+    static constexpr bool ignores_offset = true, random = true, differentiable = false;  // because of the default
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

@@ -126,17 +126,14 @@ namespace heed::normalize {
 ///
 /// The baseline may be anything that does not depend on the draws of that row; Xu et al. use a running mean of costs.
 ///
-/// A draw depends on (seed, step, row) alone: use a new seed for each batch. `greedy` takes the most probable position
-/// instead: for a trained model (as `argmax`). Per dimension: one draw for each dimension.
-/// A row without any position, or with nothing but -inf, gets weights 0 and log p = 0.
-/// In a window, `local_m{D, hard{}}`, the draw and its log p are the window's.
+/// A draw depends on (seed, step, row) alone: use a new seed for each batch. `greedy`, for a trained model, takes the
+/// most probable position instead (as `argmax`). Per dimension: one draw for each dimension. A row without any score
+/// above -inf gets weights 0 and log p = 0. In a window the draw and its log p are the window's.
 struct hard {
     std::uint64_t seed = 1;
     bool greedy = false;
 
-    static constexpr bool ignores_offset = true;
-    static constexpr bool differentiable = false;
-    static constexpr bool random = true;
+    static constexpr bool ignores_offset = true, differentiable = false, random = true;
 
     template <class Sum>
     struct state {
@@ -152,7 +149,6 @@ struct hard {
             }
         }
 
-        /// The same with f applied to the tensor (and to the matching ones of `others`).
         auto map(auto&& f, const auto&... others) const
         {
             return hard::make(f(log_probability, others.log_probability...));
@@ -187,13 +183,9 @@ struct hard {
 template <class Sum, plain_tensor Excess>
 auto score_function_term(const hard::state<Sum>& past, const Excess& excess)
 {
-    using T = element_of<Sum>;
-    const auto shape = shape_of(past.log_probability);
-    require_shape<1>("score_function_term", "the excess", shape_of(excess), {shape[0]}, "one number for each row");
-    array<T, rank_of<Sum>> factors(shape);
-    const std::size_t row = factors.size() / (shape[0] == 0 ? 1 : shape[0]);
-    for (std::size_t i = 0; i < factors.size(); ++i) factors.data()[i] = view_of(excess).data[i / row];
-    return ops::inner(past.log_probability, factors);
+    const std::size_t B = shape_of(past.log_probability)[0];
+    require_shape<1>("score_function_term", "the excess", shape_of(excess), {B}, "one number for each row");
+    return ops::inner(past.of_row(), excess);
 }
 
 }  // namespace heed::normalize

@@ -22,11 +22,9 @@ namespace heed::normalize {
 ///     L_{1,j} = H_w − log m_w,  w = w_j                         before the next one; m_w: how often w is in it
 ///
 /// Sankaran et al. 2016, §7, name as future work "to memorize the alignments for the phrase-pairs across individual
-/// sentence pairs", without a formula. This one is ours (docs/decisions.md), the smallest that loses nothing: a word's
-/// sum of exp(scores), Σ exp(L), is carried from sentence to sentence, shared equally by its occurrences.
-/// It covers single source words, not phrases, nothing of the target side, and forgets nothing until `forget`. A word
-/// that is new to the document starts without history, as `temporal` does. For scores per position, and without
-/// gradient: the past of a document is a constant.
+/// sentence pairs", without a formula. This one is ours (docs/decisions.md): a source word's Σ exp(L) is carried from
+/// sentence to sentence, shared equally by its occurrences, and never fades until `forget`. A word that is new to the
+/// document starts without history. For scores per position, and without gradient: a document's past is a constant.
 ///
 ///     normalize::history_of_words<float> documents(B);         // row b of each batch: the next sentence of document b
 ///     auto state = attend.start(memory);
@@ -52,7 +50,7 @@ public:
                 history(b, j) = found->second - std::log(static_cast<T>(times[words(j, b)]));
             }
         }
-        return temporal::make(std::move(history));
+        return past_attention{std::move(history)};
     }
 
     /// Keeps the state of `temporal` after a batch of sentences that began with `recall`.

@@ -15,18 +15,14 @@ namespace heed::normalize {
 ///     p_t = t
 ///     α_t = inner(e_{t,s}),  s within [p_t - D, p_t + D]      Luong et al. 2015, §3.2
 ///
-/// Only the window is computed: scores, weights and context cost 2D + 1 positions however long the sentence is.
-/// A window at the edge of the sentence is its part inside the sentence. For t > S + D the paper's window is empty;
-/// here p_t stops at the sentence's last word (docs/decisions.md). Steps and positions count from 0 here.
+/// Only the window is computed: scores, weights and context cost 2D + 1 positions however long the sentence is. For
+/// t > S + D the paper's window is empty; here p_t stops at the sentence's last word (docs/decisions.md). Steps and
+/// positions count from 0 here. The paper's inner normalizer is softmax; for one with state, say what it remembers:
 ///
-/// The paper's inner normalizer is softmax; here it may be any. For one with state, say what it remembers:
+///     local_m{D, temporal{}}                             all positions, inside the window or not: costs a whole row
+///     local_m{D, temporal{}, history::in_window{}}       only what lay in the window
 ///
-///     local_m{D, temporal{}}
-///     local_m{D, temporal{}, history::in_window{}}
-///
-/// The first remembers all positions, inside the window or not, and costs a whole row. The second remembers only what
-/// lay in the window, and nothing else is computed; except that a state that fades or forgets (fading_temporal,
-/// recent_temporal) does so everywhere, and therefore costs a whole row, too.
+/// A state that fades or forgets (fading_temporal, recent_temporal) does so everywhere, and always costs a whole row.
 template <class Inner = softmax, class History = history::everywhere>
 struct local_m {
     std::size_t reach = 10;  // D
@@ -39,7 +35,7 @@ struct local_m {
     /// The positions that target word t looks at in a row of n source words.
     stretch stretch_at(std::size_t t, std::size_t n) const
     {
-        return stretch::around(centre(t, n), std::min(reach, n), n);
+        return stretch::around(n == 0 ? 0 : std::min(t, n - 1), std::min(reach, n), n);
     }
 
     auto focus(const auto& at, std::size_t positions) const
@@ -51,9 +47,6 @@ struct local_m {
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        static_assert(!detail::within_window<decltype(at)>,
-                      "heed: local_m does not know its place inside another window: make the outer one the window and "
-                      "leave out the inner one");
         return detail::weigh_within<History>(around(at, shape_of(scores)[1]), inner, scores, memory, at);
     }
 
@@ -68,9 +61,6 @@ struct local_m {
     }
 
 private:
-    // p_t
-    static std::size_t centre(std::size_t t, std::size_t n) { return n == 0 ? 0 : std::min(t, n - 1); }
-
     window_view around(const auto& at, std::size_t positions) const
     {
         const std::size_t D = std::min(reach, positions);
@@ -79,11 +69,7 @@ private:
     }
 };
 
-local_m()->local_m<>;
-local_m(std::size_t)->local_m<>;
-template <class Inner>
-local_m(std::size_t, Inner) -> local_m<Inner>;
-template <class Inner, class History>
-local_m(std::size_t, Inner, History) -> local_m<Inner, History>;
+template <class Inner = softmax, class History = history::everywhere>
+local_m(std::size_t = 10, Inner = {}, History = {}) -> local_m<Inner, History>;
 
 }  // namespace heed::normalize

@@ -19,7 +19,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
-#include <heed/ops/sums.hpp>
+#include <heed/ops/weights_by_sum.hpp>
 
 namespace heed::ops {
 
@@ -133,62 +133,6 @@ private:
 };
 inline constexpr gaussian_op gaussian{};
 
-/// y = x / Σ_t x over the positions of each row: x [B,T], or [B,T,N] with one sum per n. Zeros
-/// where the sum is 0.
-///
-///     ∂x_j += (∂y_j − Σ_k y_k ∂y_k) / Σ x
-struct divide_by_sum_op : operation<divide_by_sum_op> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& x) { return x.shape; }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, out<T, R> y)
-    {
-        const auto [B, positions, N] = detail::by_position(x.shape);
-        scratch here;
-        const T* const sums = column_sums(x, here);
-        for (std::size_t i = 0; i < B * positions; ++i) {
-            simd::transform(
-                N, y.data + i * N, [](auto v, auto s) { return simd::select(s == T(0), simd::splat<T>(0), v / s); },
-                x.data + i * N, sums + i / positions * N);
-        }
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x)
-    {
-        const auto [B, positions, N] = detail::by_position(x.shape);
-        scratch here;
-        const T* const sums = column_sums(x, here);
-        for (std::size_t b = 0; b < B; ++b) {
-            for (std::size_t n = 0; n < N; ++n) {
-                const T sum = sums[b * N + n];
-                if (sum == T(0)) continue;
-                const std::size_t first = b * positions * N + n, end = (b + 1) * positions * N;
-                in_double<T> all = 0;
-                for (std::size_t i = first; i < end; i += N) all += static_cast<in_double<T>>(y.data[i] * d_y.data[i]);
-                const T mean = static_cast<T>(all);
-                for (std::size_t i = first; i < end; i += N) d_x.data[i] += (d_y.data[i] - mean) / sum;
-            }
-        }
-    }
-
-private:
-    /// Σ_t x[b,t,n]: [B,N].
-    template <class T, std::size_t R>
-    static const T* column_sums(in<T, R> x, scratch& here)
-    {
-        const auto [B, positions, N] = detail::by_position(x.shape);
-        T* const sums = here.take<T>(B * N);
-        std::fill_n(sums, B * N, T(0));
-        for (std::size_t b = 0; b < B; ++b)
-            kernels::add_columns(positions, N, sums + b * N, x.data + b * positions * N);
-        return sums;
-    }
-};
-inline constexpr divide_by_sum_op divide_by_sum{};
-
 }  // namespace heed::ops
 
 namespace heed::normalize {
@@ -204,19 +148,11 @@ namespace heed::detail {
 
 /// Weights times the Gaussian around p_t, divided by their sum where the options ask for it. `begin` [B]: the position
 /// in its sentence of each row's first weight.
-auto fall_off(const tensor auto& weights, const tensor auto& p, std::span<const std::size_t> begin, std::size_t reach,
-              normalize::local_p_options options)
+auto fall_off(const tensor auto& weights, const tensor auto& p, std::span<const std::size_t> begin,
+              const lengths_view& real, std::size_t reach, normalize::local_p_options options)
 {
     auto around_p = ops::gaussian(weights, p, begin, static_cast<double>(reach) / 2);
-    return options.renormalise ? ops::divide_by_sum(around_p) : around_p;
-}
-
-/// Zeros: every row from its first position on, in this thread's workspace.
-inline std::span<const std::size_t> first_positions(const lengths_view& real)
-{
-    auto* const zeros = transient_family::take<std::size_t>(real.batch());
-    std::fill_n(zeros, real.batch(), std::size_t{0});
-    return {zeros, real.batch()};
+    return options.renormalise ? ops::weights_by_sum(around_p, real, ops::rule_of_sums{}) : around_p;
 }
 
 /// local_p inside its window: the inner normalizer, and the Gaussian.
@@ -231,7 +167,8 @@ struct around_centre {
 
     auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
     {
-        return fall_off(weigh(inner, scores, state, at), centre, {where.begin, where.count.batch()}, reach, options);
+        return fall_off(weigh(inner, scores, state, at), centre, {where.begin, where.count.batch()}, where.count, reach,
+                        options);
     }
 };
 
@@ -245,16 +182,13 @@ namespace heed::normalize {
 ///     α_{t,s} = inner(e_{t,s}) exp(-(s - p_t)² / 2σ²),  σ = D/2,  s within [p_t - D, p_t + D]     eq. 10
 ///
 /// h_t is the query, or its `state` if it has several parts. S is the number of positions of the row that the query may
-/// see; s counts from 0, p_t is a real number. (Jia's survey misprints v_p and W_p as v_n and W_n in its eq. 5.)
+/// see; s counts from 0, p_t is a real number.
 ///
-/// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers.
-/// As in the paper, the Gaussian is applied after normalising, so that weights sum to less than 1; with
-/// `{.renormalise = true}`, the last of its members, they are divided by their sum. An inner normalizer with state sees
-/// the resulting weights, Gaussian included. The gradient reaches W_p and v_p through the Gaussian alone; the choice of
-/// positions in the window has no gradient, and where p_t ± D passes a position the weights jump. See
-/// docs/decisions.md.
-///
-/// Throws heed::error if D is 0: σ would be 0.
+/// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers. As in the
+/// paper, weights sum to less than 1; with `{.renormalise = true}`, the last of its members, they are divided by their
+/// sum. An inner normalizer with state sees the resulting weights, Gaussian included. The gradient reaches W_p and v_p
+/// through the Gaussian alone; where p_t ± D passes a position the weights jump (docs/decisions.md). Throws heed::error
+/// if D is 0.
 template <class Matrix, class Vector, class Inner = softmax, class History = history::everywhere>
 struct local_p {
     Matrix W_p;              // [Q,P]
@@ -287,13 +221,13 @@ struct local_p {
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        static_assert(!detail::within_window<decltype(at)>,
-                      "heed: local_p does not know its place inside another window: make the outer one the window and "
-                      "leave out the inner one");
         const auto p = centre(at.query(), at.real);
         const auto where = around(p, at.real, shape_of(scores)[1]);
-        return detail::fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p,
-                                detail::first_positions(at.real), reach, options);
+        const std::size_t B = at.real.batch();
+        auto* const begin = transient_family::take<std::size_t>(B);  // zeros: each row from its first position on
+        std::fill_n(begin, B, std::size_t{0});
+        return detail::fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p, {begin, B}, at.real,
+                                reach, options);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
@@ -304,12 +238,10 @@ struct local_p {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return normalize::local_p{visit("W_p", self.W_p),
-                                  visit("v_p", self.v_p),
-                                  self.reach,
-                                  visit("inner", self.inner),
-                                  self.past,
-                                  self.options};
+        auto W = visit("W_p", self.W_p);
+        auto v = visit("v_p", self.v_p);
+        auto inner = visit("inner", self.inner);
+        return normalize::local_p{std::move(W), std::move(v), self.reach, std::move(inner), self.past, self.options};
     }
 
 private:

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 #include <heed/normalize/monotonic.hpp>
 #include <heed/ops/rows.hpp>
@@ -48,11 +47,9 @@ namespace heed::normalize {
 ///
 ///     attention decode{model.score, normalize::monotonic_hard{model.normalize.r}, model.combine};
 ///
-/// If no position stops the scan, all weights are 0. The paper does not say where the next scan begins then; here the
-/// sentence has been read to its end, and all later weights are 0: so it is in training, where what runs past the end
-/// is lost to `monotonic`, of which this is the limit for p of 0 and 1 (docs/decisions.md), and in TensorFlow's
-/// implementation, which stops only where p > 1/2. The scores get no gradient.
-/// Scores are computed for the whole row; the scan itself does not look at them beyond t_i. Works per dimension, too.
+/// If no position stops the scan, all weights are 0, and all later ones: the paper leaves it open; so it is in the
+/// limit of `monotonic` for p of 0 and 1 (docs/decisions.md), and in TensorFlow's implementation, which stops only
+/// where p > 1/2. The scores get no gradient. Works per dimension, too.
 template <class Vector>
 struct monotonic_hard {
     static constexpr bool ages = true, differentiable = false;
@@ -62,19 +59,15 @@ struct monotonic_hard {
 
     auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::first_stop(at.visible(scores), r, before.alignment, at.real);
+        return ops::first_stop(at.visible(scores), r, before.history, at.real);
     }
 
     auto advance(const tensor auto&, const tensor auto& weights, const auto&, const auto&) const
     {
-        return normalize::last_alignment{weights};
+        return past_attention{weights};
     }
 
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto r = visit("r", self.r);
-        return monotonic_hard<decltype(r)>{std::move(r)};
-    }
+    static auto parameters(auto& self, auto&& visit) { return normalize::monotonic_hard{visit("r", self.r)}; }
 };
 
 template <class Vector>

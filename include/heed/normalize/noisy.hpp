@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <type_traits>
-#include <utility>
 
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/core/random.hpp>
@@ -61,11 +59,10 @@ struct noisy_options {
 ///
 ///     normalize::noisy{1.0, seed, normalize::monotonic{r}}
 ///
-/// A sigmoid that has to withstand noise learns scores far from 0, so that a trained scan may stop where p ≥ 1/2. As
-/// dropout, it takes effect on the tape only: the same model without a tape has no noise unless `options.at_inference`
-/// is set. Noise depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. A state of
-/// `inner` sees the noisy scores, which are rounded like any: beside scores of 1e4 a float keeps three digits of noise.
-/// σ must be finite and not negative, else heed::error.
+/// A sigmoid that has to withstand noise learns scores far from 0, so that a trained scan may stop where p ≥ 1/2. Noise
+/// takes effect on the tape only, unless `options.at_inference` is set, and depends on (seed, step, row, position,
+/// dimension) alone: use a new seed for each batch. A state of `inner` sees the noisy scores. σ is finite and not
+/// negative, else heed::error.
 template <class Inner>
 struct noisy {
     double sigma = 1;
@@ -88,16 +85,11 @@ struct noisy {
 
     auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
 
-    auto inside(const auto& found) const
-    {
-        using there = std::remove_cvref_t<decltype(inner.inside(found))>;
-        return normalize::noisy<there>{sigma, seed, inner.inside(found), options};
-    }
+    auto inside(const auto& found) const { return normalize::noisy{sigma, seed, inner.inside(found), options}; }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto inner = visit("inner", self.inner);
-        return normalize::noisy<decltype(inner)>{self.sigma, self.seed, std::move(inner), self.options};
+        return normalize::noisy{self.sigma, self.seed, visit("inner", self.inner), self.options};
     }
 
 private:

@@ -12,6 +12,7 @@
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/normalize/softmax.hpp>
+#include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
 
 namespace heed::ops {
@@ -27,8 +28,7 @@ namespace heed::ops {
 struct recent_sums_op : operation<recent_sums_op> {
     static auto shape(const auto& sums, const auto& e, std::size_t n)
     {
-        const std::size_t D = detail::width_of(e.shape);
-        require_shape("recent_sums", "the sums", sums.shape, {e.shape[0], e.shape[1], n == 0 ? 0 : (n - 1) * D},
+        require_shape("recent_sums", "the sums", sums.shape, shape_of_sums(e.shape, n),
                       "one for each score and each step that is remembered but the oldest; the scores are ", e.shape);
         return std::tuple{e.shape, sums.shape};
     }
@@ -159,12 +159,9 @@ namespace heed::normalize {
 /// The paper leaves open what happens while fewer than n steps have passed. heed counts all steps so far, so that n = S
 /// or more is `temporal`. n = 0 is `inner`. Ours: any inner normalizer may replace softmax.
 ///
-/// In the log domain nothing can be subtracted from a sum. So the state has n sums, over the last step, the last two,
-/// …, the last n, and a step is added to every sum: each becomes the sum over one step more, and the last is dropped.
-/// It is two tensors, of the same shapes at every step.
-///
-/// Cost: n logaddexp per score and step. Memory: n numbers per score; on a tape, per step as well. Unless n is small
-/// compared with the number of steps, `temporal` or `fading_temporal` cost less. Gradients flow through all of it.
+/// In the log domain nothing can be subtracted from a sum, so the state has n sums per score, over the last 1, …, n
+/// steps; gradients flow through them. A step costs n logaddexp per score: unless n is small compared with the number
+/// of steps, `temporal` and `fading_temporal` cost less.
 template <class Inner = softmax>
 struct recent_temporal {
     std::size_t steps = 1;  // n
@@ -173,42 +170,29 @@ struct recent_temporal {
     using wraps = Inner;
     static constexpr bool ages = true, ignores_offset = false;
 
-    template <class History, class Sums, class Past>
-    struct state {
-        History history;                    // L over the last n steps, the shape of the scores: [B,T] or [B,T,D]
-        Sums sums;                          // L over the last 1, …, n-1 steps: [B,T,(n-1)D]
-        HEED_NO_UNIQUE_ADDRESS Past inner;  // the inner normalizer's state
-
-        /// The same with f applied to every tensor.
-        auto map(auto&& f, const auto&... others) const
-        {
-            auto last = f(history, others.history...);
-            auto kept = f(sums, others.sums...);
-            return make(std::move(last), std::move(kept), inner.map(f, others.inner...));
-        }
-    };
-
+    /// L over the last n steps; inside, L over 1, …, n-1 steps, [B,T,(n-1)D], and the inner normalizer's state.
     auto start(auto&& blank) const
     {
         constexpr double nothing = -std::numeric_limits<double>::infinity();
         auto history = blank(nothing);
         auto sums = constant_like(history, ops::recent_sums.shape_of_sums(shape_of(history), steps), nothing);
-        return make(std::move(history), std::move(sums), start_of(inner, blank));
+        return past_attention{std::move(history), past_attention{std::move(sums), start_of(inner, blank)}};
     }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        return weigh(inner, ops::discount(scores, memory.history), memory.inner, at);
+        return weigh(inner, ops::discount(scores, memory.history), memory.inner.inner, at);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
     {
-        auto [history, sums] = ops::recent_sums(memory.sums, scores, steps);
+        const auto& [sums, past] = memory.inner;
+        auto [last, others] = ops::recent_sums(sums, scores, steps);
         if constexpr (remembers<Inner>) {
-            const auto modulated = ops::discount(scores, memory.history);
-            return make(std::move(history), std::move(sums), next_of(inner, modulated, weights, memory.inner, at));
+            auto next = next_of(inner, ops::discount(scores, memory.history), weights, past, at);
+            return past_attention{std::move(last), past_attention{std::move(others), std::move(next)}};
         } else {
-            return make(std::move(history), std::move(sums), memory.inner);
+            return past_attention{std::move(last), past_attention{std::move(others), past}};
         }
     }
 
@@ -216,17 +200,9 @@ struct recent_temporal {
     {
         return normalize::recent_temporal{self.steps, visit("inner", self.inner)};
     }
-
-    template <class History, class Sums, class Past>
-    static state<History, Sums, Past> make(History history, Sums sums, Past past)
-    {
-        return {std::move(history), std::move(sums), std::move(past)};
-    }
 };
 
-recent_temporal()->recent_temporal<>;
-recent_temporal(std::size_t)->recent_temporal<>;
-template <class Inner>
-recent_temporal(std::size_t, Inner) -> recent_temporal<Inner>;
+template <class Inner = softmax>
+recent_temporal(std::size_t = 1, Inner = {}) -> recent_temporal<Inner>;
 
 }  // namespace heed::normalize

@@ -11,11 +11,10 @@ namespace heed::normalize {
 ///     α_j = γ^{n−1−j} e_j                     Sun et al. 2023, eq. 5, for the last query; there each head has its γ
 ///
 /// n is how many positions the query may see at most: the row's length, or, with causal{}, up to its own place. Weights
-/// sum to nothing in particular, and may be negative: a layer norm behind the context, as in the paper, keeps its size.
-/// Works per dimension, too. With inner products many queries take linear time: attention/linear.hpp.
+/// may be negative, and their sum is free: the paper's layer norm behind the context keeps its size. Works per
+/// dimension, too. With inner products many queries take linear time: attention/linear.hpp.
 struct retention {
-    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
-    static constexpr bool reads_length = true;
+    static constexpr bool row_by_row = true, reads_length = true;
     double decay = 1;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
@@ -63,14 +62,13 @@ namespace heed::normalize {
 ///     normalize::sigmoid{-4}                      a bias that stays
 ///     normalize::sigmoid{array<float, 1>{-4}}     one that learns; ad::lift makes it a parameter, as any other
 ///
-/// With the default, bias 0, a score of 0 has weight 1/2 and the context grows with the sentence. A bias that learns is
-/// one number for each attention, and so one for each head of a multi_head. Works per dimension, too. Positions beyond
-/// a row's length, and scores of -inf, get weight and gradient 0.
-/// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
+/// With bias 0, the default, a score of 0 has weight 1/2. A bias that learns is one number for each attention, and so
+/// for each head of a multi_head. Works per dimension, too. Positions beyond a row's length, and scores of -inf, get
+/// weight and gradient 0. Deviation: the bias is the same for all sentences, even where their lengths differ.
 template <class Bias = double>
 struct sigmoid {
-    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
-    Bias bias{0};                             // a double, or a tensor [1]
+    static constexpr bool row_by_row = true;
+    Bias bias{0};  // a double, or a tensor [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
@@ -93,8 +91,7 @@ struct sigmoid {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto bias = detail::visit_if_tensor(visit, "bias", self.bias);
-        return normalize::sigmoid<decltype(bias)>{std::move(bias)};
+        return normalize::sigmoid{detail::visit_if_tensor(visit, "bias", self.bias)};
     }
 };
 

@@ -13,12 +13,10 @@ namespace heed::normalize {
 ///     α_j = exp(e_j) / Σ_k exp(e_k)           Bahdanau et al. 2015, eq. 6
 ///     α_j^d = exp(e_j^d) / Σ_k exp(e_k^d)     Choi et al. 2018, eq. 8, for scores per dimension
 ///
-/// Sums run over the positions before each row's length; beyond it the weight is exactly 0. A row without any position
-/// gets weights 0, and no gradient.
+/// Beyond a row's length weights are exactly 0. A row without any position gets weights 0, and no gradient.
 struct softmax {
     using in_kernels = kernels::softmax_of_row;
-    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
-    static constexpr bool ignores_offset = true;
+    static constexpr bool row_by_row = true, ignores_offset = true;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

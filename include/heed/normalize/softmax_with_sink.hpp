@@ -5,22 +5,19 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
 #include <heed/attention/concepts.hpp>
 #include <heed/kernels/sparse.hpp>
 #include <heed/kernels/tiles/rules.hpp>
-#include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::ops {
 
-/// softmax with one more score, the sink, whose weight goes nowhere: e [B,T] or [B,T,D], sink [1].
+/// softmax with one more score, the sink, whose weight goes nowhere: e [B,T] or [B,T,D], sink [1]; 0 beyond a row's
+/// length.
 ///
 ///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))
 ///     ∂e_j += α_j (∂α_j − Σ_k α_k ∂α_k),  ∂s −= (1 − Σ_k α_k) Σ_k α_k ∂α_k
-///
-/// Beyond a row's length weights and gradients are 0.
 struct softmax_with_sink_op : operation<softmax_with_sink_op> {
     static constexpr ranks takes{2, 3};
 
@@ -82,14 +79,13 @@ namespace heed::normalize {
 ///
 ///     normalize::softmax_with_sink{array<float, 1>{0}}     s learns; ad::lift makes it a parameter, as any other
 ///
-/// s is one number for each attention, and so one for each head of a multi_head. Without any real position all weights
-/// are 0, as softmax's. Weights sum to less than 1, by what the sink has. Works per dimension, with one sink for all.
-/// Attention sinks are those of Xiao et al. 2024, who keep the first words' keys for it; a learned number in the place
-/// of a word is how later models have them.
+/// s is one number for each attention, and so for each head of a multi_head. Weights sum to less than 1, by what the
+/// sink has. Works per dimension, with one sink for all. Xiao et al. 2024 keep the first words' keys as sinks; later
+/// models have a learned number.
 template <class Vector>
 struct softmax_with_sink {
-    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
-    Vector sink;                              // [1]
+    static constexpr bool row_by_row = true;
+    Vector sink;  // [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
@@ -98,11 +94,7 @@ struct softmax_with_sink {
 
     auto by_tiles() const { return kernels::tiles::with_numbers_of_heads<kernels::tiles::softmax, Vector>{{}, sink}; }
 
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto sink = visit("sink", self.sink);
-        return softmax_with_sink<decltype(sink)>{std::move(sink)};
-    }
+    static auto parameters(auto& self, auto&& visit) { return normalize::softmax_with_sink{visit("sink", self.sink)}; }
 };
 
 template <class Vector>

@@ -12,12 +12,10 @@ namespace heed::normalize {
 ///     α = argmin_{p in simplex} ‖p − e‖²,  α_j = max(e_j − τ, 0)      Martins & Astudillo 2016, eq. 2 and 3
 ///     ∂α/∂e = diag(s) − s sᵀ / Σ s,  s_j = 1 where α_j > 0, else 0    section 2.5
 ///
-/// τ(e) is found exactly. Scores that lie less than 1 / T apart all have a weight; one that leads by 1 gets all of it.
-/// Per dimension: one τ for each dimension. Positions beyond a row's length, and scores of -inf, get weight and
-/// gradient 0; a row that has nothing else gets zeros. No deviation.
+/// τ(e) is exact. Scores that lie less than 1 / T apart all have a weight; one that leads by 1 gets all of it. Per
+/// dimension: one τ for each dimension. Positions beyond a row's length, and scores of -inf, get weight and gradient 0.
 struct sparsemax {
-    static constexpr bool row_by_row = true;      // see attention/at_once.hpp
-    static constexpr bool ignores_offset = true;  // see normalize/temperature.hpp
+    static constexpr bool row_by_row = true, ignores_offset = true;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

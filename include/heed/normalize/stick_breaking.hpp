@@ -53,14 +53,9 @@ struct break_stick_op : row_operation<break_stick_op> {
     }
 
 private:
-    template <class T>
-    static bool hidden(T x)
-    {
-        return x == -std::numeric_limits<T>::infinity();
-    }
+    static bool hidden(auto x) { return x == -std::numeric_limits<decltype(x)>::infinity(); }
     /// log σ(x) = −log(1 + exp(−x))
-    template <class T>
-    static T log_sigmoid(T x)
+    static auto log_sigmoid(auto x)
     {
         using std::exp, std::log1p;
         return x < 0 ? x - log1p(exp(x)) : -log1p(exp(-x));
@@ -76,11 +71,10 @@ namespace heed::normalize {
 ///
 ///     α_j = σ(e_j) Π_{k>j} (1 − σ(e_k))               Tan et al. 2025 ("Scaling Stick-Breaking Attention")
 ///
-/// The product runs over the later positions that the query sees. Order is part of it: with causal{} no positions are
-/// needed in the words. Weights sum to at most 1; what is left goes nowhere. Works per dimension, too. Deviation: the
-/// query's own position takes part, if it is seen; in the paper only those before it.
+/// The product runs over the later positions that the query sees. With causal{} words need no positions. Weights sum to
+/// at most 1. Works per dimension, too. Deviation: the query's own position takes part, if it is seen.
 struct stick_breaking {
-    static constexpr bool row_by_row = true;  // see attention/at_once.hpp
+    static constexpr bool row_by_row = true;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

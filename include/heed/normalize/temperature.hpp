@@ -17,13 +17,10 @@
 namespace heed::ops {
 
 /// y_j = factor · (e_j − c), c the greatest score of the row that may be seen: e [B,T], or [B,T,D] with one c per
-/// dimension -> the shape of e. For normalizers whose weights do not change if a constant is added to all scores. Great
-/// scores keep their differences, which factor · e_j would round away. seen: e, but -inf where it is hidden; hidden
-/// scores may be NaN.
+/// dimension -> the shape of e. Great scores keep their differences, which factor · e_j would round away. seen: e, but
+/// -inf where it is hidden; hidden scores may be NaN.
 ///
-///     ∂e_j += factor · ∂y_j                                      nothing for `seen`
-///
-/// The gradient treats c as a constant: for such normalizers Σ_j ∂y_j is 0.
+///     ∂e_j += factor · ∂y_j                                      nothing for `seen` and c: Σ_j ∂y_j is 0
 struct scale_from_greatest_op : operation<scale_from_greatest_op> {
     static constexpr ranks takes{2, 3};
 
@@ -81,13 +78,12 @@ namespace heed::normalize {
 ///     normalize::temperature{0.5}                             // over softmax
 ///     normalize::temperature{2.0, normalize::temporal{}}
 ///
-/// An additive mask is added after the division, as after any modulation. τ must be above 0, else heed::error. An inner
-/// normalizer with state remembers e / τ.
+/// An additive mask is added after the division. An inner normalizer with state remembers e / τ. τ must be above 0,
+/// else heed::error.
 ///
-/// If the inner normalizer ignores a constant that is added to all scores, e − max e is divided instead of e: scores of
-/// 1e4 stay exact in float. Under a normalizer that remembers scores, or `sigmoid`, they stay exact only if τ is a
-/// power of 2; so prefer temporal over temperature, `fading_temporal{1, 0, temperature{τ}}`, to the other way round.
-/// Many queries in tiles divide e as it is, too.
+/// If the inner normalizer ignores a constant that is added to all scores, e − max e is divided instead of e (not in
+/// tiles): scores of 1e4 stay exact in float. Under a normalizer that remembers scores, or `sigmoid`, they stay exact
+/// only if τ is a power of 2; so prefer temporal over temperature, `fading_temporal{1, 0, temperature{τ}}`.
 template <class Inner>
 struct temperature {
     double tau = 1;
@@ -117,11 +113,7 @@ struct temperature {
 
     auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
 
-    auto inside(const auto& found) const
-    {
-        using there = std::remove_cvref_t<decltype(inner.inside(found))>;
-        return normalize::temperature<there>{tau, inner.inside(found)};
-    }
+    auto inside(const auto& found) const { return normalize::temperature{tau, inner.inside(found)}; }
 
     static auto parameters(auto& self, auto&& visit)
     {

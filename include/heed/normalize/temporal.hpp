@@ -2,18 +2,34 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/state.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::normalize {
 
+/// The state of `temporal` and its relatives.
+template <class History, class Past = no_state>
+struct past_attention {
+    History history;                      // of each score: the shape of the scores
+    HEED_NO_UNIQUE_ADDRESS Past inner{};  // the inner normalizer's state
+
+    /// The same with f applied to every tensor (and to the matching ones of `others`).
+    auto map(auto&& f, const auto&... others) const
+    {
+        return normalize::past_attention{f(history, others.history...), inner.map(f, others.inner...)};
+    }
+};
+template <class History, class Past = no_state>
+past_attention(History, Past = {}) -> past_attention<History, Past>;
+
 /// Attention modulated by its own past: positions that were attended to before count for less.
 ///
-///     b_{1,j} = exp(e_{1,j})
-///     b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})
+///     b_{1,j} = exp(e_{1,j}),  b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})
 ///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, eq. 6-8
 ///
 /// Computed in the log domain, where nothing overflows (docs/decisions.md):
@@ -21,22 +37,16 @@ namespace heed::normalize {
 ///     L_1 = -∞,  L_t = logaddexp(L_{t-1}, e_{t-1})
 ///     α_t = softmax(u_t),  u_1 = e_1,  u_t = e_t - L_t
 ///
-/// The state L of a sentence is one number per position (per position and dimension for scores per dimension), starts
-/// anew with each sentence and has no parameters. Gradients flow through it. No deviation.
-///
-/// A term that is added to position j's score at every step cancels from the second step on.
+/// The state L is one number per score and starts anew with each sentence. Gradients flow through it. A term that is
+/// added to position j's score at every step cancels from the second step on. No deviation.
 struct temporal {
     using in_kernels = kernels::temporal_softmax_of_row;
     template <class History>
-    struct state {
-        History history;  // L, the shape of the scores
+    using state = past_attention<History>;  // L
 
-        /// The same with f applied to every tensor (and to the matching ones of `others`): a beam selects hypotheses
-        /// this way, and a window its positions.
-        auto map(auto&& f, const auto&... others) const { return temporal::make(f(history, others.history...)); }
-    };
+    static auto make(auto history) { return past_attention{std::move(history)}; }
 
-    auto start(auto&& blank) const { return make(blank(-std::numeric_limits<double>::infinity())); }
+    auto start(auto&& blank) const { return past_attention{blank(-std::numeric_limits<double>::infinity())}; }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
@@ -52,12 +62,6 @@ struct temporal {
     ops::modulated_by_past by_tiles() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::temporal{}; }
-
-    template <class History>
-    static state<History> make(History history)
-    {
-        return {std::move(history)};
-    }
 };
 
 }  // namespace heed::normalize

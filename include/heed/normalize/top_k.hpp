@@ -41,15 +41,13 @@ namespace heed::normalize {
 
 /// Softmax over the k greatest scores; all other positions have weight 0.
 ///
-///     α_j = exp(e_j) / Σ_{k in top} exp(e_k) for j in top, else 0       Zhao et al. 2019, "Explicit sparse
-///     Transformer"
+///     α_j = exp(e_j) / Σ_{k in top} exp(e_k) for j in top, else 0    Zhao et al. 2019, "Explicit sparse Transformer"
 ///
-/// The gradient is softmax's over the positions with a weight; which they are has none. Works per dimension, too.
-/// Positions beyond a row's length, and scores of -inf, get weight and gradient 0. Deviation: scores equal to the k-th
-/// greatest all get a weight, so that the order of positions does not decide. Throws heed::error if k is 0.
+/// The gradient is softmax's over the positions with a weight. Works per dimension, too. Positions beyond a row's
+/// length, and scores of -inf, get weight and gradient 0. Deviation: scores equal to the k-th greatest all get a
+/// weight, so that the order of positions does not decide. Throws heed::error if k is 0.
 struct top_k {
-    static constexpr bool row_by_row = true;      // see attention/at_once.hpp
-    static constexpr bool ignores_offset = true;  // see normalize/temperature.hpp
+    static constexpr bool row_by_row = true, ignores_offset = true;
     std::size_t k = 8;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same

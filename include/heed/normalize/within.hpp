@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include <heed/attention/moment.hpp>
 #include <heed/attention/normalize_hooks.hpp>
@@ -24,8 +23,7 @@ namespace heed {
 /// as future work and leave this open (docs/decisions.md).
 namespace normalize::history {
 
-/// Of all positions: the window hides positions only when weights are computed. It costs the whole row; a window that
-/// covers the sentence changes nothing.
+/// Of all positions: the window hides positions only when weights are computed. It costs the whole row.
 struct everywhere {};
 
 /// Of the positions in the window: scores outside count as -inf, and a position that was never in it has no history.
@@ -100,11 +98,17 @@ struct narrowed_moment {
     }
 };
 
+/// Is this moment inside a window?
+template <class At>
+concept within_window = std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
+
 /// The inner normalizer's weights of a whole row of scores, 0 outside the window.
 template <class History, class Inner>
 auto weigh_within(const window_view& where, const Inner& inner, const tensor auto& scores, const auto& state,
                   const auto& at)
 {
+    static_assert(!within_window<decltype(at)>, "heed: a window does not know its place inside another window: make "
+                                                "the outer one the window and leave out the inner one");
     const auto attend = mask_of(where, shape_of(scores)[1]);
     if constexpr (remembers<Inner> && std::is_same_v<History, normalize::history::everywhere>) {
         return weigh(inner, scores, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
@@ -125,13 +129,6 @@ auto advance_within(const window_view& where, const Inner& inner, const tensor a
         return next_of(inner, ops::hide(scores, attend), weights, state, at);
     }
 }
-
-/// Is this moment inside a window?
-template <class At>
-concept within_window = requires
-{
-    requires std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
-};
 
 }  // namespace detail
 

@@ -3,7 +3,6 @@
 
 /// A decoder asks the locations of an image: xu2015.
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -17,42 +16,33 @@
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/score/additive.hpp>
 
-/// Xu et al. 2015, "Show, Attend and Tell". Its annotations are locations of an image; here they may be anything.
-///
-/// f_att, eq. 4, is a network with one hidden layer: Bahdanau's score, asked with the decoder's previous state.
+/// Xu et al. 2015, "Show, Attend and Tell". Annotations are locations of an image, or anything else. f_att, eq. 4, is a
+/// network with one hidden layer: Bahdanau's score, asked with the decoder's previous state.
 namespace heed::papers::xu2015 {
 
 /// Deterministic soft attention: α = softmax(e), ẑ = Σ_i α_i a_i; eq. 5 and 13. Without the gate.
-template <class Matrix, class Vector>
-auto soft(Matrix W, Matrix U, Vector v)  // [Q,A], [D,A], [A]
+auto soft(auto W, auto U, auto v)  // [Q,A], [D,A], [A]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::softmax{},
                      combine::weighted_sum{}};
 }
 
-/// The same with the gate that scales the whole context.
-///
-///     ẑ = β Σ_i α_i a_i,  β = σ(f_β(h_{t-1}))                 section 4.2.1
-template <class Matrix, class Vector>
-auto gated(Matrix W, Matrix U, Vector v, Matrix W_beta, Vector b_beta)  // …, [Q,1], [1]
+/// The same with the gate that scales the whole context: ẑ = β Σ_i α_i a_i, β = σ(f_β(h_{t-1})), section 4.2.1.
+auto gated(auto W, auto U, auto v, auto W_beta, auto b_beta)  // …, [Q,1], [1]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::softmax{},
                      combine::gated{std::move(W_beta), std::move(b_beta)}};
 }
 
-/// Stochastic hard attention: one location, drawn with the weights of `soft` as probabilities.
+/// Stochastic hard attention: one location, drawn with the weights of `soft` as probabilities. normalize/hard.hpp
+/// explains how its scores learn (eq. 11, without the entropy term of eq. 12). A trained model has `{.greedy = true}`.
 ///
 ///     p(s_{t,i} = 1) = α_{t,i},  ẑ_t = Σ_i s_{t,i} a_i        eq. 8 and 9
-///
-/// normalize/hard.hpp explains how its scores learn (eq. 11); the entropy term of eq. 12 is not here. For a trained
-/// model: `hard(W, U, v, {.greedy = true})`.
-template <class Matrix, class Vector>
-auto hard(Matrix W, Matrix U, Vector v, const normalize::hard& draw)
+auto hard(auto W, auto U, auto v, const normalize::hard& draw)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, draw, combine::weighted_sum{}};
 }
-template <class Matrix, class Vector>
-auto hard(Matrix W, Matrix U, Vector v, std::uint64_t seed)
+auto hard(auto W, auto U, auto v, std::uint64_t seed)
 {
     return xu2015::hard(std::move(W), std::move(U), std::move(v), normalize::hard{.seed = seed});
 }

@@ -13,7 +13,6 @@
 #include <heed/attention/streaming.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/heads/multi_head.hpp>
-#include <heed/nn/init.hpp>
 #include <heed/normalize/ratio.hpp>
 #include <heed/normalize/retention.hpp>
 #include <heed/score/dot.hpp>
@@ -26,13 +25,11 @@
 /// Wu, Fan, Baevski, Dauphin and Auli 2019, "Pay Less Attention with Lightweight and Dynamic Convolutions".
 namespace heed::papers::wu2019 {
 
-/// Dynamic convolution of one head, whose kernels of width K follow from the words at their middles.
+/// Dynamic convolution of one head, whose kernels of width K follow from the words at their middles; W [Q,K]. `side` is
+/// score::kernel_over::past for a decoder. Retention with a decay of 1 takes scores as weights.
 ///
 ///     DynamicConv(X, i) = Σ_k softmax(W x_i)_k x_{i+k−⌈(K+1)/2⌉}                                    sections 3 and 4
-///
-/// W is [Q,K]; `side` = score::kernel_over::past for a decoder. Retention with a decay of 1 takes scores as weights.
-template <class Matrix>
-auto dynamic(Matrix W, score::kernel_over side = score::kernel_over::both_sides)
+auto dynamic(auto W, score::kernel_over side = score::kernel_over::both_sides)
 {
     return attention{score::dynamic_convolution{std::move(W), side}, normalize::retention{}, combine::weighted_sum{}};
 }
@@ -40,8 +37,7 @@ auto dynamic(Matrix W, score::kernel_over side = score::kernel_over::both_sides)
 /// Lightweight convolution of one head, with one kernel w [K] for all positions.
 ///
 ///     LightConv(X, i) = Σ_k softmax(w)_k x_{i+k−⌈(K+1)/2⌉}                                                section 3
-template <class Vector>
-auto lightweight(Vector w, score::kernel_over side = score::kernel_over::both_sides)
+auto lightweight(auto w, score::kernel_over side = score::kernel_over::both_sides)
 {
     return attention{score::lightweight_convolution{std::move(w), side}, normalize::retention{},
                      combine::weighted_sum{}};
@@ -67,23 +63,14 @@ inline auto linear()
 /// Choromanski et al. 2021, "Rethinking Attention with Performers".
 namespace heed::papers::choromanski2021 {
 
-/// Softmax attention by positive random features, in linear time (FAVOR+): Ω [D,m] is drawn from N(0, 1).
+/// Softmax attention by positive random features, in linear time (FAVOR+): Ω [D,m] is drawn from N(0, 1). Deviation:
+/// its columns are independent unless the caller makes them orthogonal (section 2.4).
 ///
 ///     φ(x) = exp(Ωᵀx' − ‖x'‖² / 2) / √m,  x' = x / D^¼           lemma 1
-///
-/// Deviation: the columns of Ω are independent unless the caller makes them orthogonal (section 2.4).
-template <class Matrix>
-auto performer(Matrix Omega)
+auto performer(auto Omega)
 {
     return attention{score::kernel{score::positive_random{std::move(Omega)}}, normalize::ratio{},
                      combine::weighted_sum{}};
-}
-
-/// The same with new features.
-template <class T>
-auto make_performer(random_source& random, std::size_t width, std::size_t features)
-{
-    return choromanski2021::performer(nn::gaussian<T>(random, width, features, 1));
 }
 
 }  // namespace heed::papers::choromanski2021
@@ -95,20 +82,16 @@ namespace heed::papers::sun2023 {
 ///
 ///     Retention(X) = (Q Kᵀ ⊙ D) V,  D_nm = γ^(n−m) for n ≥ m        eq. 5; Q and K turned with their positions, eq. 4
 ///
-/// Keys are divided by √d, as the paper's "retention score normalization" and the authors' program have it.
-/// Deviations: the two other factors there, √(Σ_m D_nm) and max(|Σ_m R_nm|, 1), only scale a row, which the norm behind
-/// the heads cancels; and R_p turns pairs by Su et al.'s 10000^(−2m/d), where the authors' program has
-/// 10000^(−m/(d/2−1)).
+/// Keys are divided by √d, as in the paper's "retention score normalization". Deviations: the other factors there,
+/// √(Σ_m D_nm) and max(|Σ_m R_nm|, 1), only scale a row, which the norm behind the heads cancels; and R_p turns pairs
+/// by Su et al.'s 10000^(−2m/d), where the authors' program has 10000^(−m/(d/2−1)).
 inline auto retention(double gamma)
 {
     return attention{score::rotary{score::scaled_dot{}}, normalize::retention{gamma}, combine::weighted_sum{}};
 }
 
-/// Several heads, γ = 1 − 2^(−5−h) of head h.                        eq. 8
-///
-/// Without the norm and the gate behind the heads, which are layers of the model (nn/layer_norm.hpp).
-template <class Matrix>
-auto multi_scale(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O)
+/// Several heads, γ = 1 − 2^(−5−h) of head h (eq. 8), without the norm and the gate behind them (nn/layer_norm.hpp).
+auto multi_scale(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
 {
     std::vector<decltype(sun2023::retention(1))> all;
     for (std::size_t h = 0; h < heads; ++h)
@@ -122,17 +105,14 @@ auto multi_scale(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W
 /// Duality".
 namespace heed::papers::dao2024 {
 
-/// Structured masked attention of one head with the 1-semiseparable mask of a state-space model (SSD): queries are its
-/// C, keys its B, values its X.
+/// Structured masked attention (SSD) of one head, whose mask is a state-space model's: queries are C, keys B, values X.
 ///
 ///     Y = (L ∘ C Bᵀ) X,  L_ij = a_i ⋯ a_{j+1}                                            section 5.1
 ///
 /// with a_t = σ(w · x_t + b) = exp(−softplus(−w · x_t − b)), which is the exp(Δ A) of Mamba-2 with A = −1 and Δ =
 /// softplus of a line; w [D,1] and b [1]. `attend(memory, queries, causal{})` takes linear time, `streaming{attend}` is
-/// the recurrence h_t = a_t h_{t−1} + B_t x_tᵀ. Deviation: Δ does not also scale the input; scale the values if it
-/// shall.
-template <class Matrix, class Vector>
-auto state_space(Matrix w, Vector b)
+/// the recurrence h_t = a_t h_{t−1} + B_t x_tᵀ. Deviation: Δ does not also scale the input, the values.
+auto state_space(auto w, auto b)
 {
     return attention{score::fading{score::dot{}, std::move(w), std::move(b)}, normalize::retention{},
                      combine::weighted_sum{}};
@@ -148,11 +128,9 @@ namespace heed::papers::yang2024 {
 ///
 ///     S_t = α_t S_{t−1} + k_tᵀ v_t,  o_t = q_t S_t / √d,  α_t = σ(w · x_t + b)            section 4.1
 ///
-/// w [D,1] and b [1] of the head's annotations x. Deviations: in the paper α_t is a vector, σ(x W¹ W² + b)^{1/16}, with
-/// a gate for each dimension of the keys; here it is one number. The 1/√d is that of the authors' program. The norm and
-/// the output gate behind the heads are layers of the model.
-template <class Matrix, class Vector>
-auto gated_linear(Matrix w, Vector b)
+/// w [D,1] and b [1] of the head's annotations x. Deviation: the paper's α_t is a vector, σ(x W¹ W² + b)^{1/16}, with a
+/// gate for each dimension of the keys. The 1/√d is that of the authors' program. Norm and output gate are not here.
+auto gated_linear(auto w, auto b)
 {
     return attention{score::fading{score::scaled_dot{}, std::move(w), std::move(b)}, normalize::retention{},
                      combine::weighted_sum{}};

@@ -18,13 +18,10 @@
 /// Graves 2013, "Generating Sequences With Recurrent Neural Networks".
 namespace heed::papers::graves2013 {
 
-/// The soft window of handwriting synthesis.
+/// The soft window of handwriting synthesis: score::gaussian_mixture. Retention without decay takes scores as weights.
 ///
 ///     φ(t,u) = Σ_k α_k exp(−β_k (κ_k − u)²),  w_t = Σ_u φ(t,u) c_u                §5.1
-///
-/// See score::gaussian_mixture for the parameters. Retention with a decay of 1 takes scores as weights.
-template <class Matrix, class Vector>
-auto window(Matrix W, Vector b, Matrix W_kappa, Vector b_kappa)
+auto window(auto W, auto b, auto W_kappa, auto b_kappa)
 {
     return attention{score::gaussian_mixture{std::move(W), std::move(b), std::move(W_kappa), std::move(b_kappa)},
                      normalize::retention{}, combine::weighted_sum{}};
@@ -40,18 +37,15 @@ namespace heed::papers::raffel2017 {
 ///     p_{i,j} = σ(vᵀ tanh(W s_{i−1} + U h_j) + r),  α_{i,j} = p_{i,j} ((1 − p_{i,j−1}) α_{i,j−1} / p_{i,j−1} +
 ///     α_{i−1,j})
 ///
-/// Eq. 10; computed without the quotient. The paper's v is divided by its norm and has a gain of its own, which v
-/// itself can be here; its noise is normalize::noisy.
-template <class Matrix, class Vector>
-auto monotonic(Matrix W, Matrix U, Vector v, Vector r)
+/// Eq. 10; computed without the quotient. The paper normalizes v and gives it a gain; its noise is normalize::noisy.
+auto monotonic(auto W, auto U, auto v, auto r)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::monotonic{std::move(r)},
                      combine::weighted_sum{}};
 }
 
 /// The trained model, which looks at one position at a time: §2.2.
-template <class Matrix, class Vector>
-auto monotonic_hard(Matrix W, Matrix U, Vector v, Vector r)
+auto monotonic_hard(auto W, auto U, auto v, auto r)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::monotonic_hard{std::move(r)},
                      combine::weighted_sum{}};
@@ -62,13 +56,11 @@ auto monotonic_hard(Matrix W, Matrix U, Vector v, Vector r)
 /// Chiu and Raffel 2018, "Monotonic Chunkwise Attention".
 namespace heed::papers::chiu2018 {
 
-/// Monotonic chunkwise attention (MoChA) over `width` positions, to train.
+/// Monotonic chunkwise attention (MoChA) over `width` positions, to train; α as in papers::raffel2017::monotonic.
 ///
-///     β_{i,j} = Σ_{k=j}^{j+w−1} α_{i,k} exp(u_{i,j}) / Σ_{l=k−w+1}^{k} exp(u_{i,l})
-///
-/// α as in papers::raffel2017::monotonic, of scores e; u = s e, see normalize::chunkwise.
-template <class Matrix, class Vector>
-auto chunkwise(Matrix W, Matrix U, Vector v, Vector r, Vector s, std::size_t width)
+///     β_{i,j} = Σ_{k=j}^{j+w−1} α_{i,k} exp(u_{i,j}) / Σ_{l=k−w+1}^{k} exp(u_{i,l}),  u = s e, see
+///     normalize::chunkwise
+auto chunkwise(auto W, auto U, auto v, auto r, auto s, std::size_t width)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)},
                      normalize::chunkwise{width, std::move(s), normalize::monotonic{std::move(r)}},
@@ -76,8 +68,7 @@ auto chunkwise(Matrix W, Matrix U, Vector v, Vector r, Vector s, std::size_t wid
 }
 
 /// The trained model: a softmax over the `width` positions up to the one where the scan stops.
-template <class Matrix, class Vector>
-auto chunkwise_hard(Matrix W, Matrix U, Vector v, Vector r, Vector s, std::size_t width)
+auto chunkwise_hard(auto W, auto U, auto v, auto r, auto s, std::size_t width)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)},
                      normalize::chunkwise{width, std::move(s), normalize::monotonic_hard{std::move(r)}},

@@ -26,25 +26,21 @@
 /// Shaw, Uszkoreit, Vaswani 2018, "Self-Attention with Relative Position Representations".
 namespace heed::papers::shaw2018 {
 
-/// Scaled dot products of queries with keys and with their distance, one of the heads of an encoder or a decoder.
+/// Scaled dot products of queries with keys and with their distance, without the vectors that eq. 3 adds to the values.
 ///
 ///     e_ij = q_i · (k_j + a_{clip(j − i, −R, R)}) / √d                eq. 4 and 5
 ///
-/// `distances` [d, 2R + 1] has a column a_r for each distance. Without the vectors that eq. 3 adds to the values.
-template <class Matrix>
-auto relative(Matrix distances)
+/// `distances` [d, 2R + 1] has a column a_r for each distance.
+auto relative(auto distances)
 {
     return attention{score::relative{score::scaled_dot{}, std::move(distances)}, normalize::softmax{},
                      combine::weighted_sum{}};
 }
 
-/// The same with vectors for the values, the whole of the paper's equations.
+/// The same with vectors for the values: `of_values` [2R + 1, D] has a row for each distance.
 ///
 ///     z_i = Σ_j α_ij (v_j + a_{clip(j − i, −R, R)})                   eq. 3
-///
-/// `of_values` [2R + 1, D] has a row for each distance.
-template <class Matrix, class Rows>
-auto relative(Matrix distances, Rows of_values)
+auto relative(auto distances, auto of_values)
 {
     return attention{score::relative{score::scaled_dot{}, std::move(distances)}, normalize::softmax{},
                      combine::relative{std::move(of_values)}};
@@ -55,10 +51,10 @@ auto relative(Matrix distances, Rows of_values)
 /// Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5).
 namespace heed::papers::raffel2020 {
 
-/// Which distances share a number: each of the first half of `count` buckets has its own, and the others ranges that
-/// grow by a constant factor up to `longest`, beyond which all share the last one. For queries that see no later keys;
-/// with `both_ways`, as in an encoder, the first half of all buckets is for earlier keys, and the second for later
-/// ones. The program of the paper's authors (mesh, transformer_layers.py); the paper's section 2.1 has no formula.
+/// Which distances share a number: the first half of `count` buckets has one distance each, the others ranges that grow
+/// by a constant factor up to `longest`; the last takes all beyond. For queries that see no later keys; with
+/// `both_ways`, as in an encoder, the second half of all buckets is for later keys. Section 2.1 has no formula; this is
+/// the authors' program (mesh, transformer_layers.py).
 struct buckets {
     std::int32_t count = 32, longest = 128;
     bool both_ways = false;
@@ -76,8 +72,8 @@ struct buckets {
     }
 };
 
-/// e + b[head, bucket(s − j)]; b [heads, buckets] learns. Buckets are looked up as well, a logarithm for each score
-/// would take as long as all else.
+/// e + b[head, bucket(s − j)]; b [heads, buckets] learns. Buckets are looked up: a logarithm for each score would take
+/// as long as all else.
 class bias_of_distance {
 public:
     explicit bias_of_distance(const raffel2020::buckets& which = {}) : longest_(which.longest)
@@ -104,8 +100,7 @@ private:
 ///
 /// Deviation: in the paper all layers share one table; here each attention has its own. An encoder's buckets are
 /// `{32, 128, true}`, a decoder's the default.
-template <class Matrix>
-auto relative_bias(Matrix table, const raffel2020::buckets& which = {})  // [heads, buckets]
+auto relative_bias(auto table, const raffel2020::buckets& which = {})  // [heads, buckets]
 {
     return attention{score::modified{score::dot{}, std::move(table), bias_of_distance{which}}, normalize::softmax{},
                      combine::weighted_sum{}};
@@ -116,11 +111,9 @@ auto relative_bias(Matrix table, const raffel2020::buckets& which = {})  // [hea
 /// Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding".
 namespace heed::papers::su2021 {
 
-/// Scaled dot products of queries and keys that are turned with their positions.
+/// Scaled dot products of queries and keys that are turned with their positions; one head.
 ///
 ///     a_{m,n} = softmax_n((R_m q_m) · (R_n k_n) / √d)            eq. 16; the pairs of eq. 15 and 34
-///
-/// One head: `multi_head{std::vector(n, su2021::rotary()), W_Q, W_K, W_V, W_O}` has n.
 inline auto rotary()
 {
     return attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
@@ -147,8 +140,6 @@ struct linear_bias {
 /// first P heads have the slopes of P heads; the others have every second slope of 2P heads, from the first one on:
 ///
 ///     m_h = 2^(−8 (h+1) / P)  for h < P,    2^(−8 (2 (h − P) + 1) / 2P)  for the others
-///
-/// So 12 heads have the 8 slopes 1/2 … 1/256 of 8 heads, and 2^−0.5, 2^−1.5, 2^−2.5 and 2^−3.5.
 struct linear_bias_of_program {
     std::size_t heads = 1;  // H
 
@@ -168,10 +159,8 @@ struct linear_bias_of_program {
 ///
 ///     softmax(q_i Kᵀ + m · [−(i − 1), …, −2, −1, 0])            section 3
 ///
-/// The slopes are those of section 3 for any number of heads. The authors' program has the same for powers of 2 alone;
-/// for a model that it trained with, say, 12 heads, take alibi_of_program().
-///
-/// Deviation: scaled dot products, as in the Transformer, where the paper leaves the scale out of its equation.
+/// For a model of the authors' program whose number of heads is no power of 2, take alibi_of_program(). Deviation:
+/// scaled dot products, as in the Transformer, where the paper leaves the scale out of its equation.
 inline auto alibi(std::size_t heads)
 {
     return attention{score::modified{score::scaled_dot{}, linear_bias{heads}}, normalize::softmax{},
@@ -190,14 +179,11 @@ inline auto alibi_of_program(std::size_t heads)
 /// Golovneva, Wang, Weston and Sukhbaatar 2024, "Contextual Position Encoding: Learning to Count What's Important".
 namespace heed::papers::golovneva2024 {
 
-/// Attention of one head with contextual positions (CoPE): `attend(memory, queries, causal{})`.
+/// Attention of one head with contextual positions (CoPE), z [D, p_max + 1]: `attend(memory, queries, causal{})`.
 ///
 ///     a_ij = softmax_j(q_i · (k_j + z[p_ij]) / √d)                                            section 4
 ///     p_ij = min(p_max, Σ_{l=j..i} σ(q_i · k_l / √d))
-///
-/// z is [D, p_max + 1]; see score::contextual_positions.
-template <class Matrix>
-auto contextual(Matrix positions)
+auto contextual(auto positions)
 {
     return attention{score::contextual_positions{score::scaled_dot{}, std::move(positions)}, normalize::softmax{},
                      combine::weighted_sum{}};

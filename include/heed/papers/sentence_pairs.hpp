@@ -16,13 +16,12 @@
 /// Yin, Schütze, Xiang, Zhou 2016, "ABCNN: Attention-Based Convolutional Neural Network for Modeling Sentence Pairs".
 ///
 /// `bcnn`, `abcnn1`, `abcnn2` and `abcnn3` return one block, from feature maps of two sentences to new ones of the same
-/// lengths; blocks can be stacked. w is the width of the convolution and of the pooling. `matcher` returns the whole
-/// model, with embeddings and the output layer. Deviation: padding takes part in the paper, not here.
+/// lengths, with a convolution and a pooling of width w; blocks can be stacked. `matcher` returns the whole model.
+/// Deviation: padding takes part in the paper, not here.
 namespace heed::papers::yin2016 {
 
 /// BCNN: convolution and average pooling, no attention; section 3.
-template <class Matrix, class Vector>
-auto bcnn(Matrix W, Vector b, std::size_t w)  // [wD,N], [N]
+auto bcnn(auto W, auto b, std::size_t w)  // [wD,N], [N]
 {
     return abcnn::block{abcnn::words_alone{}, std::move(W), std::move(b), w, abcnn::average_pooling{}};
 }
@@ -30,8 +29,7 @@ auto bcnn(Matrix W, Vector b, std::size_t w)  // [wD,N], [N]
 /// ABCNN-1: attention before the convolution, as a second channel.
 ///
 ///     A_ij = 1 / (1 + |x_i - y_j|),  F_0a = W_0 Aᵀ,  F_1a = W_1 A
-template <class Matrix, class Vector>
-auto abcnn1(Matrix W_0, Matrix W_1, Matrix W, Vector b, std::size_t w)  // [words,D] twice, [w·2D,N], [N]
+auto abcnn1(auto W_0, auto W_1, auto W, auto b, std::size_t w)  // [words,D] twice, [w·2D,N], [N]
 {
     return abcnn::block{abcnn::feature_maps{std::move(W_0), std::move(W_1)}, std::move(W), std::move(b), w,
                         abcnn::average_pooling{}};
@@ -40,15 +38,13 @@ auto abcnn1(Matrix W_0, Matrix W_1, Matrix W, Vector b, std::size_t w)  // [word
 /// ABCNN-2: attention after the convolution, as the weights of the pooling.
 ///
 ///     a_0j = Σ_k A_jk,  a_1j = Σ_k A_kj,  F^p[:,j] = Σ_{k=j}^{j+w-1} a_k F^c[:,k]
-template <class Matrix, class Vector>
-auto abcnn2(Matrix W, Vector b, std::size_t w)  // [wD,N], [N]
+auto abcnn2(auto W, auto b, std::size_t w)  // [wD,N], [N]
 {
     return abcnn::block{abcnn::words_alone{}, std::move(W), std::move(b), w, abcnn::attention_pooling{}};
 }
 
 /// ABCNN-3: both.
-template <class Matrix, class Vector>
-auto abcnn3(Matrix W_0, Matrix W_1, Matrix W, Vector b, std::size_t w)  // [words,D] twice, [w·2D,N], [N]
+auto abcnn3(auto W_0, auto W_1, auto W, auto b, std::size_t w)  // [words,D] twice, [w·2D,N], [N]
 {
     return abcnn::block{abcnn::feature_maps{std::move(W_0), std::move(W_1)}, std::move(W), std::move(b), w,
                         abcnn::attention_pooling{}};
@@ -98,8 +94,8 @@ using new_abcnn3 = new_block<T, true, abcnn::attention_pooling>;
 /// the similarities at all levels (see pairs/matcher.hpp). `make_block`: one of the above, or your own.
 ///
 ///     auto model = papers::yin2016::matcher<float>(seed, sizes, papers::yin2016::new_abcnn3<float>{});
-template <class T, class MakeBlock>
-auto matcher(std::uint64_t seed, const sizes& n, const MakeBlock& make_block)
+template <class T>
+auto matcher(std::uint64_t seed, const sizes& n, const auto& make_block)
 {
     random_source random{seed, 0};
     auto first = nn::gaussian<T>(random, n.first_vocabulary, n.embedding, 0.1);

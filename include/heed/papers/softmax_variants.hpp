@@ -25,13 +25,10 @@
 /// Correia, Niculae and Martins 2019, "Adaptively Sparse Transformers".
 namespace heed::papers::correia2019 {
 
-/// A head that learns how sparse it is.
+/// A head that learns, by a [1], how sparse it is. With a = 0, α is 1.5: Peters, Niculae, Martins 2019.
 ///
 ///     α-entmax(Q Kᵀ / √d) V,  α = 1 + σ(a)           section 3.2
-///
-/// a [1]. With a = 0, α is 1.5: Peters, Niculae, Martins 2019.
-template <class Vector>
-auto adaptive(Vector a)
+auto adaptive(auto a)
 {
     return attention{score::scaled_dot{}, normalize::entmax{std::move(a)}, combine::weighted_sum{}};
 }
@@ -41,12 +38,8 @@ auto adaptive(Vector a)
 /// Gupta, Dar, Goodman, Ciprut and Berant 2021, "Memory-efficient Transformers via Top-k Attention".
 namespace heed::papers::gupta2021 {
 
-/// Attention to the k keys of the greatest scores.
-///
-///     softmax(top_k(Q Kᵀ / √d)) V
-///
-/// The same weights as Zhao et al. 2019, "Explicit Sparse Transformer". Deviation: scores equal to the k-th greatest
-/// all get a weight.
+/// Attention to the k keys of the greatest scores, softmax(top_k(Q Kᵀ / √d)) V: the weights of Zhao et al. 2019,
+/// "Explicit Sparse Transformer". Deviation: scores equal to the k-th greatest all get a weight.
 inline auto top_k(std::size_t k)
 {
     return attention{score::scaled_dot{}, normalize::top_k{k}, combine::weighted_sum{}};
@@ -64,9 +57,7 @@ struct soft_cap {
     auto operator()(const auto& e, const place&) const { return cap * tanh(e / cap); }
 };
 
-/// Attention whose scores are capped softly; 50 in the paper's models.
-///
-///     softmax(c · tanh(Q Kᵀ / √d / c)) V           "Logit soft-capping"
+/// Attention whose scores are capped softly, softmax(c · tanh(Q Kᵀ / √d / c)) V; c is 50 in the paper's models.
 inline auto capped(double cap = 50)
 {
     return attention{score::modified{score::scaled_dot{}, soft_cap{cap}}, normalize::softmax{},
@@ -78,11 +69,9 @@ inline auto capped(double cap = 50)
 /// Xiao, Tian, Chen, Han and Lewis 2024, "Efficient Streaming Language Models with Attention Sinks".
 namespace heed::papers::xiao2024 {
 
-/// Attention with a sink whose score is 0 ("zero sink", or softmax off by one: Miller 2023).
+/// Attention with a sink whose score is 0 ("zero sink", or softmax off by one: Miller 2023). ad::lift lets it learn.
 ///
 ///     α_j = exp(e_j) / (1 + Σ_k exp(e_k))           "SoftMax₁"
-///
-/// The 0 is a parameter: ad::lift lets it learn (openai2025::with_sink).
 template <class T>
 auto zero_sink()
 {
@@ -94,13 +83,10 @@ auto zero_sink()
 /// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card".
 namespace heed::papers::openai2025 {
 
-/// Attention with a sink that learns, one for each head.
+/// Attention with a sink s [1] that learns, one for each head.
 ///
 ///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))           in words: a bias in the divisor of softmax
-///
-/// s [1].
-template <class Vector>
-auto with_sink(Vector s)
+auto with_sink(auto s)
 {
     return attention{score::scaled_dot{}, normalize::softmax_with_sink{std::move(s)}, combine::weighted_sum{}};
 }
@@ -110,13 +96,11 @@ auto with_sink(Vector s)
 /// Lin, Nikishin, He and Courville 2025, "Forgetting Transformer: Softmax Attention with a Forget Gate".
 namespace heed::papers::lin2025 {
 
-/// Forgetting attention of one head, for queries that see no later keys: `attend(memory, queries, causal{})`.
+/// Forgetting attention of one head: `attend(memory, queries, causal{})`. w [D,1] and b [1] of the head's annotations
+/// x; no positions.
 ///
 ///     O = softmax(Q Kᵀ / √d + D) V,  D_ij = Σ_{l=j+1..i} log σ(w · x_l + b)          section 3
-///
-/// w [D,1] and b [1] of the head's annotations x; no positions.
-template <class Matrix, class Vector>
-auto forgetting(Matrix w, Vector b)
+auto forgetting(auto w, auto b)
 {
     return attention{score::forgetting{score::scaled_dot{}, std::move(w), std::move(b)}, normalize::softmax{},
                      combine::weighted_sum{}};
@@ -127,10 +111,7 @@ auto forgetting(Matrix w, Vector b)
 /// Ramapuram et al. 2025, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention".
 namespace heed::papers::ramapuram2025 {
 
-/// Attention by sigmoids, for sequences of about `length` positions.
-///
-///     σ(Q Kᵀ / √d + b) V,  b = −log n           section 2
-///
+/// Attention by sigmoids, for sequences of about `length` positions: σ(Q Kᵀ / √d + b) V, b = −log n; section 2.
 /// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
 inline auto sigmoid(std::size_t length)
 {
@@ -144,12 +125,10 @@ inline auto sigmoid(std::size_t length)
 /// In-depth Study".
 namespace heed::papers::tan2025 {
 
-/// Attention whose weights are parts of a stick, for queries that see no later keys: `attend(memory, queries,
-/// causal{})`.
+/// Attention whose weights are parts of a stick: `attend(memory, queries, causal{})`. Deviation: the query's own
+/// position takes part; in the paper only those before it.
 ///
 ///     α_j = σ(e_j) Π_{j<k} (1 − σ(e_k)),  e = Q Kᵀ / √d
-///
-/// Deviation: the query's own position takes part; in the paper only those before it.
 inline auto stick_breaking()
 {
     return attention{score::scaled_dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};

@@ -36,9 +36,8 @@ inline auto scaled_dot() { return attention{score::scaled_dot{}, normalize::soft
 ///     head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i)           section 3.2.2
 ///     MultiHead(Q, K, V) = Concat(head_1, …, head_n) W_O
 ///
-/// W_Q = [W_Q^1, …, W_Q^n] and so on. No bias, as in the paper. No deviation.
-template <class Matrix>
-auto multi_head(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O)  // [Q,nK], [D,nK], [D,nV], [nV,O]
+/// W_Q = [W_Q^1, …, W_Q^n] and so on. No bias. No deviation.
+auto multi_head(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)  // [Q,nK], [D,nK], [D,nV], [nV,O]
 {
     return heed::multi_head{std::vector(heads, vaswani2017::scaled_dot()), std::move(W_Q), std::move(W_K),
                             std::move(W_V), std::move(W_O)};
@@ -58,11 +57,8 @@ auto make_multi_head(random_source& random, const sizes& n = {})
         throw error("vaswani2017::make_multi_head: " + std::to_string(n.heads) + " heads for a width of " +
                     std::to_string(n.model) + "; the number of heads must divide it");
     }
-    auto W_Q = nn::glorot<T>(random, n.model, n.model);
-    auto W_K = nn::glorot<T>(random, n.model, n.model);
-    auto W_V = nn::glorot<T>(random, n.model, n.model);
-    return vaswani2017::multi_head(n.heads, std::move(W_Q), std::move(W_K), std::move(W_V),
-                                   nn::glorot<T>(random, n.model, n.model));
+    const auto square = [&] { return nn::glorot<T>(random, n.model, n.model); };
+    return heed::multi_head{std::vector(n.heads, vaswani2017::scaled_dot()), square(), square(), square(), square()};
 }
 
 }  // namespace heed::papers::vaswani2017
@@ -70,13 +66,10 @@ auto make_multi_head(random_source& random, const sizes& n = {})
 /// Shazeer, Lan, Cheng, Ding and Hou 2020, "Talking-Heads Attention".
 namespace heed::papers::shazeer2020 {
 
-/// The Transformer's heads, whose scores and weights are mixed over heads.
+/// The Transformer's heads, whose scores and weights are mixed over heads; in the paper their numbers may differ.
 ///
 ///     L_g = Σ_h P_l[h,g] Q_h K_hᵀ / √d,  U_v = Σ_g P_w[g,v] softmax(L_g)           section 4
-///
-/// As many heads of scores, weights and values; in the paper the numbers may differ.
-template <class Matrix>
-auto talking_heads(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O, Matrix P_l, Matrix P_w)
+auto talking_heads(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, auto P_l, auto P_w)
 {
     return heed::talking_heads{
         vaswani2017::multi_head(heads, std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)), std::move(P_l),
@@ -88,13 +81,10 @@ auto talking_heads(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix
 /// Henry, Dachapally, Pawar and Chen 2020, "Query-Key Normalization for Transformers".
 namespace heed::papers::henry2020 {
 
-/// Attention of queries and keys of length 1, with a scale that learns.
+/// Attention of queries and keys of length 1, with a scale g [1] that learns: softmax(g · Q̂ K̂ᵀ) V.
 ///
-///     softmax(g · Q̂ K̂ᵀ) V
-///
-/// g [1]; the paper begins with log2(L² − L), L a length that most sentences do not exceed.
-template <class Vector>
-auto normalised(Vector g)
+/// The paper begins with g = log2(L² − L), L a length that most sentences do not exceed.
+auto normalised(auto g)
 {
     return attention{score::cosine{std::move(g)}, normalize::softmax{}, combine::weighted_sum{}};
 }
@@ -108,10 +98,8 @@ namespace heed::papers::ainslie2023 {
 ///
 ///     head_i = softmax(Q W_Q^i (K W_K^g)ᵀ / √d) V W_V^g, g = ⌊i G / n⌋          section 2.2
 ///
-/// W_K [D,G·K] and W_V [D,G·V] have columns for G groups, G a divisor of `heads`. One group is multi-query attention
-/// (Shazeer 2019).
-template <class Matrix>
-auto grouped(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O)
+/// W_K [D,G·K] and W_V [D,G·V] have columns for G groups, a divisor of `heads`; one is multi-query (Shazeer 2019).
+auto grouped(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
 {
     return vaswani2017::multi_head(heads, std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O));
 }
@@ -126,8 +114,7 @@ namespace heed::papers::deepseek2024 {
 ///     softmax_j((q_i^C · W_UK c_j + q_i^R · k_j^R) / √(K + R)),  c_j = x_j W_DKV,  k_j^R = RoPE(x_j W_KR)
 ///
 /// The arguments are those of heed::latent_heads. Queries are the compressed ones, c^Q, where they are compressed.
-template <class Matrix>
-auto latent(std::size_t heads, Matrix W_Q, Matrix W_QR, Matrix W_DKV, Matrix W_KR, Matrix W_UK, Matrix W_UV, Matrix W_O)
+auto latent(std::size_t heads, auto W_Q, auto W_QR, auto W_DKV, auto W_KR, auto W_UK, auto W_UV, auto W_O)
 {
     return latent_heads{heads,           std::move(W_Q),  std::move(W_QR), std::move(W_DKV),
                         std::move(W_KR), std::move(W_UK), std::move(W_UV), std::move(W_O)};
@@ -144,20 +131,14 @@ namespace heed::papers::ye2024 {
 ///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O
 ///
 /// W_Q and W_K [D,2nd] = [Q1 of head 1, Q2 of head 1, …], W_V [D,nV], W_O [nV,O]; in the paper V = 2d. `of_heads` holds
-/// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l).
-///
-/// Deviation: no positions. In the paper's models queries and keys are turned with theirs, which is a multi_head of
-/// su2021::rotary() heads with the same `of_heads`.
-template <class Matrix, class Vector>
-auto differential(std::size_t n, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O,
-                  per_head::differential<Vector> of_heads)
+/// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l). Deviation: no
+/// positions. The paper's queries and keys are turned with theirs: a multi_head of su2021::rotary().
+template <class Vector>
+auto differential(std::size_t n, auto W_Q, auto W_K, auto W_V, auto W_O, per_head::differential<Vector> of_heads)
 {
-    return multi_head{std::vector(2 * n, vaswani2017::scaled_dot()),
-                      std::move(W_Q),
-                      std::move(W_K),
-                      std::move(W_V),
-                      std::move(W_O),
-                      std::move(of_heads)};
+    std::vector heads(2 * n, vaswani2017::scaled_dot());
+    return multi_head{std::move(heads), std::move(W_Q), std::move(W_K),
+                      std::move(W_V),   std::move(W_O), std::move(of_heads)};
 }
 
 }  // namespace heed::papers::ye2024
@@ -169,18 +150,13 @@ namespace heed::papers::qiu2025 {
 ///
 ///     Y' = Y ⊙ σ(X W),  O = Y' W_O            section 2.2, position G1; Y the joined heads
 ///
-/// W [Q,nV] is elementwise, the paper's best; [Q,n] headwise. No bias, as in the paper. The authors' program has W as
-/// further columns of W_Q. Its models also normalise each head's queries and keys and turn them with their positions,
-/// which is a matter of the score.
-template <class Matrix>
-auto gated(std::size_t heads, Matrix W_Q, Matrix W_K, Matrix W_V, Matrix W_O, Matrix W)
+/// W [Q,nV] is elementwise, the paper's best; [Q,n] headwise. No bias. The authors' program has W as further columns of
+/// W_Q, and also normalizes queries and keys and turns them with their positions, which is a matter of the score.
+auto gated(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, auto W)
 {
-    return multi_head{std::vector(heads, attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}}),
-                      std::move(W_Q),
-                      std::move(W_K),
-                      std::move(W_V),
-                      std::move(W_O),
-                      heed::per_head::gated{std::move(W)}};
+    std::vector all(heads, vaswani2017::scaled_dot());
+    return multi_head{std::move(all), std::move(W_Q), std::move(W_K),
+                      std::move(W_V), std::move(W_O), heed::per_head::gated{std::move(W)}};
 }
 
 }  // namespace heed::papers::qiu2025

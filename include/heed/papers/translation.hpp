@@ -40,8 +40,7 @@ namespace heed::papers::bahdanau2015 {
 ///     α = softmax(e),  c = Σ_j α_j h_j        eq. 6 and 5
 ///
 /// s is the decoder's state *before* this step, s_{i-1}. No deviation.
-template <class Matrix, class Vector>
-auto additive(Matrix W, Matrix U, Vector v)  // [Q,A], [D,A], [A]
+auto additive(auto W, auto U, auto v)  // [Q,A], [D,A], [A]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::softmax{},
                      combine::weighted_sum{}};
@@ -67,61 +66,37 @@ auto make_additive(random_source& random, const sizes& n = {})
 
 /// Luong, Pham, Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation".
 ///
-/// The query is the decoder's state of *this* step, h_t. Each attention below returns the context c_t; `attentional`
-/// computes the paper's h̃_t from it. For misprints in slides and a survey on the paper, see docs/decisions.md.
+/// The query is the decoder's state of *this* step, h_t. Each attention returns the context c_t, from which
+/// `attentional` computes the paper's h̃_t. docs/decisions.md lists misprints in slides and a survey on the paper.
 namespace heed::papers::luong2015 {
 
 /// Global attention: a_t = softmax(score(h_t, h̄_s)) over all positions; eq. 7.
-template <class Score>
-auto global(Score score)
-{
-    return attention{std::move(score), normalize::softmax{}, combine::weighted_sum{}};
-}
+auto global(auto score) { return attention{std::move(score), normalize::softmax{}, combine::weighted_sum{}}; }
 
 /// score = h_tᵀ h̄_s                            section 3.1, "dot"
 inline auto global_dot() { return luong2015::global(score::dot{}); }
 
-/// score = h_tᵀ W_a h̄_s                        section 3.1, "general"
-template <class Matrix>
-auto global_general(Matrix W_a)  // [Q,D]
-{
-    return luong2015::global(score::general{std::move(W_a)});
-}
+/// score = h_tᵀ W_a h̄_s                        section 3.1, "general"; W_a [Q,D]
+auto global_general(auto W_a) { return luong2015::global(score::general{std::move(W_a)}); }
 
-/// score = v_aᵀ tanh(W_a [h_t; h̄_s])           section 3.1, "concat"
-///
-/// One half of W_a's rows belongs to h_t, the other to h̄_s.
-template <class Matrix, class Vector>
-auto global_concat(Matrix W_a, Vector v_a)  // [2Q,A], [A]
-{
-    return luong2015::global(score::concat{std::move(W_a), std::move(v_a)});
-}
+/// score = v_aᵀ tanh(W_a [h_t; h̄_s])           section 3.1, "concat"; W_a [2Q,A], half of its rows for each, v_a [A]
+auto global_concat(auto W_a, auto v_a) { return luong2015::global(score::concat{std::move(W_a), std::move(v_a)}); }
 
-/// a_t = softmax(W_a h_t)                      eq. 8, "location"
+/// a_t = softmax(W_a h_t)                      eq. 8, "location"; W_a [Q,S_max]
 ///
 /// Deviation: a sentence longer than W_a has columns is an error; the paper ignores the words beyond.
-template <class Matrix>
-auto global_location(Matrix W_a)  // [Q,S_max]
-{
-    return luong2015::global(score::location{std::move(W_a)});
-}
+auto global_location(auto W_a) { return luong2015::global(score::location{std::move(W_a)}); }
 
-/// Monotonic alignment, local-m: the window [t - D, t + D], D = reach; section 3.2.
-///
-/// Deviation: when t is past the end of the sentence, the window stays at its last word; the paper's would be empty.
-template <class Score>
-auto local_m_of(Score score, std::size_t reach)
+/// Monotonic alignment, local-m: the window [t - D, t + D], D = reach; section 3.2. Deviation: when t is past the end
+/// of the sentence, the window stays at its last word; the paper's would be empty.
+auto local_m_of(auto score, std::size_t reach)
 {
     return attention{std::move(score), normalize::local_m{reach}, combine::weighted_sum{}};
 }
 /// … with the dot score.
 inline auto local_m(std::size_t reach = 10) { return luong2015::local_m_of(score::dot{}, reach); }
-/// … with the general score.
-template <tensor Matrix>
-auto local_m(Matrix W_a, std::size_t reach = 10)  // [Q,D]
-{
-    return luong2015::local_m_of(score::general{std::move(W_a)}, reach);
-}
+/// … with the general score, W_a [Q,D].
+auto local_m(tensor auto W_a, std::size_t reach = 10) { return local_m_of(score::general{std::move(W_a)}, reach); }
 
 /// Predictive alignment, local-p: the window [p_t - D, p_t + D], and a Gaussian of σ = D/2 around p_t.
 ///
@@ -129,30 +104,25 @@ auto local_m(Matrix W_a, std::size_t reach = 10)  // [Q,D]
 ///     a_t(s) = align(h_t, h̄_s) exp(-(s - p_t)² / 2σ²)                    eq. 10
 ///
 /// As printed, the weights sum to less than 1. No deviation.
-template <class Score, class Matrix, class Vector>
-auto local_p_of(Score score, Matrix W_p, Vector v_p, std::size_t reach)  // [Q,P], [P]
+auto local_p_of(auto score, auto W_p, auto v_p, std::size_t reach)  // [Q,P], [P]
 {
     return attention{std::move(score), normalize::local_p{std::move(W_p), std::move(v_p), reach},
                      combine::weighted_sum{}};
 }
 /// … with the dot score.
-template <tensor Matrix, tensor Vector>
-auto local_p(Matrix W_p, Vector v_p, std::size_t reach = 10)
+auto local_p(tensor auto W_p, tensor auto v_p, std::size_t reach = 10)
 {
     return luong2015::local_p_of(score::dot{}, std::move(W_p), std::move(v_p), reach);
 }
 /// … with the general score: the best single system of the paper.
-template <tensor Matrix, tensor Vector>
-auto local_p(Matrix W_a, Matrix W_p, Vector v_p, std::size_t reach = 10)  // [Q,D], [Q,P], [P]
+auto local_p(tensor auto W_a, tensor auto W_p, tensor auto v_p, std::size_t reach = 10)  // [Q,D], [Q,P], [P]
 {
     return luong2015::local_p_of(score::general{std::move(W_a)}, std::move(W_p), std::move(v_p), reach);
 }
 
-/// Any of these, with the attentional vector in place of the context.
+/// Any of these, with the attentional vector in place of the context. Ours: for a sentence without words it is 0.
 ///
 ///     h̃_t = tanh(W_c [c_t; h_t])              eq. 5
-///
-/// Ours: for a sentence without words it is 0.
 template <class Score, class Normalize, class Combine, class Matrix>
 auto attentional(attention<Score, Normalize, Combine> attend, Matrix W_c)  // [D+Q,H]
 {
@@ -166,15 +136,12 @@ auto attentional(attention<Score, Normalize, Combine> attend, Matrix W_c)  // [D
 /// Sankaran et al. 2016, section 4.1.
 namespace heed::papers::mi2016 {
 
-/// Each source word has an embedding that says how far it has been translated. Queries are state_and_word{s, y}, where
-/// y is the embedding of the last emitted word.
+/// Each source word has an embedding c of how far it has been translated: 0 at first, or looked up per word (see
+/// score::with_coverage). Queries are state_and_word{s, y}, y the embedding of the last emitted word. No deviation.
 ///
-///     e_{t,j} = vᵀ tanh(W s_t + U h_j + C c_{t-1,j})
+///     e_{t,j} = vᵀ tanh(W s_t + U h_j + C c_{t-1,j})          no bias
 ///     c_{t,j} = GRU(c_{t-1,j}, y_t, α_{t,j})                  see nn::coverage_gru
-///
-/// c_0 is 0, or looked up per source word: see score::with_coverage. No deviation; no bias.
-template <class Matrix, class Vector, class Cell>
-auto coverage(Matrix W, Matrix U, Vector v, Matrix C, Cell cell)  // [Q,A], [D,A], [A], [N,A], nn::coverage_gru
+auto coverage(auto W, auto U, auto v, auto C, auto cell)  // [Q,A], [D,A], [A], [N,A], nn::coverage_gru
 {
     return attention{
         score::with_coverage{score::additive{std::move(W), std::move(U), std::move(v)}, std::move(C), std::move(cell)},
@@ -194,36 +161,27 @@ struct sizes {
 template <class T>
 auto make_coverage(random_source& random, const sizes& n = {})
 {
-    auto W = nn::glorot<T>(random, n.query, n.hidden);
-    auto U = nn::glorot<T>(random, n.annotation, n.hidden);
-    auto v = nn::small_vector<T>(random, n.hidden);
+    auto additive = bahdanau2015::make_additive<T>(random, {n.query, n.annotation, n.hidden}).score;
     auto C = nn::glorot<T>(random, n.coverage, n.hidden);
-    return mi2016::coverage(std::move(W), std::move(U), std::move(v), std::move(C),
-                            nn::make_coverage_gru<T>(random, n.word, n.coverage));
+    auto cell = nn::make_coverage_gru<T>(random, n.word, n.coverage);
+    return luong2015::global(score::with_coverage{std::move(additive), std::move(C), std::move(cell)});
 }
 
 }  // namespace heed::papers::mi2016
 
 /// Sankaran, Mi, Al-Onaizan, Ittycheriah 2016, "Temporal Attention Model for Neural Machine Translation".
 ///
-/// The score is Bahdanau's (the paper's r, eq. 5), and the query is the intermediate state s'_t of a conditional GRU.
-/// Any other score per position works as well: attention{score, normalize::temporal{}, combine::weighted_sum{}}.
-/// Annotations are [←h;→h]. The paper's coverage embeddings are mi2016::coverage, its local attention
-/// luong2015::local_m_of with an additive score.
-///
-/// The related work of section 5: Xu et al. 2015 (doubly stochastic penalty), Feng et al. 2016 (recurrent attention),
-/// Cohn et al. 2016 (structural biases), Chorowski et al. 2014 (speech), Tu et al. 2016 (coverage).
+/// The score is Bahdanau's (the paper's r, eq. 5); the query is the intermediate state s'_t of a conditional GRU, and
+/// annotations are [←h;→h]. Any other score per position works as well. The paper's coverage embeddings are
+/// mi2016::coverage, its local attention luong2015::local_m_of with an additive score.
 namespace heed::papers::sankaran2016 {
 
-/// Temporal attention.
+/// Temporal attention. No deviation.
 ///
 ///     b_{1,j} = exp(e_{1,j}),  b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})          eq. 6 and 7
 ///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}                                                  eq. 8
 ///     H_t = [Σ_j α_{t,j} ←h_j ; Σ_j α_{t,j} →h_j]                                      eq. 4
-///
-/// No deviation.
-template <class Matrix, class Vector>
-auto temporal(Matrix W, Matrix U, Vector v)  // [Q,A], [D,A], [A]
+auto temporal(auto W, auto U, auto v)  // [Q,A], [D,A], [A]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::temporal{},
                      combine::direction_split{}};
@@ -237,21 +195,17 @@ auto make_temporal(random_source& random, const bahdanau2015::sizes& n = {})
     return attention{std::move(like.score), normalize::temporal{}, combine::direction_split{}};
 }
 
-/// Temporal attention that remembers the last n steps only: future work, section 3, last paragraph.
-///
-/// Deviation: while fewer than n steps have passed, it remembers all steps.
-template <class Matrix, class Vector>
-auto recent_temporal(Matrix W, Matrix U, Vector v, std::size_t steps)
+/// Temporal attention that remembers the last n steps only: future work, section 3, last paragraph. Ours: while fewer
+/// than n steps have passed, it remembers all.
+auto recent_temporal(auto W, auto U, auto v, std::size_t steps)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::recent_temporal{steps},
                      combine::direction_split{}};
 }
 
-/// The past as a learned connection instead of a divisor: footnote 3, where it performed worse.
-///
-/// The paper gives no formula: the one number w and the sum of past weights are ours.
-template <class Matrix, class Vector>
-auto connected(Matrix W, Matrix U, Vector v, Vector w)  // …, [1]
+/// The past as a learned connection instead of a divisor: footnote 3, where it performed worse. The paper gives no
+/// formula: the one number w and the sum of past weights are ours.
+auto connected(auto W, auto U, auto v, auto w)  // …, [1]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::connected{std::move(w)},
                      combine::direction_split{}};
@@ -261,31 +215,25 @@ auto connected(Matrix W, Matrix U, Vector v, Vector w)  // …, [1]
 
 /// Gehring, Auli, Grangier, Yarats, Dauphin 2017, "Convolutional Sequence to Sequence Learning" (ConvS2S).
 ///
-/// Queries are state_and_word{h, g}: the decoder layer's state and the embedding of the previous target word. The
-/// paper's values are not the keys z_j but z_j + x_j, encoder output plus input embedding (eq. 2):
-/// `attend.on(z, ops::add(z, x), lengths)`.
+/// Queries are state_and_word{h, g}: the decoder layer's state and the embedding of the previous target word. Values
+/// are z_j + x_j, encoder output plus input embedding (eq. 2): `attend.on(z, ops::add(z, x), lengths)`.
 namespace heed::papers::gehring2017 {
 
 /// The attention of one decoder layer.
 ///
 ///     d = W h + b + g,  a_j = softmax(dᵀ z_j),  c = Σ_j a_j (z_j + x_j)       eq. 1 and 2
-template <class Matrix, class Vector>
-auto layer(Matrix W, Vector b)  // [Q,D], [D]
+auto layer(auto W, auto b)  // [Q,D], [D]
 {
     return attention{score::conv_s2s{std::move(W), std::move(b)}, normalize::softmax{}, combine::weighted_sum{}};
 }
 
-/// Attention of several layers, each of which asks with what the earlier ones found: section 3.3.
-///
-///     h ← h + c                               after each layer
-///
+/// Attention of several layers, each of which asks with what the earlier ones found, section 3.3: h ← h + c after each.
 /// Deviation: the paper has a convolution between the layers; here the caller may pass it as `update`. The whole system
 /// has them: seq2seq/systems/gehring2017.hpp.
 template <class Matrix, class Vector, class Update = add_context>
 auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update update = {})
 {
-    using hop = decltype(gehring2017::layer(std::declval<Matrix>(), std::declval<Vector>()));
-    std::vector<hop> hops;
+    std::vector<decltype(gehring2017::layer(std::declval<Matrix>(), std::declval<Vector>()))> hops;
     for (auto& each : layers) hops.push_back(gehring2017::layer(std::move(each.W), std::move(each.b)));
     return multi_hop{std::move(hops), std::move(update)};
 }
@@ -294,16 +242,15 @@ auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update upda
 
 /// Choi, Cho, Bengio 2018, "Fine-grained attention mechanism for neural machine translation".
 ///
-/// Both take queries state_and_word{z, y}: the decoder's state before this step and the embedding of the previous
-/// target word. The paper writes the score as f_Att, a network with one tanh layer; this is its usual form. No bias.
+/// Queries are state_and_word{z, y}: the decoder's state before this step and the embedding of the previous target
+/// word. The paper writes the score as f_Att, a network with one tanh layer; this is its usual form. No bias.
 namespace heed::papers::choi2018 {
 
 /// AttY: the score reads the previous target word.
 ///
 ///     e_t = vᵀ tanh(W z + U h_t + Y y)        eq. 6
 ///     α = softmax(e),  c = Σ_t α_t h_t        eq. 4 and 5
-template <class Matrix, class Vector>
-auto att_y(Matrix W, Matrix U, Vector v, Matrix Y)  // [Q,A], [D,A], [A], [E,A]
+auto att_y(auto W, auto U, auto v, auto Y)  // [Q,A], [D,A], [A], [E,A]
 {
     return attention{score::with_word{score::additive{std::move(W), std::move(U), std::move(v)}, std::move(Y)},
                      normalize::softmax{}, combine::weighted_sum{}};
@@ -313,8 +260,7 @@ auto att_y(Matrix W, Matrix U, Vector v, Matrix Y)  // [Q,A], [D,A], [A], [E,A]
 ///
 ///     e_t^d = V_dᵀ tanh(W z + U h_t + Y y)    eq. 7
 ///     α^d = softmax(e^d),  c = Σ_t α_t ⊙ h_t  eq. 8 and 9
-template <class Matrix>
-auto att_y_2d(Matrix W, Matrix U, Matrix V, Matrix Y)  // [Q,A], [D,A], [A,D], [E,A]
+auto att_y_2d(auto W, auto U, auto V, auto Y)  // [Q,A], [D,A], [A,D], [E,A]
 {
     return attention{
         score::with_word{score::additive_per_dimension{std::move(W), std::move(U), std::move(V)}, std::move(Y)},
@@ -333,10 +279,8 @@ struct sizes {
 template <class T>
 auto make_att_y(random_source& random, const sizes& n = {})
 {
-    auto W = nn::glorot<T>(random, n.query, n.hidden);
-    auto U = nn::glorot<T>(random, n.annotation, n.hidden);
-    auto v = nn::small_vector<T>(random, n.hidden);
-    return choi2018::att_y(std::move(W), std::move(U), std::move(v), nn::glorot<T>(random, n.word, n.hidden));
+    auto additive = bahdanau2015::make_additive<T>(random, {n.query, n.annotation, n.hidden}).score;
+    return luong2015::global(score::with_word{std::move(additive), nn::glorot<T>(random, n.word, n.hidden)});
 }
 
 /// AttY2D with new parameters.

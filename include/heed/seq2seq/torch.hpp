@@ -16,7 +16,6 @@
 #include <heed/io/archive.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/nn/gru.hpp>
-#include <heed/nn/gru_reset_after.hpp>
 #include <heed/nn/layer_norm.hpp>
 #include <heed/nn/lstm.hpp>
 #include <heed/nn/stacked.hpp>
