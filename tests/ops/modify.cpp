@@ -33,7 +33,7 @@ TEST_CASE("a function of scores gets the place of each, and is differentiated by
     }
     const ops::modify_op bent{[](auto e, place p) { return 3 * tanh((e - 0.1 * abs(p.query - p.key)) / 3); }};
     CHECK_GRADIENT([&](const auto& e) { return bent(e, where); }, x);
-    const ops::modify_with_table_op looked_up{[](auto e, place p, const auto& t) { return e * t(p.key) + t(p.query); }};
+    const ops::modify_op looked_up{[](auto e, place p, const auto& t) { return e * t(p.key) + t(p.query); }};
     const auto table = random({13}, 2);
     const auto z = looked_up(x, table, where);
     for (std::size_t t = 0; t < 11; ++t) CHECK(z(0, t) == support::approx(x(0, t) * table(t + 2) + table(5)));

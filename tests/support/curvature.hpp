@@ -69,7 +69,7 @@ inline constexpr bool any_rank<heed::ops::unary<F>> = true;
 template <class F>
 inline constexpr bool any_rank<heed::ops::repeating_binary<F>> = true;
 template <class F>
-inline constexpr bool any_rank<heed::ops::modify_with_table_op<F>> = true;  // the table
+inline constexpr bool any_rank<heed::ops::modify_op<F>> = true;  // the table
 template <class F, class M, class R, class C>
 inline constexpr bool any_rank<heed::ops::attend_tiled_with_op<F, M, R, C>> = true;
 template <>

@@ -31,19 +31,6 @@ struct from_other_tape {
     auto operator()(const plain_tensor auto& x) const { return x; }
 };
 
-/// Is the derivative by any of these wanted? All are on one tape.
-template <class T>
-struct wanted_among {
-    tape<T>& on;
-    bool& any;
-
-    visited operator()(const tensor auto& x) const
-    {
-        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) any |= on_tape(on, x).wanted();
-        return {};
-    }
-};
-
 struct no_module {
     static auto parameters(auto&, auto&&) { return no_module{}; }
 };
@@ -66,7 +53,10 @@ auto checkpoint(const F& f, const Module& module, const var<T, N>& first, const 
         return f(map_parameters(from, bring), bring(x), bring(others)...);
     };
     bool wanted = false;
-    const detail::wanted_among<T> look{on, wanted};
+    const auto look = [&](const tensor auto& x) -> visited {
+        if constexpr (detail::is_var<std::remove_cvref_t<decltype(x)>>) wanted |= on_tape(on, x).wanted();
+        return {};
+    };
     (void)map_parameters(module, look);
     (void)look(first);
     ((void)look(rest), ...);

@@ -65,10 +65,9 @@ struct carry_sums_op : operation<carry_sums_op> {
     /// Throws shape_error unless keys have the two columns of sums.
     static void require_columns(const shape_of_rank<3>& keys)
     {
-        if (keys[2] < 2) {
-            throw shape_error("a score with gates: keys " + shape_text(keys) +
-                              " have no columns of sums; take the memory that this mechanism made");
-        }
+        if (keys[2] < 2)
+            detail::refuse("a score with gates: keys ", keys,
+                           " have no columns of sums; take the memory that this mechanism made");
     }
 
     template <class T>
@@ -112,10 +111,8 @@ struct carried_to_op : operation<carried_to_op> {
             require_shape<1>("carried_to", "the list of sentences", {sentence.size()}, {rows}, "one for each row");
         }
         for (const std::size_t b : sentence) {
-            if (b >= keys.shape[0]) {
-                throw shape_error("carried_to: sentence " + std::to_string(b) + " of keys " + shape_text(keys.shape) +
-                                  "; sentences count from 0");
-            }
+            if (b >= keys.shape[0])
+                detail::refuse("carried_to: sentence ", b, " of keys ", keys.shape, "; sentences count from 0");
         }
         return {rows, queries, 2};
     }

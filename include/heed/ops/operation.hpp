@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -73,6 +74,15 @@ struct adjoint : tensor_view<T, N> {
 };
 
 namespace detail {
+
+/// Throws shape_error with a message of texts, numbers and shapes.
+template <class... Pieces>
+[[noreturn, gnu::noinline, gnu::cold]] void refuse(const Pieces&... pieces)
+{
+    std::string message;
+    (heed::detail::append_text(message, pieces), ...);
+    throw shape_error(message);
+}
 
 /// An argument as an operation gets it: a tensor, or a setting that owns memory, as a view.
 template <tensor X>

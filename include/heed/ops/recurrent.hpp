@@ -32,10 +32,9 @@ std::size_t require_step(const char* name, const shape_of_rank<R>& inputs, const
     must.back() *= gates;
     require_shape(name, "the input", inputs, must, gates == 3 ? "three" : "four", " gates for the state ", hidden);
     const std::size_t sentences = rows_of(hidden);
-    if (ends.real != nullptr && ends.real->batch() != sentences) {
-        throw shape_error(std::string(name) + ": " + std::to_string(ends.real->batch()) + " lengths for " +
-                          std::to_string(sentences) + " sentences; give one length per sentence");
-    }
+    if (ends.real != nullptr && ends.real->batch() != sentences)
+        detail::refuse(name, ": ", ends.real->batch(), " lengths for ", sentences,
+                       " sentences; give one length per sentence");
     return hidden.back();
 }
 

@@ -28,10 +28,7 @@ std::size_t rows_of(const shape_of_rank<R>& shape)
 template <std::size_t R>
 shape_of_rank<R> half_of(const char* where, shape_of_rank<R> shape, const char* because)
 {
-    if (shape[R - 1] % 2 != 0) {
-        throw shape_error(std::string(where) + ": x is " + shape_text(shape) +
-                          ", but its last axis must be even: " + because);
-    }
+    if (shape[R - 1] % 2 != 0) detail::refuse(where, ": x is ", shape, ", but its last axis must be even: ", because);
     shape[R - 1] /= 2;
     return shape;
 }

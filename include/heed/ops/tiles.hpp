@@ -234,12 +234,10 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     {
         const auto q = queries.shape, k = keys.shape, v = values.shape;
         if (how.heads == 0 || how.groups == 0 || how.heads % how.groups != 0 || q[2] % how.heads != 0 ||
-            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups) {
-            throw shape_error("attend_tiled: queries " + shape_text(q) + " of " + std::to_string(how.heads) +
-                              " heads, keys " + shape_text(k) + " and values " + shape_text(v) + " of " +
-                              std::to_string(how.groups) +
-                              "; heads must be a multiple of groups, and a head's queries as wide as its keys");
-        }
+            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups)
+            detail::refuse("attend_tiled: queries ", q, " of ", how.heads, " heads, keys ", k, " and values ", v,
+                           " of ", how.groups,
+                           "; heads must be a multiple of groups, and a head's queries as wide as its keys");
         require_shape("attend_tiled", "the keys", k, {q[0], k[1], k[2]}, "one row for each row of queries");
         require_shape("attend_tiled", "the values", v, {q[0], k[1], v[2]}, "one for each key");
         real.require("attend_tiled", q[0], k[1]);
@@ -317,7 +315,7 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         }
         require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
         if (table.size() == 0 && queries.size() > 0)
-            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
+            detail::refuse("score::modified: the table is empty, ", table.shape);
         return attend.shape(queries, keys, values, real, how);
     }
     std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&, const auto&,

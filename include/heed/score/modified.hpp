@@ -41,7 +41,7 @@ struct modified : by_place<modified<Base, Function, Table>, Base> {
         if constexpr (std::is_same_v<Table, no_table>) {
             return ops::modify_op{f}(scores, where);
         } else {
-            return ops::modify_with_table_op{f}(scores, table, where);
+            return ops::modify_op{f}(scores, table, where);
         }
     }
 
