@@ -171,15 +171,9 @@ struct results_of {
             return transient<T, N>(Family::template take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
         }
     }
-    template <std::size_t N>
-    static out<T, N> writable(array<T, N>& y)
+    static auto writable(const auto& y)  // made above, by this very call
     {
-        return view_of(y);
-    }
-    template <std::size_t N>
-    static out<T, N> writable(const transient<T, N>& y)
-    {
-        return {const_cast<T*>(y.data()), y.shape()};  // made above, by this very call
+        return out<T, rank_of<decltype(y)>>{const_cast<T*>(view_of(y).data), shape_of(y)};
     }
 };
 
@@ -240,32 +234,23 @@ auto copy_piece(const Operation& operation, const First& first, const X&... x)
 
 /// An argument as the operation gets it in a family, as a type: see arguments.hpp.
 template <class Family, class T, class X>
-struct argument_type {
-    using type = std::remove_cvref_t<decltype(argument(std::declval<const X&>()))>;
-};
+struct argument_type : std::type_identity<std::remove_cvref_t<decltype(argument(std::declval<const X&>()))>> {};
 template <class Family, class T, tensor X>
-struct argument_type<Family, T, X> {
-    using type = in<T, rank_of<X>>;
-};
+struct argument_type<Family, T, X> : std::type_identity<in<T, rank_of<X>>> {};
 template <class Family, class T, class X>
     requires(!tensor<X> && Family::rank == family_rank::taped &&
              requires(const X& x, int& tape) { x.template as<T>(tape); })
-struct argument_type<Family, T, X> {
-    using type = decltype(std::declval<const X&>().template as<T>(std::declval<int&>()));
-};
+struct argument_type<Family, T, X>
+    : std::type_identity<decltype(std::declval<const X&>().template as<T>(std::declval<int&>()))> {};
 
 /// The numbers that the family computes with.
 template <class Family, class... X>
-struct element_in_family {
-    using type = void;
-};
+struct element_in_family : std::type_identity<void> {};
 template <class Family, class First, class... Rest>
 struct element_in_family<Family, First, Rest...> : element_in_family<Family, Rest...> {};
 template <class Family, tensor First, class... Rest>
     requires(std::is_same_v<family_of<First>, Family>)
-struct element_in_family<Family, First, Rest...> {
-    using type = element_of<First>;
-};
+struct element_in_family<Family, First, Rest...> : std::type_identity<element_of<First>> {};
 
 /// What was meant by x where a tensor of rank N was. Declared only.
 template <class Family, class T, std::size_t N, class X>
