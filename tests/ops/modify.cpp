@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 using namespace heed;
@@ -43,6 +44,9 @@ TEST_CASE("a function of scores gets the place of each, and is differentiated by
 TEST_CASE("nothing goes back where nothing comes, even with an infinite slope; what does not fit is refused")
 {
     const ops::modify_op root{[](auto e, place) { return sqrt(e); }};
+    using taken = std::remove_const_t<decltype(root)>;
+    static_assert(ops::detail::takes<taken, double, ops::in<double, 2>, ops::rows_of_places>());
+    static_assert(!ops::detail::takes<taken, double, ops::in<double, 3>, ops::rows_of_places>());
     const array<double, 2> x{{0.0, 4.0}};
     ad::tape<double> on;
     const auto v = on.parameter(x);

@@ -184,7 +184,7 @@ TEST_CASE("functions of scores, and tiles")
     CHECK_CURVATURE(ops::attend_tiled, with(real, how), q, k, v);
     CHECK_CURVATURE((ops::attend_tiled_op{change, not_behind{}}), with(real, how), q, k, v);
     using kernels::tiles::additive, kernels::tiles::softmax, kernels::tiles::unmasked, kernels::tiles::unmodified;
-    CHECK_CURVATURE((ops::attend_tiled_with_op{look_up, unmasked{}, softmax{}, additive{}}), with(real, how), q, k, v,
+    CHECK_CURVATURE((ops::attend_tiled_op{look_up, unmasked{}, softmax{}, additive{}}), with(real, how), q, k, v,
                     random({4}, 6), random({2}, 7), table);
     const auto in_order = [](const auto& attend, const auto& queries, const auto& keys, const auto& values,
                              const auto& history, const auto& looked_up) {

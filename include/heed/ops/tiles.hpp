@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -37,10 +37,6 @@ namespace detail {
 /// Where a thread adds what comes back to a parameter, or null if nobody wants it.
 template <class T>
 using shard_place = heed::detail::callback<T*, std::size_t>;
-template <class T>
-struct no_place {
-    T* operator()(std::size_t) const { return nullptr; }
-};
 
 /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
 template <class View>
@@ -205,18 +201,38 @@ private:
 
 }  // namespace detail
 
+/// A function of the score with its table; one without a table does not see it.
+template <class Function, class T, std::size_t N>
+auto function_with(const Function& f, const in<T, N>& table)
+{
+    if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
+        return kernels::tiles::unmodified{};
+    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
+        return f;
+    } else {
+        return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
+    }
+}
+
 /// Contexts of many queries, for each head alone:
 ///
 ///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
 ///
-/// or with another comparison of kernels/tiles/pairs.hpp in place of Q Kᵀ; one with factors is for
-/// attend_tiled_with_op. Heads stand side by side in the last axis. No [S,T] is ever stored: see
-/// kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what stands behind them is not read. A query
-/// without a key gets a context and a gradient of 0. Gradients are the same, bit for bit, at the same number of
-/// threads.
+/// or with another comparison of kernels/tiles/pairs.hpp in place of Q Kᵀ. Heads stand side by side in the last axis.
+/// No [S,T] is ever stored: see kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what stands
+/// behind them is not read. A query without a key gets a context and a gradient of 0. Gradients are the same, bit for
+/// bit, at the same number of threads.
 ///
 ///     with the weights A = W(E), E = scale · Q Kᵀ, and ∂E from ∂A = ∂C Vᵀ by the derivative of W:
 ///     ∂V += Aᵀ ∂C,  ∂Q += scale · ∂E K,  ∂K += scale · ∂Eᵀ Q
+///
+/// Behind the values there may be parameters of the policies: the comparison's factors, such as v [H·d] of additive
+/// scores, a number for each head, of_heads [H], and a table that the function of the score looks numbers up in.
+/// Policies without them are given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h,
+/// entmax's its a (kernels/tiles/entmax_rule.hpp).
+///
+///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
+///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
 template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
           class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
 struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
@@ -244,67 +260,9 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         return {q[0], q[1], how.heads * (v[2] / how.groups)};
     }
 
-    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, const heads_of& how)
-    {
-        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
-    }
-
-    template <class T>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                 out<T, 3> contexts, T* numbers) const
-    {
-        static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
-        static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
-        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, {}, nullptr, real,
-                                                                      how, contexts, numbers);
-    }
-
-    template <class T>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
-                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
-    {
-        const detail::no_place<T> nobody;
-        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template backward<T>(
-            changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers, d_queries, d_keys,
-            d_values, nobody, nobody, nobody);
-    }
-};
-inline constexpr attend_tiled_op<> attend_tiled{};
-
-/// A function of the score with its table; one without a table does not see it.
-template <class Function, class T, std::size_t N>
-auto function_with(const Function& f, const in<T, N>& table)
-{
-    if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
-        return kernels::tiles::unmodified{};
-    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
-        return f;
-    } else {
-        return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
-    }
-}
-
-/// The same with parameters of the policies: the comparison's factors, such as v [H·d] of additive scores, a number for
-/// each head, of_heads [H], and a table that the function of the score looks numbers up in. Policies without them are
-/// given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
-/// (kernels/tiles/entmax_rule.hpp).
-///
-///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
-///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
-template <class Function, class Mask, class Rule, class Compare = kernels::tiles::inner_product>
-struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rule, Compare>> {
-    Function f;
-    attend_tiled_op<kernels::tiles::unmodified, Mask, Rule, Compare> attend;
-
-    attend_tiled_with_op(Function changes, Mask hides, Rule weighs, Compare = {})
-        : f(std::move(changes)), attend(kernels::tiles::unmodified{}, std::move(hides), std::move(weighs))
-    {}
-
-    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& of_heads,
-               const auto& table, const lengths_view& real, const heads_of& how) const
+    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const auto& factors,
+                                  const auto& of_heads, const auto& table, const lengths_view& real,
+                                  const heads_of& how)
     {
         if constexpr (Compare::has_factors) {
             const std::size_t dimensions = queries.shape[2],
@@ -316,24 +274,44 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
         if (table.size() == 0 && queries.size() > 0)
             detail::refuse("score::modified: the table is empty, ", table.shape);
-        return attend.shape(queries, keys, values, real, how);
-    }
-    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&, const auto&,
-                      const lengths_view& real, const heads_of& how) const
-    {
-        return attend.saved(queries, keys, values, real, how);
+        return shape(queries, keys, values, real, how);
     }
 
+    static std::size_t saved(const auto& queries, const auto&... others)
+    {
+        const heads_of& how = std::get<sizeof...(others) - 1>(std::tie(others...));
+        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
+    }
+
+    template <class T>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                 out<T, 3> contexts, T* numbers) const
+    {
+        static_assert(!Compare::has_factors, "heed: attend_tiled takes a comparison's factors behind the values");
+        static_assert(!learns, "heed: attend_tiled takes a rule's numbers behind the values");
+        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
+        heads().template forward<T>(changes, queries, keys, values, {}, nullptr, real, how, contexts, numbers);
+    }
     template <class T, std::size_t N>
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        const auto pair = function_with(f, table);
-        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
-        detail::attend_heads<Rule, Compare>{attend.rule}.template forward<T>(
-            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, numbers);
+        const auto f = function_with(pair, table);
+        const tiles::changes_by<T, std::remove_const_t<decltype(f)>, Mask> changes(f, mask);
+        heads().template forward<T>(changes, queries, keys, values, factors, of_heads.data, real, how, contexts,
+                                    numbers);
     }
 
+    template <class T>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
+                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
+    {
+        const auto nobody = [](std::size_t) -> T* { return nullptr; };
+        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
+        heads().template backward<T>(changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts,
+                                     numbers, d_queries, d_keys, d_values, nobody, nobody, nobody);
+    }
     template <class T, std::size_t N>
     void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                   const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
@@ -341,21 +319,23 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
                   adjoint<T, 1> d_factors, adjoint<T, 1> d_of_heads, adjoint<T, N> d_table) const
     {
         scratch here;
-        constexpr bool learned = kernels::tiles::learned_rule<Rule>;
         const of_shards<T> to_table(here, d_table), to_factors(here, d_factors),
-            to_heads(here, learned ? d_of_heads : adjoint<T, 1>{});
-        const auto pair = function_with(f, table);
-        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
-        detail::attend_heads<Rule, Compare>{attend.rule}.template backward<T>(
-            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, d_contexts, numbers, d_queries,
-            d_keys, d_values, to_table, to_factors, to_heads);
+            to_heads(here, learns ? d_of_heads : adjoint<T, 1>{});
+        const auto f = function_with(pair, table);
+        const tiles::changes_by<T, std::remove_const_t<decltype(f)>, Mask> changes(f, mask);
+        heads().template backward<T>(changes, queries, keys, values, factors, of_heads.data, real, how, contexts,
+                                     d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors, to_heads);
         to_table.finish();
         to_factors.finish();
         to_heads.finish();
-        if (!learned && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
+        if (!learns && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
     }
 
 private:
+    static constexpr bool learns = kernels::tiles::learned_rule<Rule>;
+
+    detail::attend_heads<Rule, Compare> heads() const { return {rule}; }
+
     template <class T>
     static void to_sinks(in<T, 1> sinks, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
                          adjoint<T, 1> d_sinks)
@@ -402,9 +382,6 @@ private:
         T *first_ = nullptr, *others_ = nullptr;
     };
 };
-template <class Function, class Mask, class Rule>
-attend_tiled_with_op(Function, Mask, Rule) -> attend_tiled_with_op<Function, Mask, Rule>;
-template <class Function, class Mask, class Rule, class Compare>
-attend_tiled_with_op(Function, Mask, Rule, Compare) -> attend_tiled_with_op<Function, Mask, Rule, Compare>;
+inline constexpr attend_tiled_op<> attend_tiled{};
 
 }  // namespace heed::ops

@@ -429,7 +429,7 @@ private:
     T delta_, inverse_;
 };
 
-/// The same, with the a of the heads: ops::attend_tiled_with_op takes them.
+/// The same, with the a of the heads: ops::attend_tiled_op takes them.
 template <class Vector>
 struct entmax_with_shapes : entmax {
     using alone = entmax;

@@ -78,7 +78,7 @@ struct softmax {
     HEED_SIMD_INLINE static auto slope(auto weight) { return weight; }
 };
 
-/// The same, with the sinks of the heads: ops::attend_tiled_with_op takes them.
+/// The same, with the sinks of the heads: ops::attend_tiled_op takes them.
 template <class Sinks>
 struct softmax_with_sinks : softmax {
     using alone = softmax;
@@ -132,7 +132,7 @@ struct learned_sigmoid : sigmoid {
         return sigmoid_of_head<T>(by);
     }
 };
-/// The same, with the biases of the heads: ops::attend_tiled_with_op takes them.
+/// The same, with the biases of the heads: ops::attend_tiled_op takes them.
 template <class Vector>
 struct sigmoid_with_biases : learned_sigmoid {
     using alone = learned_sigmoid;
