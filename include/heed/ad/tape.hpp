@@ -60,36 +60,30 @@ struct recording {
 /// The place of variables that belong to no tape, whose number is 0.
 inline recording no_recording;
 
-/// All places without a tape.
+/// All places without a tape. Never destroyed: a tape may be destroyed after everything else.
 struct free_recordings {
     std::mutex guard;
     recording* first = nullptr;
-
-    /// Never destroyed: a tape may be destroyed after everything else.
-    static free_recordings& all()
-    {
-        static auto& them = *new free_recordings;
-        return them;
-    }
 };
+inline free_recordings& all_free_recordings()
+{
+    static auto& all = *new free_recordings;
+    return all;
+}
 
 inline recording& take_recording(void* tape)
 {
-    free_recordings& all = free_recordings::all();
+    free_recordings& all = all_free_recordings();
     const std::lock_guard lock(all.guard);
     recording* const at = all.first != nullptr ? all.first : new recording;
     all.first = at->next;
     at->tape = tape;
-    at->first = at->number;
     return *at;
 }
 
-/// The recording is over: its variables are those of none any more.
-inline void end_recording(recording& at) { ++at.number; }
-
 inline void give_back(recording& at) noexcept
 {
-    free_recordings& all = free_recordings::all();
+    free_recordings& all = all_free_recordings();
     const std::lock_guard lock(all.guard);
     at.tape = nullptr;
     at.first = at.number;
@@ -190,6 +184,7 @@ public:
     }
     const shape_of_rank<N>& shape() const { return shape_; }
     tensor_view<const T, N> value() const { return {slot().value, shape_}; }
+    tensor_view<const T, N> view() const { return value(); }  // what view_of gives, valid until the tape is cleared
     const T* data() const { return slot().value; }
     std::size_t size() const { return slot().size; }
     /// Is the loss's derivative by this wanted? An operation asks this of each of its variables before it is recorded:
@@ -236,49 +231,34 @@ public:
 
     /// A parameter: refers to the caller's memory, which must outlive the tape's use of it. No copy.
     template <plain_tensor X>
-        requires(heed::detail::numbers_are<plain_number<T>, X>&& std::is_same_v<element_of<X>, T>)
     var<T, rank_of<X>> parameter(const X& x)
     {
-        const tensor_view<const T, rank_of<X>> values = view_of(x);
-        slot<T>& s = new_slot(values.data, values.size());
-        s.wanted = s.leaf = true;
-        leaves_.push_back(&s);
-        return {*this, s, values.shape};
+        static_assert(std::is_same_v<element_of<X>, T>, HEED_SAYS_TAPE_OF_OTHERS);
+        if constexpr (std::is_same_v<element_of<X>, T>) {
+            auto made = refer<rank_of<X>>(view_of(x), nullptr);
+            made.slot().wanted = made.slot().leaf = true;
+            leaves_.push_back(&made.slot());
+            return made;
+        } else {
+            return {};
+        }
     }
     template <plain_tensor X>
         requires(!std::is_trivially_destructible_v<X>)
     var<T, rank_of<X>> parameter(const X&& x)
     = delete;
 
-    /// Refused, in one sentence: numbers of another type, such as those of a model of float on an ad::tape<double>.
+    /// A value that needs no gradient; copied, so that it cannot dangle. On a tape of dual numbers, of plain ones, too.
     template <plain_tensor X>
-        requires(!heed::detail::numbers_are<plain_number<T>, X>)
-    var<T, rank_of<X>> parameter(const X&)
-    {
-        static_assert(heed::detail::numbers_are<plain_number<T>, X>, HEED_SAYS_TAPE_OF_OTHERS);
-        return make(shape_of_rank<rank_of<X>>{}, false).result;
-    }
-    template <plain_tensor X>
-        requires(!heed::detail::numbers_are<plain_number<T>, X>)
-    var<T, rank_of<X>> constant(const X& x) { return parameter(x); }
-
-    /// A value that needs no gradient; copied, so that it cannot dangle.
-    template <plain_tensor X>
-        requires(std::is_same_v<element_of<X>, T>)
     var<T, rank_of<X>> constant(const X& x)
     {
-        const tensor_view<const T, rank_of<X>> values = view_of(x);
-        return {*this, new_slot(keep(values.data, values.size()), values.size()), values.shape};
-    }
-
-    /// The same for plain numbers on a tape of dual ones.
-    template <plain_tensor X>
-        requires(dual_element<T>&& std::is_same_v<element_of<X>, plain_number<T>>)
-    var<T, rank_of<X>> constant(const X& x)
-    {
-        const auto made = make(shape_of(x), false);
-        std::copy_n(view_of(x).data, made.result.size(), made.data);
-        return made.result;
+        if constexpr (std::is_same_v<element_of<X>, plain_number<T>> || std::is_same_v<element_of<X>, T>) {
+            const auto made = make(shape_of(x), false);
+            std::copy_n(view_of(x).data, made.result.size(), made.data);
+            return made.result;
+        } else {
+            return parameter(x);  // refused
+        }
     }
 
     /// A value in the caller's memory, which must outlive the recording. No copy. Its derivative is added to `adjoint`,
@@ -349,7 +329,7 @@ public:
     T* adjoint(slot<T>& s)
     {
         if (s.lent) {
-            s.adjoint = copy(s.adjoint, s.size);
+            s.adjoint = keep(s.adjoint, s.size);
             s.lent = false;
         }
         if (s.adjoint == nullptr) {
@@ -541,9 +521,11 @@ public:
 
     /// A copy of plain data that lives as long as the recording.
     template <class U>
-    const U* keep(const U* data, std::size_t count)
+    U* keep(const U* data, std::size_t count)
     {
-        return copy(data, count);
+        U* const to = memory_.template array_of<U>(count);
+        std::copy_n(data, count, to);
+        return to;
     }
 
     /// Where x is on this tape. Throws heed::error if x is on another one, or belongs to a recording that is over.
@@ -587,23 +569,12 @@ private:
         entries_.clear();
         leaves_.clear();
         gone_back_ = going_back_ = has_gradients_ = false;
-        detail::end_recording(*place_);
+        ++place_->number;  // its variables are those of none any more
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
     {
-        slot<T>& s = *new (memory_.allocate(sizeof(slot<T>))) slot<T>();
-        s.value = value;
-        s.size = size;
-        return s;
-    }
-
-    template <class U>
-    U* copy(const U* data, std::size_t count)
-    {
-        U* const to = memory_.template array_of<U>(count);
-        std::copy_n(data, count, to);
-        return to;
+        return *new (memory_.allocate(sizeof(slot<T>))) slot<T>{.value = value, .size = size};
     }
 
     /// Nothing may be added to a gradient that was said to be final.
@@ -644,27 +615,6 @@ private:
 };
 
 struct taped_family;
-
-}  // namespace heed::ad
-
-namespace heed {
-
-/// The shape of a variable's value.
-template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const ad::var<T, N>& x)
-{
-    return x.shape();
-}
-/// A view of a variable's value, valid until the tape is cleared.
-template <class T, std::size_t N>
-tensor_view<const T, N> view_of(const ad::var<T, N>& x)
-{
-    return x.value();
-}
-
-}  // namespace heed
-
-namespace heed::ad {
 
 using heed::shape_of;  // found for a variable wherever it is
 using heed::view_of;
