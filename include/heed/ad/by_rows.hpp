@@ -118,8 +118,7 @@ struct rows_on_tape {
     heed::detail::row_block block;
     bool back;
 
-    template <std::size_t N>
-    auto operator()(const var<T, N>& x) const
+    auto operator()(const auto& x) const
     {
         T* const adjoint = back && x.wanted() ? x.slot().adjoint : nullptr;
         const auto rows = heed::detail::rows_of_view(x.value(), block);
@@ -134,8 +133,7 @@ struct parameters_on_tape {
     tape<T>& small;
     mutable T* sums;  // null: nobody goes back
 
-    template <std::size_t N>
-    auto operator()(const var<T, N>& x) const
+    auto operator()(const auto& x) const
     {
         if (sums == nullptr || !x.wanted()) return small.refer(x.value(), static_cast<T*>(nullptr));
         T* const mine = sums;

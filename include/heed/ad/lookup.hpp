@@ -22,6 +22,14 @@ struct sparse_gradient {
     std::size_t width = 0;
 };
 
+/// The same added to a gradient of the whole table.
+template <class T>
+void add_rows(const sparse_gradient<T>& some, T* table)
+{
+    for (std::size_t i = 0; i < some.ids.size(); ++i)
+        kernels::add(some.width, table + some.ids[i] * some.width, some.rows + i * some.width);
+}
+
 /// The uses of a table E in y = E[ids]. They wait until all are known, and then become one sparse gradient.
 template <class T>
 struct waiting_lookups : deferred<T> {
@@ -75,11 +83,7 @@ struct waiting_lookups : deferred<T> {
     /// The rows added to a gradient of the whole table.
     static void scatter(tape<T>& on, slot<T>& s, deferred<T>& self)
     {
-        const sparse_gradient<T>& rows = static_cast<const waiting_lookups&>(self).gradient;
-        T* const dense = on.adjoint(s);
-        for (std::size_t i = 0; i < rows.ids.size(); ++i) {
-            kernels::add(rows.width, dense + rows.ids[i] * rows.width, rows.rows + i * rows.width);
-        }
+        add_rows(static_cast<const waiting_lookups&>(self).gradient, on.adjoint(s));
     }
 };
 
@@ -154,12 +158,7 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
     detail::require_rows_of_table("add_gradient_rows", x.shape(), more);
     tape<T>& on = x.tape();
     on.gradients_given();
-    if (x.slot().adjoint != nullptr) {
-        T* const dense = on.adjoint(x);
-        for (std::size_t i = 0; i < more.ids.size(); ++i)
-            kernels::add(more.width, dense + more.ids[i] * more.width, more.rows + i * more.width);
-        return;
-    }
+    if (x.slot().adjoint != nullptr) return add_rows(more, on.adjoint(x));
     auto& waiting = on.template defer<waiting_lookups<T>>(x.slot(), more.width);
     const std::size_t most = waiting.gradient.ids.size() + more.ids.size();
     auto* const ids = on.memory().template array_of<std::uint32_t>(most);
@@ -179,8 +178,7 @@ void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 }
 
 /// The words of a lookup, kept for the backward pass.
-template <class T>
-std::span<const std::uint32_t> kept(tape<T>& on, const word_ids& words)
+std::span<const std::uint32_t> kept(auto& on, const word_ids& words)
 {
     return {on.keep(words.ids.data(), words.ids.size()), words.ids.size()};
 }
@@ -194,12 +192,10 @@ void go_back(const ops::lookup_op&, tape<T>& on, const T* d_y, const var<T, 2>& 
     const std::size_t width = table.shape()[1];
     if (s.leaf) {
         auto& waiting = on.template defer<waiting_lookups<T>>(s, width);
-        auto* use = on.memory().template array_of<typename waiting_lookups<T>::use>(1);
-        *use = {ids.data(), d_y, ids.size(), waiting.uses};
-        waiting.uses = use;
+        using use = typename waiting_lookups<T>::use;
+        waiting.uses = new (on.memory().allocate(sizeof(use))) use{ids.data(), d_y, ids.size(), waiting.uses};
     } else {
-        T* const d_table = on.adjoint(table);
-        for (std::size_t i = 0; i < ids.size(); ++i) kernels::add(width, d_table + ids[i] * width, d_y + i * width);
+        add_rows<T>({ids, d_y, width}, on.adjoint(table));
     }
 }
 

@@ -22,8 +22,7 @@
 namespace heed::ad {
 
 /// The tape that the first taped argument is on.
-template <class First, class... Rest>
-auto& tape_of(const First& first, const Rest&... rest)
+auto& tape_of(const auto& first, const auto&... rest)
 {
     if constexpr (requires { first.tape(); }) {
         return first.tape();
@@ -65,28 +64,22 @@ decltype(auto) recorded([[maybe_unused]] tape<T>& on, const X& x)
     }
 }
 
-template <class T>
-lengths_view kept(tape<T>& on, const lengths_view& x)
-{
-    return {on.keep(x.data(), x.batch()), x.batch(), x.first_row()};
-}
-template <class T>
-window_view kept(tape<T>& on, const window_view& x)
+lengths_view kept(auto& on, const lengths_view& x) { return {on.keep(x.data(), x.batch()), x.batch(), x.first_row()}; }
+window_view kept(auto& on, const window_view& x)
 {
     return {on.keep(x.begin, x.count.batch()), kept(on, x.count), x.width};
 }
-template <class T, std::size_t N>
-boolean_mask_view<N> kept(tape<T>& on, const boolean_mask_view<N>& x)
+template <std::size_t N>
+boolean_mask_view<N> kept(auto& on, const boolean_mask_view<N>& x)
 {
-    return {on.keep(x.data(), tensor_view<const bool, N>{nullptr, x.shape()}.size()), x.shape()};
+    return {on.keep(x.data(), numbers_in(x.shape())), x.shape()};
 }
-template <class T, class U>
-std::span<const U> kept(tape<T>& on, const std::span<const U>& x)
+template <class U>
+std::span<const U> kept(auto& on, const std::span<const U>& x)
 {
     return {on.keep(x.data(), x.size()), x.size()};
 }
-template <class T, class X>
-decltype(auto) kept([[maybe_unused]] tape<T>& on, const X& x)
+decltype(auto) kept([[maybe_unused]] auto& on, const auto& x)
 {
     if constexpr (requires { x.kept(on); }) {
         return x.kept(on);
@@ -190,6 +183,8 @@ inline constexpr bool goes_back = !requires
     requires !Operation::differentiable;
 };
 
+using ops::detail::numbers_in;
+
 /// A batch of no row as one of one row: how much there is of each row.
 template <std::size_t N>
 shape_of_rank<N> one_row(shape_of_rank<N> shape)
@@ -198,11 +193,6 @@ shape_of_rank<N> one_row(shape_of_rank<N> shape)
         if (shape[0] == 0) shape[0] = 1;
     }
     return shape;
-}
-template <std::size_t N>
-std::size_t numbers_in(const shape_of_rank<N>& shape)
-{
-    return tensor_view<const char, N>{nullptr, shape}.size();
 }
 template <class X>
 auto one_row_of(const X& x)
@@ -324,11 +314,7 @@ struct taped_family {
     }
 
     /// A constant on the tape that `beside` is on.
-    template <class T, std::size_t N, plain_tensor X>
-    static auto constant(const var<T, N>& beside, const X& x)
-    {
-        return on_tape(beside.tape(), x);
-    }
+    static auto constant(const auto& beside, const plain_tensor auto& x) { return on_tape(beside.tape(), x); }
 };
 
 }  // namespace heed::ad

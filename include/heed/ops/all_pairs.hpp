@@ -31,8 +31,7 @@ void add_selected(std::size_t S, std::size_t positions, std::size_t D, const T* 
 }
 
 /// f(b) for every sentence, shared among threads if the BLAS allows it; each costs about `work` multiplications.
-template <class F>
-void for_each_sentence(std::size_t B, std::size_t work, F&& f)
+void for_each_sentence(std::size_t B, std::size_t work, const auto& f)
 {
     if (B > 1 && blas::detail::callable_from_several_threads()) return each_row(B, work, f);
     for (std::size_t b = 0; b < B; ++b) f(b);

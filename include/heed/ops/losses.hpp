@@ -94,9 +94,9 @@ struct smoothed_operation : operation<Self> {
 
 /// ∂logits_r += factor(r) weight_r (softmax − q) for each row r. The softmax is recomputed: saving it would take
 /// another [S,B,V].
-template <class T, std::size_t R, class F>
+template <class T, std::size_t R>
 void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, T smoothing, adjoint<T, R> d_logits,
-                        F&& factor)
+                        const auto& factor)
 {
     const std::size_t V = logits.shape[R - 1];
     each_row(targets.ids.size(), V, [&](std::size_t r) {

@@ -125,6 +125,13 @@ decltype(auto) argument(const X& x)
     }
 }
 
+/// The numbers of a tensor of this shape.
+template <std::size_t N>
+std::size_t numbers_in(const shape_of_rank<N>& shape)
+{
+    return tensor_view<const char, N>{nullptr, shape}.size();
+}
+
 /// The numbers of each position: 1 of [B,T], N of [B,T,N].
 template <std::size_t R>
 constexpr std::size_t width_of(const shape_of_rank<R>& x)
@@ -168,7 +175,7 @@ struct results_of {
         if constexpr (std::is_same_v<Family, plain_family>) {
             return array<T, N>(shape);
         } else {
-            return transient<T, N>(Family::template take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
+            return transient<T, N>(Family::template take<T>(numbers_in(shape)), shape);
         }
     }
     static auto writable(const auto& y)  // made above, by this very call

@@ -124,7 +124,7 @@ struct block_op : operation<block_op> {
         if (i >= x.shape[0]) detail::refuse("block: block ", i, " of ", x.shape, ", which has only ", x.shape[0]);
         piece_of<R - 1> part;
         std::copy_n(x.shape.begin() + 1, R - 1, part.shape.begin());
-        part.offset = i * tensor_view<const bool, R - 1>{nullptr, part.shape}.size();
+        part.offset = i * detail::numbers_in(part.shape);
         return part;
     }
 };
@@ -146,27 +146,26 @@ struct reshaped_op : operation<reshaped_op> {
     auto operator()(const X& x, Sizes... sizes) const
     {
         constexpr std::size_t R = sizeof...(Sizes);
+        constexpr auto missing = static_cast<std::size_t>(-1);
         const std::size_t size = view_of(x).size();
         shape_of_rank<R> shape{static_cast<std::size_t>(sizes)...};
-        std::size_t open = R, others = 1;
-        for (std::size_t axis = 0; axis < R; ++axis) {
-            if (shape[axis] != static_cast<std::size_t>(-1)) {
-                others *= shape[axis];
-            } else if (std::exchange(open, axis) != R) {
+        if (const auto open = std::find(shape.begin(), shape.end(), missing); open != shape.end()) {
+            if (std::find(open + 1, shape.end(), missing) != shape.end())
                 detail::refuse("reshaped: two sizes are -1; at most one can follow from the others");
-            }
+            *open = 1;
+            const std::size_t others = detail::numbers_in(shape);
+            if (others == 0 || size % others != 0)
+                detail::refuse("reshaped: ", shape_of(x), " has ", size,
+                               " numbers, which the sizes beside -1, together ", others, ", do not divide");
+            *open = size / others;
         }
-        if (open < R && (others == 0 || size % others != 0))
-            detail::refuse("reshaped: ", shape_of(x), " has ", size, " numbers, which the sizes beside -1, together ",
-                           others, ", do not divide");
-        if (open < R) shape[open] = size / others;
         return operation::operator()(x, shape);
     }
 
     template <std::size_t R>
     static piece_of<R> piece(const auto& x, const shape_of_rank<R>& shape)
     {
-        if (tensor_view<const bool, R>{nullptr, shape}.size() != x.size())
+        if (detail::numbers_in(shape) != x.size())
             detail::refuse("reshaped: ", x.shape, " as ", shape, ", which has another number of elements");
         return {0, shape};
     }

@@ -39,8 +39,7 @@ template <class T>
 using shard_place = heed::detail::callback<T*, std::size_t>;
 
 /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
-template <class View>
-auto part_of_head(const View& x, std::size_t heads, std::size_t nth)
+auto part_of_head(const auto& x, std::size_t heads, std::size_t nth)
 {
     using element = std::remove_reference_t<decltype(*x.data)>;
     if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
@@ -48,8 +47,7 @@ auto part_of_head(const View& x, std::size_t heads, std::size_t nth)
     return tiles::rows<element>{x.data + nth / heads * rows * x.shape[2] + nth % heads * width, x.shape[2]};
 }
 /// The same of the group that a head reads.
-template <class View>
-auto part_of_group(const View& x, const heads_of& how, std::size_t nth)
+auto part_of_group(const auto& x, const heads_of& how, std::size_t nth)
 {
     const std::size_t group = nth % how.heads * how.groups / how.heads;
     return part_of_head(x, how.groups, nth / how.heads * how.groups + group);
@@ -180,8 +178,7 @@ struct attend_heads {
 
 private:
     /// The rule with the number of this head, if it has one.
-    template <class T>
-    decltype(auto) rule_of_head(const T* of_heads, std::size_t head) const
+    decltype(auto) rule_of_head(const auto* of_heads, std::size_t head) const
     {
         if constexpr (kernels::tiles::learned_rule<Rule>) {
             return rule.of_head(of_heads[head]);

@@ -29,8 +29,7 @@ shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& wher
 }
 
 /// f(place in the whole, place in the window, count of numbers) for the stretch of each row.
-template <std::size_t R, class F>
-void each_stretch(const shape_of_rank<R>& whole, const window_view& where, F&& f)
+void each_stretch(const auto& whole, const window_view& where, const auto& f)
 {
     const auto [B, positions, N] = by_position(whole);
     for (std::size_t b = 0; b < B; ++b) {
