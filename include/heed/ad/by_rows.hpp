@@ -17,8 +17,7 @@
 /// A program by rows, as one entry of the tape.
 ///
 /// Forward it keeps what went in and what came out, and of what lies between only what is small (kept_results.hpp).
-/// Back it computes the rest of each sentence again, on a small tape that the thread keeps, and goes back there: the
-/// temporaries of one sentence at a time, instead of those of a batch for every step. It saves [B,T,A] per step.
+/// Back it computes the rest of each sentence again, on a small tape that the thread keeps: it saves [B,T,A] per step.
 namespace heed::ad::detail {
 
 /// The tape for one sentence. Each thread keeps one; a program inside a program gets another.

@@ -10,9 +10,8 @@
 
 /// Gradient checkpointing: part of a model is recomputed in the backward pass instead of saved.
 ///
-/// The tape keeps what goes in and what comes out; what lies between is forgotten and, when its derivatives are needed,
-/// computed a second time on a tape of its own. n layers of memory m, each a checkpoint, take n inputs and one m
-/// instead of n · m, for one more forward pass (Chen et al. 2016).
+/// n layers of memory m, each a checkpoint, take n inputs and one m instead of n · m, for one more forward pass (Chen
+/// et al. 2016).
 namespace heed::ad {
 
 namespace detail {

@@ -18,10 +18,9 @@
 ///
 ///     H v = d/dε ∇ℓ(p + ε v) at ε = 0                      Pearlmutter 1994, eq. 5
 ///
-/// The loss and its gradient are computed once, with dual numbers p + v ε instead of numbers: what comes back on the
-/// tape is ∇ℓ + H v ε, exactly. Every operation and every kernel is a template over its numbers and computes with dual
-/// ones as it does with floats, so this goes through all of them, tiles and modified scores included; it costs 2.4 to
-/// 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
+/// The loss and its gradient are computed once, with dual numbers p + v ε: what comes back on the tape is ∇ℓ + H v ε,
+/// exactly. Every operation and every kernel is a template over its numbers, tiles and modified scores included. It
+/// costs 2.4 to 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
 ///
 ///     const auto loss = [&](auto&, const auto& model) { return model.loss(batch); };  // auto: it runs on dual numbers
 ///     auto [value, gradient, product] = ad::hessian_vector(loss, model, direction);
@@ -107,12 +106,10 @@ struct element_of_module<M<First, Rest...>>
 
 }  // namespace detail
 
-/// ℓ(p), ∇ℓ(p) and H v. `loss` and `parameters` are as for ad::grad_check: a module, and
-/// loss(tape, lifted module), which returns a variable of rank 0; or a tensor, or a tuple of tensors (std::tie(W, b)),
-/// and loss(tape, variables...). `direction` has the parameters' tensors. Plain tensors and targets that the loss
-/// brings are constants. Two of the results are like the parameters, with tensors of their own.
-///
-/// `on` is cleared before; it keeps its memory for the next product.
+/// ℓ(p), ∇ℓ(p) and H v. `parameters` are a module, and loss(tape, lifted module) returns a variable of rank 0; or a
+/// tensor, or a tuple of tensors (std::tie(W, b)), with loss(tape, variables...). `direction` has the parameters'
+/// tensors, and so have two of the results. Plain tensors and targets that the loss brings are constants. `on` is
+/// cleared before; it keeps its memory for the next product.
 template <class T, class Loss, class Parameters, class Direction>
 auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters& parameters,
                     const Direction& direction)

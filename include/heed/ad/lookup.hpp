@@ -167,8 +167,7 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
     waiting.gradient = {{ids, count}, rows, more.width};
 }
 
-/// After backward: these rows become the gradient of a table of which nothing but rows has a gradient. They stay where
-/// they are, and must live as long as the recording.
+/// After backward: these rows become the gradient of a table that was only looked up. They are not copied.
 template <class T, std::size_t N>
 void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 {

@@ -13,12 +13,11 @@
 
 /// Any operation on a tape: it computes, and its `backward` is recorded. Written once for all operations.
 ///
-/// Some operations need the tape itself in the backward pass. Where the gradient of a parameter waits for all of its
-/// uses, `ad::go_back(operation, tape, d_y, [saved,] arguments...)` replaces `backward`: products with a matrix
-/// (ad/products.hpp) and lookups in a table (ad/lookup.hpp). With several results it is
-/// `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation, arguments...)`
-/// replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient over its logits
-/// (ad/products.hpp).
+/// Where the gradient of a parameter waits for all of its uses, `ad::go_back(operation, tape, d_y, [saved,]
+/// arguments...)` replaces `backward`: products with a matrix (ad/products.hpp) and lookups in a table (ad/lookup.hpp).
+/// With several results it is `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation,
+/// arguments...)` replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient
+/// over its logits (ad/products.hpp).
 namespace heed::ad {
 
 /// The tape that the first taped argument is on.
@@ -48,6 +47,8 @@ var<T, rank_of<X>> on_tape(tape<T>& to, const X& x)
 }
 
 namespace detail {
+
+using ops::detail::numbers_in;
 
 /// An argument on the tape: a tensor as a variable, a setting as a view.
 template <class T, class X>
@@ -182,8 +183,6 @@ inline constexpr bool goes_back = !requires
 {
     requires !Operation::differentiable;
 };
-
-using ops::detail::numbers_in;
 
 /// A batch of no row as one of one row: how much there is of each row.
 template <std::size_t N>

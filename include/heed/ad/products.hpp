@@ -9,8 +9,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
-/// Products with a parameter, whose gradient waits: a recurrent weight gets one product for all time steps instead of
-/// one per step.
+/// Products with a parameter, whose gradient waits: a recurrent weight gets one product for all time steps.
 namespace heed::ad {
 
 /// The uses of a matrix W [K,N] in y = x W. What each adds to ∂W, xᵀ ∂y, waits until all of them are known.

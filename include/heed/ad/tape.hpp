@@ -39,17 +39,15 @@
 /// after the first steps nothing is allocated.
 ///
 /// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted. And work on a *parameter*'s
-/// gradient may be `deferred` until all its uses are known, that is, until the backward pass has passed its first use:
-/// one product instead of one for each of fifty steps. For products see ad/products.hpp, for rows of tables
-/// ad/lookup.hpp.
+/// gradient may be `deferred` until the backward pass has passed its first use, when all are known: one product instead
+/// of one for each of fifty steps (ad/products.hpp), and rows of tables (ad/lookup.hpp).
 namespace heed::ad {
 
 namespace detail {
 
-/// The place of the number of a tape's recording. A variable is a handle into the memory of a tape, valid until the
-/// tape is cleared: it remembers the number of its recording, and each use compares the two, so that a variable kept
-/// longer is an error and not a crash. The place is never freed; when a tape is destroyed, the next tape takes it, and
-/// the numbers continue. A program has as many places as it has had tapes at one time.
+/// The place of the number of a tape's recording. A variable remembers the number of its own, and each use compares the
+/// two, so that a variable kept longer is an error and not a crash. The place is never freed; when a tape is destroyed,
+/// the next tape takes it, and the numbers continue. A program has as many places as it has had tapes at one time.
 struct recording {
     std::uint64_t number = 1;  // of the current recording; numbers are never reused
     std::uint64_t first = 1;   // the first number of the tape that has this place
@@ -133,8 +131,7 @@ struct slot;
 template <class T>
 class kept_results;
 
-/// Work on a parameter's gradient that waits until all its uses are known. Each kind of such work derives from this;
-/// its function `settle` identifies it.
+/// Work on a parameter's gradient that waits until all its uses are known; a kind is identified by its `settle`.
 template <class T>
 struct deferred {
     using work = void (*)(tape<T>&, slot<T>&, deferred&);
@@ -187,8 +184,8 @@ public:
     tensor_view<const T, N> view() const { return value(); }  // what view_of gives, valid until the tape is cleared
     const T* data() const { return slot().value; }
     std::size_t size() const { return slot().size; }
-    /// Is the loss's derivative by this wanted? An operation asks this of each of its variables before it is recorded:
-    /// by that the tape knows where a parameter is used first.
+    /// Is the loss's derivative by this wanted? Each operation asks its variables before it is recorded: by that the
+    /// tape knows where a parameter is used first.
     bool wanted() const
     {
         check();
@@ -211,12 +208,9 @@ private:
     shape_of_rank<N> shape_{};
 };
 
-/// What is computed from variables, in the order in which it is computed: values, and how gradients go back.
-///
 /// `parameter` and `constant` make variables, operations on them record entries, `backward(loss)` goes through the
-/// entries from the last to the first. `clear` forgets the entries and keeps the memory. A tape serves one thread at a
-/// time, stays where it is, and must outlive its variables. A variable of another tape, or of a recording that was
-/// cleared, is refused by heed::error wherever it is used.
+/// entries from the last to the first. A tape serves one thread at a time, stays where it is, and must outlive its
+/// variables. A variable of another tape, or of a recording that was cleared, is refused by heed::error.
 template <class T>
 class tape {
 public:
@@ -261,8 +255,8 @@ public:
         }
     }
 
-    /// A value in the caller's memory, which must outlive the recording. No copy. Its derivative is added to `adjoint`,
-    /// the caller's as well; where that is null, nothing is recorded for it.
+    /// A value in the caller's memory, which must outlive the recording. Its derivative is added to `adjoint`, the
+    /// caller's as well; where that is null, nothing is recorded for it.
     template <std::size_t N>
     var<T, N> refer(tensor_view<const T, N> values, T* adjoint)
     {
@@ -301,8 +295,7 @@ public:
         return {*this, s, shape};
     }
 
-    /// Records how to go back through the operation that made y: back(∂y), called if anything has reached y. Nothing is
-    /// recorded where y's derivative is not wanted.
+    /// Records the backward of the operation that made y: back(∂y), called if anything has reached y.
     template <std::size_t N, class Back>
     void record(const var<T, N>& y, const Back& back)
     {
@@ -316,8 +309,7 @@ public:
             back);
     }
 
-    /// The same for an operation with several results: `back()` asks what has `reached` them. Call it only where a
-    /// derivative is wanted.
+    /// The same with several results: `back()` asks what has `reached` them. Only where a derivative is wanted.
     template <class Back>
     void record(const Back& back)
     {
@@ -371,13 +363,11 @@ public:
         return reached(mine(x));
     }
 
-    /// Where an operation may write a whole adjoint: with beta 0 it sets fresh memory, which spares the zeros, with
-    /// beta 1 it adds.
+    /// Where an operation writes this value's whole adjoint.
     struct target {
         T* data;
-        T beta;
+        T beta;  // 0: it sets fresh memory, which spares the zeros; 1: it adds
     };
-    /// Where an operation writes or adds this value's adjoint.
     target accumulate(slot<T>& s)
     {
         if (s.adjoint == nullptr && s.whole == nullptr) {
@@ -449,8 +439,7 @@ public:
 
     /// Are there gradients to read: has backward or go_back run, or has somebody written or given gradients?
     bool has_gradients() const { return has_gradients_; }
-    /// Says that the gradients are there although nothing has gone back here: those of other recordings, or of other
-    /// processes.
+    /// Gradients are there although nothing has gone back here: those of other recordings, or of other processes.
     void gradients_given() { has_gradients_ = true; }
     /// Throws heed::error, which `reader` begins, if there are no gradients to read.
     void require_gradients(const char* reader) const
@@ -469,21 +458,18 @@ public:
     {
         if (going_back_) return;
         s.used = true;
-        // Before the entry of the operation that reads it, so after that in the backward pass: by then every use is
-        // known.
+        // Before the entry of the operation that reads it, so after that in the backward pass.
         entries_.push_back({&settle, &s, nullptr});
     }
 
-    /// Calls f(of, slot) in the backward pass for each parameter, as soon as nothing will be added to its gradient any
-    /// more; nullptr: no longer.
+    /// In the backward pass, f(of, slot) for each parameter as soon as its gradient is complete; nullptr: no longer.
     void when_final(void (*f)(void* of, slot<T>&), void* of)
     {
         final_ = f;
         of_final_ = of;
     }
 
-    /// Calls f(of) in the backward pass between one operation and the next, for what wants to be looked after
-    /// meanwhile; nullptr: no longer.
+    /// In the backward pass, f(of) between one operation and the next; nullptr: no longer.
     void meanwhile(void (*f)(void* of), void* of)
     {
         between_ = f;
@@ -504,7 +490,7 @@ public:
         return {adjoint(s), x.shape()};
     }
 
-    /// Forgets the recording and keeps the memory for the next step. Every variable becomes invalid: its use throws.
+    /// Forgets the recording and keeps the memory. Every variable becomes invalid: its use throws.
     void clear()
     {
         forget();

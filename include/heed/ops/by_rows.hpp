@@ -17,9 +17,8 @@
 
 /// A program on a batch, sentence by sentence.
 ///
-/// Every row of a batch is computed from that row alone. So a step can run on one sentence after the other: its
-/// temporaries, [T,A] instead of [B,T,A], then stay in a core's cache, and threads share whole sentences. The same
-/// operations run on views of a sentence; their results lie in the thread's workspace.
+/// The temporaries of one sentence, [T,A] instead of [B,T,A], stay in a core's cache, and threads share whole
+/// sentences. The same operations run on views of a sentence; their results lie in the thread's workspace.
 ///
 /// A program is a function object, `program(in)`. `in.map(row, whole)` returns the input with row(x) in place of each
 /// tensor that has a row for each sentence (row.part(x) for lengths, masks and windows), and whole(x) in place of each
@@ -115,8 +114,8 @@ struct unchanged {
     const auto& operator()(const auto& x) const { return x; }
 };
 
-/// Runs a program on no row, for the shapes of its results. If a shape does not fit, it runs on the whole batch, so
-/// that the error shows the batch's shapes; not if `rows` is 0.
+/// Runs a program on no row, for the shapes of its results; if one does not fit, on all, so that the error shows
+/// theirs.
 inline void run_no_row(std::size_t rows, callback<void, row_block> run)
 {
     try {

@@ -49,9 +49,8 @@ struct carried_sums_op : operation<carried_sums_op> {
 };
 inline constexpr carried_sums_op carried_sums{};
 
-/// y[b,t,1] = keys[b,t,1] + before[b,T−1,1], and the other columns of the keys as they are: keys [B,t,N], before
-/// [B,T,N]
-/// -> [B,t,N]. The sums of new keys go on after those of the keys before them.
+/// y = keys [B,t,N], with y[b,t,1] = keys[b,t,1] + before[b,T−1,1]: the sums of new keys continue those of the keys
+/// before them, [B,T,N].
 ///
 ///     ∂keys += ∂y,  ∂before[b,T−1,1] += Σ_t ∂y[b,t,1]
 struct carry_sums_op : operation<carry_sums_op> {

@@ -387,15 +387,9 @@ struct binary_each : operation<binary_each<F>> {
             a.shape[0], positions * A,
             [=](std::size_t row) {
                 const auto positions_of = [=](std::size_t first, std::size_t last, T* of_b) {
-                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i) {
-                        const auto add_to = [=](T* d, const auto& slope) {
-                            simd::transform(
-                                A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
-                                a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
-                        };
-                        if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
-                        if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
-                    }
+                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i)
+                        detail::add_slopes<F>(A, a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A,
+                                              d_a ? d_a.data + i * A : nullptr, of_b);
                 };
                 if (!d_b) return positions_of(0, positions, nullptr);
                 kernels::add_in_blocks(positions, A, d_b.data + row * A, positions_of);

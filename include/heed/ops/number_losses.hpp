@@ -10,8 +10,7 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/ops/operation.hpp>
 
-/// How far predicted numbers are from the expected ones: mean squared error, and binary cross-entropy of logits. Losses
-/// of words are in ops/losses.hpp.
+/// How far predicted numbers are from the expected ones. Losses of words are in ops/losses.hpp.
 ///
 ///     loss(x, t)               all numbers count alike
 ///     loss(x, t, lengths)      x [B,T] or [B,T,N]: those of the real positions
@@ -241,8 +240,7 @@ private:
     }
 };
 
-/// ℓ = Σ w (x − t)² / Σ w, the mean squared error; w = 1 if no weights are given: x and t [...] -> []. 0 where nothing
-/// counts.
+/// ℓ = Σ w (x − t)² / Σ w, 0 where nothing counts; w = 1 if no weights are given: x and t [...] -> [].
 ///
 ///     ∂x += 2 w (x − t) ∂ℓ / Σ w,  ∂t −= the same,  ∂w += ((x − t)² − ℓ) ∂ℓ / Σ w
 inline constexpr number_loss<functions::squared_error> mean_squared_error{"mean_squared_error"};

@@ -33,8 +33,8 @@
 ///         template <class T>
 ///         static void forward(in<T, 3> x, in<T, 1> v, out<T, 2> y);          // writes all of y
 ///         template <class T>
-///         static void backward(in<T, 3> x, in<T, 1> v, in<T, 2> y, in<T, 2> d_y, adjoint<T, 3> d_x, adjoint<T, 1>
-///         d_v);
+///         static void backward(in<T, 3> x, in<T, 1> v, in<T, 2> y, in<T, 2> d_y, adjoint<T, 3> d_x,
+///                              adjoint<T, 1> d_v);
 ///     };
 ///     inline constexpr my_matvec_op my_matvec{};
 ///
@@ -42,12 +42,10 @@
 /// lists) as values or views. `backward` then gets the result, its derivative, and an adjoint for each tensor argument:
 /// it *adds* to them, and skips those that are empty. At least one is wanted.
 ///
-/// A tensor of another rank than `forward` declares is refused at compile time (ops/arguments.hpp). Where `forward`
-/// takes a first tensor of any rank but only some have a meaning, the operation declares `static constexpr ranks
-/// takes{2, 3};`.
-///
-/// A setting of another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`:
-/// the same view, of memory that the tape keeps. See ops::expected_words.
+/// A tensor of another rank than `forward` declares is refused at compile time (ops/arguments.hpp). Where only some
+/// ranks of a first tensor have a meaning, the operation declares `static constexpr ranks takes{2, 3};`. A setting of
+/// another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`: the same view,
+/// of memory that the tape keeps. See ops::expected_words.
 ///
 /// If backward needs more than arguments and result, `saved(arguments...)` returns how many numbers it needs: `forward`
 /// gets a pointer to them as its last argument, `backward` after d_y. An operation with several results returns a
@@ -283,8 +281,8 @@ auto call_as_meant(const auto& operation, std::index_sequence<i...>, const X&...
 
 }  // namespace detail
 
-/// Contiguous elements of a tensor: where they begin, and their shape. Returned by `piece(arguments...)` of an
-/// operation that computes nothing: on the tape and in the workspace its result shares the argument's memory.
+/// Contiguous elements of a tensor. Returned by `piece(arguments...)` of an operation that computes nothing: on the
+/// tape and in the workspace its result shares the argument's memory.
 template <std::size_t N>
 struct piece_of {
     std::size_t offset;

@@ -111,8 +111,7 @@ void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
     for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
 }
 
-/// y = x[i], the i-th block along the first axis: x [S,B,N] -> [B,N]. A view of x on the tape and in the workspace,
-/// else a copy.
+/// y = x[i], the i-th block along the first axis: x [S,B,N] -> [B,N]. A view on the tape and in the workspace.
 ///
 ///     ∂x[i] += ∂y
 struct block_op : operation<block_op> {
@@ -130,8 +129,8 @@ struct block_op : operation<block_op> {
 };
 inline constexpr block_op block{};
 
-/// y = the same numbers in another shape: x [...] -> a shape with as many. A view of x on the tape and in the
-/// workspace, else a copy. One size may be -1: what the others leave.
+/// y = the same numbers in another shape: x [...] -> a shape with as many. A view on the tape and in the workspace. One
+/// size may be -1: what the others leave.
 ///
 ///     ops::reshaped(x, 2, -1)      ops::reshaped(x, shape_of_rank<2>{2, 12})
 ///
@@ -264,8 +263,7 @@ private:
 };
 inline constexpr permuted_op permuted{};
 
-/// y = x[first … last − 1, :], some rows of a matrix: x [K,N] -> [last − first,N]. A view, not a copy, on the tape and
-/// off it: the matrix must outlive it.
+/// y = x[first … last − 1, :]: x [K,N] -> [last − first,N]. A view, on the tape and off it: the matrix must outlive it.
 ///
 ///     ∂x[first + i] += ∂y[i]
 struct rows_between_op : operation<rows_between_op> {

@@ -57,8 +57,7 @@ void each_position(std::size_t B, std::size_t positions, std::size_t work, const
         worth);
 }
 
-/// f(where a row begins, its real elements, all of its elements) for the rows of [B,T] or [B,T,D], shared among
-/// threads.
+/// f(where it begins, its real elements, all of its elements) for each row of [B,T] or [B,T,D]; threads share the rows.
 void each_real_row(const auto& shape, const lengths_view& real, const auto& f)
 {
     const std::size_t width = width_of(shape), row = shape[1] * width;
