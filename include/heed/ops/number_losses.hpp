@@ -40,7 +40,7 @@ struct binary_cross_entropy {
     static void require(const T& t, const char* name)
     {
         if (t >= T(0) && t <= T(1)) return;
-        throw error(std::string(name) + ": a target is " + std::to_string(static_cast<double>(real(t))) +
+        throw error(std::string(name) + ": a target is " + std::to_string(static_cast<double>(value_of(t))) +
                     "; it is the probability of class 1, so it is between 0 and 1");
     }
     template <class T>
@@ -61,17 +61,6 @@ struct binary_cross_entropy {
     static T slope_b(const T& x, const T&)
     {
         return -x;
-    }
-
-private:
-    static auto real(const auto& t)
-    {
-        const auto v = value_of(t);
-        if constexpr (requires { v.value; }) {
-            return v.value;
-        } else {
-            return v;
-        }
     }
 };
 

@@ -431,53 +431,6 @@ struct join_op : detail::list_operation<join_op> {
 };
 inline constexpr join_op join{};
 
-/// y_p = x[..., p·n … p·n + n − 1], the last axis cut into equal parts: x [...,P·n] -> P times [...,n].
-///
-///     ∂x[…, columns of the p-th] += ∂y_p         on the tape: ad/lists.hpp
-struct split_op {
-    /// The shape of each part.
-    static auto shape(const auto& x, std::size_t parts)
-    {
-        constexpr std::size_t R = rank_of<decltype(x)>;
-        if (parts == 0 || x.shape[R - 1] % parts != 0)
-            detail::refuse("split: the last axis of ", x.shape, " cannot be cut into ", parts,
-                           " equal parts; its size must be a multiple of their number");
-        auto y = x.shape;
-        y.back() /= parts;
-        return y;
-    }
-
-    /// The p-th part.
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, std::size_t parts, std::size_t p, out<T, R> y)
-    {
-        const std::size_t n = y.shape[R - 1], size = y.size();
-        for (std::size_t row = 0; row * n < size; ++row) {
-            std::copy_n(x.data + (row * parts + p) * n, n, y.data + row * n);
-        }
-    }
-
-    template <tensor X>
-    auto operator()(const X& x, std::size_t parts) const
-    {
-        static_assert(rank_of<X> > 0, "heed: split cuts the last axis of a tensor, and a number has none");
-        using family = family_of<X>;
-        if constexpr (family::rank == family_rank::taped) {
-            return family::call(*this, x, parts);
-        } else {
-            using make = detail::results_of<family, element_of<X>>;
-            const auto from = detail::argument(x);
-            const auto each = shape(from, parts);
-            std::vector<typename family::template tensor_type<element_of<X>, rank_of<X>>> y;
-            y.reserve(parts);
-            for (std::size_t p = 0; p < parts; ++p)
-                forward(from, parts, p, make::writable(y.emplace_back(make::make(each))));
-            return y;
-        }
-    }
-};
-inline constexpr split_op split{};
-
 /// y[..., i] = x[..., columns[i]] along the last axis: W [K,V] -> [K,n], b [V] -> [n]. An output layer for some words.
 ///
 ///     ∂x[..., columns[i]] += ∂y[..., i]
@@ -528,6 +481,40 @@ struct columns_between_op : move_operation<columns_between_op, std::size_t, std:
     }
 };
 inline constexpr columns_between_op columns_between{};
+
+/// y_p = x[..., p·n … p·n + n − 1], the last axis cut into equal parts: x [...,P·n] -> P times [...,n].
+///
+///     ∂x[…, columns of the p-th] += ∂y_p         on the tape: ad/lists.hpp
+struct split_op {
+    /// The shape of each part.
+    static auto shape(const auto& x, std::size_t parts)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        if (parts == 0 || x.shape[R - 1] % parts != 0)
+            detail::refuse("split: the last axis of ", x.shape, " cannot be cut into ", parts,
+                           " equal parts; its size must be a multiple of their number");
+        auto y = x.shape;
+        y.back() /= parts;
+        return y;
+    }
+
+    template <tensor X>
+    auto operator()(const X& x, std::size_t parts) const
+    {
+        static_assert(rank_of<X> > 0, "heed: split cuts the last axis of a tensor, and a number has none");
+        using family = family_of<X>;
+        if constexpr (family::rank == family_rank::taped) {
+            return family::call(*this, x, parts);
+        } else {
+            const std::size_t n = shape(detail::argument(x), parts).back();
+            std::vector<typename family::template tensor_type<element_of<X>, rank_of<X>>> y;
+            y.reserve(parts);
+            for (std::size_t p = 0; p < parts; ++p) y.push_back(columns_between(x, p * n, (p + 1) * n));
+            return y;
+        }
+    }
+};
+inline constexpr split_op split{};
 
 /// y[i] = x[rows[i]] along the first axis: x [B,...] -> [rows,...]. A row may be taken several times or not at all: a
 /// beam continues with the hypotheses that it keeps.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 
 #include <heed/gemm/weights.hpp>
 #include <heed/kernels/block_sums.hpp>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
-#include <heed/kernels/block_sums.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Neighbouring positions: the window of each row, and windows that slide over all positions.
