@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
@@ -138,15 +137,13 @@ void require_rows_of_table(const char* where, const shape_of_rank<N>& table, con
     if constexpr (N == 2) {
         fits = fits || (rows.width == table[1] && rows.ids.back() < table[0]);
     } else {  // a table's numbers in one row
-        std::size_t numbers = 1;
-        for (const std::size_t n : table) numbers *= n;
-        fits = fits || (rows.width > 0 && rows.ids.back() < numbers / rows.width);
+        fits = fits || (rows.width > 0 && rows.ids.back() < ops::detail::numbers_in(table) / rows.width);
     }
     for (std::size_t i = 1; i < rows.ids.size(); ++i) fits = fits && rows.ids[i - 1] < rows.ids[i];
     if (fits) return;
-    throw shape_error(std::string(where) + ": " + counted(rows.ids.size(), "row") + " of " +
-                      std::to_string(rows.width) + " numbers for a table " + shape_text(table) +
-                      "; they must be as wide as the table, their ids below its rows, ascending, and each once");
+    ops::detail::refuse(where, ": ", counted(rows.ids.size(), "row"), " of ", rows.width, " numbers for a table ",
+                        table,
+                        "; they must be as wide as the table, their ids below its rows, ascending, and each once");
 }
 
 }  // namespace detail

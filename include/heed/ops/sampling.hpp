@@ -123,8 +123,7 @@ void one_hot(std::size_t n, std::size_t width, std::size_t size, const std::size
 
 }  // namespace detail
 
-/// y_j = 1 at the greatest score of each row, the first if several are equal, 0 elsewhere: e [B,T] or [B,T,D]
-/// -> the shape of e. No gradient.
+/// y_j = 1 at the greatest score of each row, the first of equal ones, 0 elsewhere: e [B,T] or [B,T,D]. No gradient.
 struct greatest_op : row_operation<greatest_op> {
     static constexpr const char* name = "greatest";
     static constexpr bool differentiable = false;

@@ -16,8 +16,7 @@ namespace heed::ops {
 ///
 ///     ∂x += (∂y − y (y·∂y)) / |x|
 ///
-/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. Neither overflows nor
-/// underflows where x itself is an ordinary number.
+/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. |x|² may overflow.
 struct unit_op : operation<unit_op> {
     static constexpr ranks takes{1};
 

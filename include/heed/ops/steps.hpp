@@ -10,8 +10,7 @@
 #include <heed/kernels/per_dimension.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Whole steps of attention as one operation each: kernels meet tensors. Each saves little and computes the rest again
-/// in the backward pass: no [B,T,A] or [B,T,D] per step.
+/// Whole steps of attention as one operation each. Backward computes again: no [B,T,A] or [B,T,D] is kept per step.
 namespace heed::ops {
 
 /// The results of such a step.
@@ -146,8 +145,7 @@ struct additive_step_op : detail::step_operation<additive_step_op> {
 };
 inline constexpr additive_step_op additive_step{};
 
-/// e_j = q · k_j, α = softmax(e), c = Σ_j α_j h_j: query [B,A], keys [B,T,A], values [B,T,D] ->
-/// c [B,D], α [B,T].
+/// e_j = q · k_j, α = softmax(e), c = Σ_j α_j h_j: query [B,A], keys [B,T,A], values [B,T,D] -> c [B,D], α [B,T].
 ///
 ///     ∂h_j += α_j ∂c,  ∂α_j += ∂c · h_j
 ///     ∂e_j  = α_j (∂α_j − Σ_k α_k ∂α_k)

@@ -34,6 +34,8 @@ struct heads_of {
 
 namespace detail {
 
+using heed::detail::lane_memo;
+
 /// Where a thread adds what comes back to a parameter, or null if nobody wants it.
 template <class T>
 using shard_place = heed::detail::callback<T*, std::size_t>;
@@ -94,8 +96,7 @@ struct attend_heads {
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
             parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                 scratch here;
-                heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S,
-                                             keys.shape[1]);
+                lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
@@ -147,8 +148,7 @@ struct attend_heads {
             if (groups >= 2 * shards || shards == 1 || Rule::runs) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
                     scratch here;
-                    heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])),
-                                                 S, keys.shape[1]);
+                    lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
                         tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
                         of.memo = &memo;
@@ -162,8 +162,7 @@ struct attend_heads {
                 for (std::size_t round = 0; round < shards; ++round) {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                         scratch here;
-                        heed::detail::lane_memo memo(
-                            here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
+                        lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                         tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
                         of.memo = &memo;
                         for (std::size_t shard = begin; shard < end; ++shard) {
@@ -187,8 +186,7 @@ private:
         }
     }
 
-    /// The tiles that one of so many threads takes. One type for all ways to share them: the backward pass is compiled
-    /// for it and for every function of a score.
+    /// The tiles that one of so many threads takes: one type for all ways to share them, so that less is compiled.
     struct every_so_many {
         std::size_t shards, shard;
 
