@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 using namespace heed;
@@ -33,7 +34,7 @@ TEST_CASE("a function of scores gets the place of each, and is differentiated by
     }
     const ops::modify_op bent{[](auto e, place p) { return 3 * tanh((e - 0.1 * abs(p.query - p.key)) / 3); }};
     CHECK_GRADIENT([&](const auto& e) { return bent(e, where); }, x);
-    const ops::modify_with_table_op looked_up{[](auto e, place p, const auto& t) { return e * t(p.key) + t(p.query); }};
+    const ops::modify_op looked_up{[](auto e, place p, const auto& t) { return e * t(p.key) + t(p.query); }};
     const auto table = random({13}, 2);
     const auto z = looked_up(x, table, where);
     for (std::size_t t = 0; t < 11; ++t) CHECK(z(0, t) == support::approx(x(0, t) * table(t + 2) + table(5)));
@@ -43,6 +44,9 @@ TEST_CASE("a function of scores gets the place of each, and is differentiated by
 TEST_CASE("nothing goes back where nothing comes, even with an infinite slope; what does not fit is refused")
 {
     const ops::modify_op root{[](auto e, place) { return sqrt(e); }};
+    using taken = std::remove_const_t<decltype(root)>;
+    static_assert(ops::detail::takes<taken, double, ops::in<double, 2>, ops::rows_of_places>());
+    static_assert(!ops::detail::takes<taken, double, ops::in<double, 3>, ops::rows_of_places>());
     const array<double, 2> x{{0.0, 4.0}};
     ad::tape<double> on;
     const auto v = on.parameter(x);

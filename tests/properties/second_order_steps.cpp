@@ -177,13 +177,13 @@ TEST_CASE("functions of scores, and tiles")
     const auto change = [](auto e, place p) { return 3 * tanh((e - 0.1 * abs(p.query - p.key)) / 3); };
     const auto look_up = [](auto e, place p, const auto& t) { return e * t(p.key) + t(p.key); };
     CHECK_CURVATURE(ops::modify_op{change}, with(ops::rows_of_places{2}), random({2, 3}, 2));
-    CHECK_CURVATURE(ops::modify_with_table_op{look_up}, with(ops::rows_of_places{2}), random({2, 3}, 2), table);
+    CHECK_CURVATURE(ops::modify_op{look_up}, with(ops::rows_of_places{2}), random({2, 3}, 2), table);
     const auto q = random({2, 3, 4}, 3), k = random({2, 3, 2}, 4), v = random({2, 3, 2}, 5);
     const ops::heads_of how{2, 1, 0.7};
     CHECK_CURVATURE(ops::attend_tiled, with(real, how), q, k, v);
     CHECK_CURVATURE((ops::attend_tiled_op{change, not_behind{}}), with(real, how), q, k, v);
     using kernels::tiles::additive, kernels::tiles::softmax, kernels::tiles::unmasked, kernels::tiles::unmodified;
-    CHECK_CURVATURE((ops::attend_tiled_with_op{look_up, unmasked{}, softmax{}, additive{}}), with(real, how), q, k, v,
+    CHECK_CURVATURE((ops::attend_tiled_op{look_up, unmasked{}, softmax{}, additive{}}), with(real, how), q, k, v,
                     random({4}, 6), random({2}, 7), table);
     const auto in_order = [](const auto& attend, const auto& queries, const auto& keys, const auto& values,
                              const auto& history, const auto& looked_up) {

@@ -333,14 +333,14 @@ TEST_CASE("functions of scores, with a table that learns, and sums over dimensio
           [&](const auto& with, const auto& q, const auto& k, const auto& v, const auto& table, const lengths& real,
               const ops::heads_of& how) {
               const auto none = constant_like(q, shape_of_rank<1>{2}, -std::numeric_limits<float>::infinity());
-              const ops::attend_tiled_with_op attend{f, with, kernels::tiles::softmax{}};
+              const ops::attend_tiled_op attend{f, with, kernels::tiles::softmax{}};
               return attend(q, k, v, table, none, table, real, how);
           });
     check(not_behind{} & sliding_window{30}, array<float, 1>{0.1F, -0.4F, 0.3F, 0.2F, -0.1F, 0.7F},
           [&](const auto& with, const auto& q, const auto& k, const auto& v, const auto& factors, const lengths& real,
               const ops::heads_of& how) {
               const auto none = constant_like(q, shape_of_rank<1>{2}, -std::numeric_limits<float>::infinity());
-              const ops::attend_tiled_with_op attend{unmodified{}, with, kernels::tiles::softmax{},
+              const ops::attend_tiled_op attend{unmodified{}, with, kernels::tiles::softmax{},
                                                      kernels::tiles::additive{}};
               return attend(q, k, v, factors, none, factors, real, how);
           });

@@ -69,9 +69,9 @@ inline constexpr bool any_rank<heed::ops::unary<F>> = true;
 template <class F>
 inline constexpr bool any_rank<heed::ops::repeating_binary<F>> = true;
 template <class F>
-inline constexpr bool any_rank<heed::ops::modify_with_table_op<F>> = true;  // the table
+inline constexpr bool any_rank<heed::ops::modify_op<F>> = true;  // the table
 template <class F, class M, class R, class C>
-inline constexpr bool any_rank<heed::ops::attend_tiled_with_op<F, M, R, C>> = true;
+inline constexpr bool any_rank<heed::ops::attend_tiled_op<F, M, R, C>> = true;
 template <>
 inline constexpr bool any_rank<heed::ops::scale_op> = true;
 template <>
@@ -149,7 +149,7 @@ auto with(const auto&... settings)
 template <class Operation>
 consteval bool without_derivative(const Operation&, const char*)
 {
-    return !heed::ad::detail::goes_back<Operation>();
+    return !heed::ad::detail::goes_back<Operation>;
 }
 
 }  // namespace support

@@ -17,8 +17,7 @@
 /// A program by rows, as one entry of the tape.
 ///
 /// Forward it keeps what went in and what came out, and of what lies between only what is small (kept_results.hpp).
-/// Back it computes the rest of each sentence again, on a small tape that the thread keeps, and goes back there: the
-/// temporaries of one sentence at a time, instead of those of a batch for every step. It saves [B,T,A] per step.
+/// Back it computes the rest of each sentence again, on a small tape that the thread keeps: it saves [B,T,A] per step.
 namespace heed::ad::detail {
 
 /// The tape for one sentence. Each thread keeps one; a program inside a program gets another.
@@ -66,28 +65,14 @@ struct as_variables {
     auto part(const auto& x) const { return detail::kept(on, x); }
 };
 
-/// Notes the tape that x is on, which all inputs share.
-template <class T, std::size_t N>
-void note_tape(tape<T>*& on, const var<T, N>& x)
-{
-    tape<T>& its = x.tape();
-    if (on != nullptr && on != &its) [[unlikely]]
-        refuse_other_tape();
-    on = &its;
-}
-
-/// The purpose of a visit of all inputs. One visitor serves all purposes, so that it is compiled once.
+/// A look at each input. One visitor serves all purposes, so that it is compiled once.
 template <class T>
 struct look {
-    enum class purpose {
-        find_tape,      // whose tape is it, and is anything wanted?
-        open_adjoints,  // room for what is wanted (not while threads share the work), and how many parameters that is
-        add_sums        // adds to each parameter what it got in a shard
-    } what;
-    tape<T>* on = nullptr;
+    bool open = false;        // make room for adjoints that are wanted (not while threads share the work)
+    const T* sums = nullptr;  // what each parameter got in a shard, to be added to its adjoint
+    tape<T>* on = nullptr;    // all inputs are on it
     bool wanted = false;
-    std::size_t parameters = 0;
-    const T* sums = nullptr;
+    std::size_t parameters = 0;  // numbers of those that are wanted
 };
 
 template <class T>
@@ -98,12 +83,15 @@ struct looking {
     visited operator()(const auto& x) const
     {
         if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) {
-            note_tape(at.on, x);
+            tape<T>& its = x.tape();
+            if (at.on != nullptr && at.on != &its) [[unlikely]]
+                refuse_other_tape();
+            at.on = &its;
             at.wanted |= x.wanted();
-            if (at.what == look<T>::purpose::find_tape || !x.wanted()) return {};
-            if (at.what == look<T>::purpose::open_adjoints) at.on->wanted_adjoint(x);
+            if (!x.wanted()) return {};
+            if (at.open) at.on->wanted_adjoint(x);
             if (!parameter) return {};
-            if (at.what == look<T>::purpose::add_sums) {
+            if (at.sums != nullptr) {
                 kernels::add(x.size(), at.on->wanted_adjoint(x), at.sums);
                 at.sums += x.size();
             }
@@ -116,9 +104,10 @@ struct looking {
 
 /// Looks at each input.
 template <class T>
-void look_at(const auto& in, look<T>& at)
+look<T> look_at(const auto& in, look<T> at = {})
 {
     in.visit(looking<T>{at, false}, looking<T>{at, true});
+    return at;
 }
 
 /// Some rows of each input on the small tape; their gradients are added to the large tape's adjoints.
@@ -128,8 +117,7 @@ struct rows_on_tape {
     heed::detail::row_block block;
     bool back;
 
-    template <std::size_t N>
-    auto operator()(const var<T, N>& x) const
+    auto operator()(const auto& x) const
     {
         T* const adjoint = back && x.wanted() ? x.slot().adjoint : nullptr;
         const auto rows = heed::detail::rows_of_view(x.value(), block);
@@ -144,83 +132,12 @@ struct parameters_on_tape {
     tape<T>& small;
     mutable T* sums;  // null: nobody goes back
 
-    template <std::size_t N>
-    auto operator()(const var<T, N>& x) const
+    auto operator()(const auto& x) const
     {
         if (sums == nullptr || !x.wanted()) return small.refer(x.value(), static_cast<T*>(nullptr));
         T* const mine = sums;
         sums += x.size();
         return small.refer(x.value(), mine);
-    }
-};
-
-/// Room on the large tape for all rows of a result.
-template <class T>
-struct room_on_tape {
-    tape<T>& on;
-    std::size_t rows;
-    bool wanted;
-    kept_list<T>& kept;
-    std::size_t& row_size;  // of all results together
-
-    template <std::size_t N>
-    auto operator()(const var<T, N>& some) const
-    {
-        auto shape = some.shape();
-        shape[0] = 1;
-        const std::size_t size = numbers_in(shape);
-        row_size += size;
-        shape[0] = rows;
-        auto [all, data] = on.make(shape, wanted);
-        kept.is_result(some.slot(), data, size);
-        return all;
-    }
-};
-
-template <class T>
-struct put_values {
-    heed::detail::row_block block;
-    std::span<const kept_result<T>> kept;
-    bool* complete;  // does the row hold all that is kept of it?
-
-    template <std::size_t N>
-    int operator()(const var<T, N>& all, const var<T, N>& some) const
-    {
-        const auto to = heed::detail::rows_of_view(all.value(), block);
-        if (to.data == some.data()) return 0;
-        std::copy_n(some.data(), some.size(), const_cast<T*>(to.data));  // made by room_on_tape
-        const auto lies_there = [&](const kept_result<T>& x) { return x.first == all.data(); };
-        if (std::any_of(kept.begin(), kept.end(), lies_there)) *complete = false;
-        return 0;
-    }
-};
-
-/// Copies the adjoint of some rows of a result to the small tape.
-template <class T>
-struct pass_back {
-    tape<T>&on, &small;
-    heed::detail::row_block block;
-
-    template <std::size_t N>
-    int operator()(const var<T, N>& all, const var<T, N>& some) const
-    {
-        if (all.slot().adjoint == nullptr || !some.wanted()) return 0;
-        const auto rows = heed::detail::rows_of_view(tensor_view<const T, N>{all.slot().adjoint, all.shape()}, block);
-        kernels::add(some.size(), small.adjoint(some), rows.data);
-        return 0;
-    }
-};
-
-template <class T>
-struct any_reached {
-    tape<T>& on;
-    bool& any;
-
-    template <std::size_t N>
-    int operator()(const var<T, N>& x) const
-    {
-        any = any || on.reached(x) != nullptr;
-        return 0;
     }
 };
 
@@ -263,15 +180,22 @@ template <class T, class Program, class In>
 auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {
     using heed::detail::row_block;
-    look<T> at{look<T>::purpose::find_tape};
-    look_at(in, at);
-    const bool wanted = at.wanted;
+    const bool wanted = look_at<T>(in).wanted;
     const auto run = [](tape<T>& small, const Program& what, const In& of, row_block block, T* sums) {
         return what(of.map(rows_on_tape<T>{small, block, sums != nullptr}, parameters_on_tape<T>{small, sums}));
     };
     kept_list<T> list;
-    std::size_t row_size = 0;
-    const room_on_tape<T> room{on, rows, wanted, list, row_size};
+    std::size_t row_size = 0;  // of all results together
+    const auto room = [&](const auto& some) {
+        auto shape = some.shape();
+        shape[0] = 1;
+        const std::size_t size = numbers_in(shape);
+        row_size += size;
+        shape[0] = rows;
+        auto [result, data] = on.make(shape, wanted);
+        list.is_result(some.slot(), data, size);
+        return result;
+    };
     std::optional<decltype(run(on, program, in, {}, nullptr).map(room))> all;
     const auto first = [&](row_block block) {
         small_tape<T> small;
@@ -281,36 +205,45 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
     };
     heed::detail::run_no_row(rows, first);
     const auto kept = wanted ? list.keep(on.memory(), rows, row_size) : std::span<const kept_result<T>>{};
-    bool* const complete = on.memory().template array_of<bool>(rows);
+    bool* const complete = on.memory().template array_of<bool>(rows);  // does a row hold all that is kept of it?
     const auto each = [&](row_block block) {
         small_tape<T> small;
         kept_results<T> forth{kept, block.first, false};
         if (wanted) (*small).keep_in(&forth);
         complete[block.first] = true;
-        (void)all->map(put_values<T>{block, kept, complete + block.first}, run(*small, program, in, block, nullptr));
+        const auto put = [&](const auto& whole, const auto& some) {
+            T* const to = const_cast<T*>(heed::detail::rows_of_view(whole.value(), block).data);  // made by room
+            if (to == some.data()) return 0;
+            std::copy_n(some.data(), some.size(), to);
+            for (const kept_result<T>& x : kept) complete[block.first] &= x.first != whole.data();
+            return 0;
+        };
+        (void)all->map(put, run(*small, program, in, block, nullptr));
     };
     heed::detail::run_each_row(rows, work, each);
     if (wanted) {
         on.record([&on, program, in, made = *all, rows, work, run, kept, complete] {
             bool reached = false;
-            (void)made.map(any_reached<T>{on, reached});
+            (void)made.map([&](const auto& x) { return reached |= on.reached(x) != nullptr; });
             if (!reached) return;
-            look<T> open{look<T>::purpose::open_adjoints};
-            look_at(in, open);
+            const std::size_t parameters = look_at<T>(in, {.open = true}).parameters;
             T none{};
             const auto again = [&](row_again<T> row) {
                 kept_results<T> back{kept, row.block.first, true};
                 row.small.keep_in(complete[row.block.first] ? &back : nullptr);
-                const auto some = run(row.small, program, in, row.block, row.sums == nullptr ? &none : row.sums);
+                const auto rows_again = run(row.small, program, in, row.block, row.sums == nullptr ? &none : row.sums);
                 row.small.keep_in(nullptr);
-                (void)made.map(pass_back<T>{on, row.small, row.block}, some);
+                const auto pass_back = [&](const auto& whole, const auto& some) {
+                    if (whole.slot().adjoint == nullptr || !some.wanted()) return 0;
+                    const tensor_view<T, rank_of<decltype(whole)>> adjoint{whole.slot().adjoint, whole.shape()};
+                    const T* const rows_of_adjoint = heed::detail::rows_of_view(adjoint, row.block).data;
+                    kernels::add(some.size(), row.small.adjoint(some), rows_of_adjoint);
+                    return 0;
+                };
+                (void)made.map(pass_back, rows_again);
             };
-            const auto add = [&](const T* sums) {
-                look<T> total{look<T>::purpose::add_sums};
-                total.sums = sums;
-                look_at(in, total);
-            };
-            go_back_by_rows<T>(on, rows, work, open.parameters, again, add);
+            const auto add = [&](const T* sums) { (void)look_at<T>(in, {.sums = sums}); };
+            go_back_by_rows<T>(on, rows, work, parameters, again, add);
         });
     }
     return *all;
@@ -324,7 +257,7 @@ namespace heed::ad {
 template <class T>
 auto variables_beside(taped_family, const auto& visit)
 {
-    detail::look<T> at{detail::look<T>::purpose::find_tape};
+    detail::look<T> at;
     visit(detail::looking<T>{at, false});
     return detail::as_variables<T>{*at.on};
 }
@@ -334,10 +267,9 @@ template <class Program, class In>
 auto by_rows(taped_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {
     using T = typename In::element;
-    detail::look<T> at{detail::look<T>::purpose::find_tape};
-    detail::look_at(in, at);
-    const detail::as_variables<T> taped{*at.on};
-    return detail::run_by_rows(*at.on, program, in.map(taped, taped), rows, work);
+    tape<T>& on = *detail::look_at<T>(in).on;
+    const detail::as_variables<T> taped{on};
+    return detail::run_by_rows(on, program, in.map(taped, taped), rows, work);
 }
 
 }  // namespace heed::ad

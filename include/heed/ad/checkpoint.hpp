@@ -10,9 +10,8 @@
 
 /// Gradient checkpointing: part of a model is recomputed in the backward pass instead of saved.
 ///
-/// The tape keeps what goes in and what comes out; what lies between is forgotten and, when its derivatives are needed,
-/// computed a second time on a tape of its own. n layers of memory m, each a checkpoint, take n inputs and one m
-/// instead of n · m, for one more forward pass (Chen et al. 2016).
+/// n layers of memory m, each a checkpoint, take n inputs and one m instead of n · m, for one more forward pass (Chen
+/// et al. 2016).
 namespace heed::ad {
 
 namespace detail {
@@ -29,19 +28,6 @@ struct from_other_tape {
         return here.refer(x.value(), back ? x.tape().wanted_adjoint(x) : nullptr);
     }
     auto operator()(const plain_tensor auto& x) const { return x; }
-};
-
-/// Is the derivative by any of these wanted? All are on one tape.
-template <class T>
-struct wanted_among {
-    tape<T>& on;
-    bool& any;
-
-    visited operator()(const tensor auto& x) const
-    {
-        if constexpr (is_var<std::remove_cvref_t<decltype(x)>>) any |= on_tape(on, x).wanted();
-        return {};
-    }
 };
 
 struct no_module {
@@ -66,7 +52,10 @@ auto checkpoint(const F& f, const Module& module, const var<T, N>& first, const 
         return f(map_parameters(from, bring), bring(x), bring(others)...);
     };
     bool wanted = false;
-    const detail::wanted_among<T> look{on, wanted};
+    const auto look = [&](const tensor auto& x) -> visited {
+        if constexpr (detail::is_var<std::remove_cvref_t<decltype(x)>>) wanted |= on_tape(on, x).wanted();
+        return {};
+    };
     (void)map_parameters(module, look);
     (void)look(first);
     ((void)look(rest), ...);

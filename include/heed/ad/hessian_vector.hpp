@@ -18,10 +18,9 @@
 ///
 ///     H v = d/dε ∇ℓ(p + ε v) at ε = 0                      Pearlmutter 1994, eq. 5
 ///
-/// The loss and its gradient are computed once, with dual numbers p + v ε instead of numbers: what comes back on the
-/// tape is ∇ℓ + H v ε, exactly. Every operation and every kernel is a template over its numbers and computes with dual
-/// ones as it does with floats, so this goes through all of them, tiles and modified scores included; it costs 2.4 to
-/// 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
+/// The loss and its gradient are computed once, with dual numbers p + v ε: what comes back on the tape is ∇ℓ + H v ε,
+/// exactly. Every operation and every kernel is a template over its numbers, tiles and modified scores included. It
+/// costs 2.4 to 3.6 gradients (docs/results/speed.md) and the memory of two recordings.
 ///
 ///     const auto loss = [&](auto&, const auto& model) { return model.loss(batch); };  // auto: it runs on dual numbers
 ///     auto [value, gradient, product] = ad::hessian_vector(loss, model, direction);
@@ -95,113 +94,22 @@ struct as_module<X> : as_module<std::tuple<const X&>> {
 };
 
 /// The elements of a module's tensors, as far as its template arguments tell.
-template <class... X>
-struct element_in {
-    using type = void;
-};
 template <class M>
-struct element_of_module {
-    using type = void;
-};
+struct element_of_module : std::type_identity<void> {};
 template <tensor X>
-struct element_of_module<X> {
-    using type = element_of<X>;
-};
-template <template <class...> class M, class... X>
-    requires(!tensor<M<X...>>)
-struct element_of_module<M<X...>> : element_in<X...> {};
-template <class First, class... Rest>
-struct element_in<First, Rest...> {
-    using first = typename element_of_module<std::remove_cvref_t<First>>::type;
-    using type =
-        typename std::conditional_t<std::is_void_v<first>, element_in<Rest...>, element_of_module<First>>::type;
-};
-
-template <class T>
-struct list_of_tensors {
-    std::vector<tensor_view<const T, 1>>& all;
-
-    visited operator()(const tensor auto& x) const
-    {
-        const tensor_view<const T, rank_of<decltype(x)>> v = view_of(x);
-        all.push_back({v.data, {v.size()}});
-        return {};
-    }
-};
-
-/// Parameters on a tape of dual numbers, the direction being their slopes. Its tensors are in the same order.
-template <class T>
-struct leaf_with_direction {
-    tape<dual_number<T>>& on;
-    const std::vector<tensor_view<const T, 1>>& direction;
-    std::vector<slot<dual_number<T>>*>& all;
-
-    template <tensor X>
-    auto operator()(const X& x) const
-    {
-        const tensor_view<const T, rank_of<X>> values = view_of(x);
-        const std::size_t nth = all.size();
-        if (nth >= direction.size() || direction[nth].size() != values.size()) {
-            throw shape_error("hessian_vector: tensor " + std::to_string(nth) + " of the direction has " +
-                              std::to_string(nth < direction.size() ? direction[nth].size() : 0) +
-                              " numbers, that of the parameters is " + shape_text(values.shape) +
-                              "; a direction consists of the same tensors as the parameters");
-        }
-        const T* const by = direction[nth].data;
-        auto* const numbers = on.memory().template array_of<dual_number<T>>(values.size());
-        for (std::size_t i = 0; i < values.size(); ++i) numbers[i] = {values.data[i], by[i]};
-        const auto made = on.parameter(tensor_view<const dual_number<T>, rank_of<X>>{numbers, values.shape});
-        all.push_back(&made.slot());
-        return made;
-    }
-};
-
-/// Values or slopes of the gradients, as owning tensors.
-template <class T>
-struct leaf_of_gradients {
-    tape<dual_number<T>>& on;
-    const std::vector<slot<dual_number<T>>*>& all;
-    std::size_t& nth;
-    bool slopes;
-
-    template <tensor X>
-    auto operator()(const X& x) const
-    {
-        array<T, rank_of<X>> result(shape_of(x));
-        slot<dual_number<T>>& s = *all[nth++];
-        const var<dual_number<T>, 1> numbers(on, s, {s.size});
-        // Of a table that was only looked up there are rows; its whole gradient would be made to be read twice.
-        if (const sparse_gradient<dual_number<T>> looked_up = gradient_rows(numbers); looked_up.rows != nullptr) {
-            std::fill_n(result.data(), result.size(), T(0));
-            const std::size_t width = looked_up.width;
-            for (std::size_t i = 0; i < looked_up.ids.size(); ++i) {
-                copy(looked_up.rows + i * width, width, result.data() + looked_up.ids[i] * width);
-            }
-        } else {
-            copy(on.gradient(numbers).data, result.size(), result.data());
-        }
-        return result;
-    }
-
-private:
-    void copy(const dual_number<T>* from, std::size_t count, T* to) const
-    {
-        if (slopes) {
-            for (std::size_t i = 0; i < count; ++i) to[i] = from[i].slope;
-        } else {
-            for (std::size_t i = 0; i < count; ++i) to[i] = from[i].value;
-        }
-    }
-};
+struct element_of_module<X> : std::type_identity<element_of<X>> {};
+template <template <class...> class M, class First, class... Rest>
+    requires(!tensor<M<First, Rest...>>)
+struct element_of_module<M<First, Rest...>>
+    : std::conditional_t<std::is_void_v<typename element_of_module<std::remove_cvref_t<First>>::type>,
+                         element_of_module<std::tuple<Rest...>>, element_of_module<std::remove_cvref_t<First>>> {};
 
 }  // namespace detail
 
-/// ℓ(p), ∇ℓ(p) and H v. `loss` and `parameters` are as for ad::grad_check: a module, and
-/// loss(tape, lifted module), which returns a variable of rank 0; or a tensor, or a tuple of tensors (std::tie(W, b)),
-/// and loss(tape, variables...). `direction` has the parameters' tensors. Plain tensors and targets that the loss
-/// brings are constants. Two of the results are like the parameters, with tensors of their own.
-///
-/// `on` is cleared before; it keeps its memory for the next product.
+/// ℓ(p), ∇ℓ(p) and H v. `parameters` are a module, and loss(tape, lifted module) returns a variable of rank 0; or a
+/// tensor, or a tuple of tensors (std::tie(W, b)), with loss(tape, variables...). `direction` has the parameters'
+/// tensors, and so have two of the results. Plain tensors and targets that the loss brings are constants. `on` is
+/// cleared before; it keeps its memory for the next product.
 template <class T, class Loss, class Parameters, class Direction>
 auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters& parameters,
                     const Direction& direction)
@@ -212,10 +120,29 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
                   "heed: hessian_vector takes a module with parameters, a tensor, or a tuple of tensors");
     std::vector<tensor_view<const T, 1>> ways;
     const auto& way = detail::as_module<Direction>::of(direction);
-    (void)map_parameters(way, detail::list_of_tensors<T>{ways});
+    (void)map_parameters(way, [&](const tensor auto& x) -> visited {
+        const tensor_view<const T, rank_of<decltype(x)>> numbers = view_of(x);
+        ways.push_back({numbers.data, {numbers.size()}});
+        return {};
+    });
     on.clear();
     std::vector<slot<dual_number<T>>*> slots;
-    const auto lifted = map_parameters(module, detail::leaf_with_direction<T>{on, ways, slots});
+    // The direction is the parameters' slopes. Its tensors are in the same order.
+    const auto lifted = map_parameters(module, [&](const tensor auto& x) {
+        const tensor_view<const T, rank_of<decltype(x)>> values = view_of(x);
+        const std::size_t nth = slots.size();
+        if (nth >= ways.size() || ways[nth].size() != values.size()) {
+            throw shape_error("hessian_vector: tensor " + std::to_string(nth) + " of the direction has " +
+                              std::to_string(nth < ways.size() ? ways[nth].size() : 0) +
+                              " numbers, that of the parameters is " + shape_text(values.shape) +
+                              "; a direction consists of the same tensors as the parameters");
+        }
+        auto* const numbers = on.memory().template array_of<dual_number<T>>(values.size());
+        for (std::size_t i = 0; i < values.size(); ++i) numbers[i] = {values.data[i], ways[nth].data[i]};
+        const auto made = on.parameter(tensor_view<const dual_number<T>, rank_of<decltype(x)>>{numbers, values.shape});
+        slots.push_back(&made.slot());
+        return made;
+    });
     constexpr bool callable = given::template takes<Loss, tape<dual_number<T>>, std::remove_cv_t<decltype(lifted)>>;
     static_assert(
         callable,
@@ -229,9 +156,27 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
         if constexpr (one_number) {
             const T value = found.data()->value;
             on.backward(found);
+            // Values or slopes of the gradients, as owning tensors.
             const auto part = [&](bool slopes) {
                 std::size_t nth = 0;
-                return given::back(map_parameters(module, detail::leaf_of_gradients<T>{on, slots, nth, slopes}));
+                const auto copy = [slopes](const dual_number<T>* from, std::size_t count, T* to) {
+                    for (std::size_t i = 0; i < count; ++i) to[i] = slopes ? from[i].slope : from[i].value;
+                };
+                return given::back(map_parameters(module, [&](const tensor auto& x) {
+                    array<T, rank_of<decltype(x)>> result(shape_of(x));
+                    slot<dual_number<T>>& s = *slots[nth++];
+                    const var<dual_number<T>, 1> numbers(on, s, {s.size});
+                    // Of a table that was only looked up there are rows; its whole gradient would be read twice.
+                    if (const auto looked_up = gradient_rows(numbers); looked_up.rows != nullptr) {
+                        std::fill_n(result.data(), result.size(), T(0));
+                        const std::size_t width = looked_up.width;
+                        for (std::size_t i = 0; i < looked_up.ids.size(); ++i)
+                            copy(looked_up.rows + i * width, width, result.data() + looked_up.ids[i] * width);
+                    } else {
+                        copy(on.gradient(numbers).data, result.size(), result.data());
+                    }
+                    return result;
+                }));
             };
             return hessian_vector_result<T, decltype(part(true))>{value, part(false), part(true)};
         }

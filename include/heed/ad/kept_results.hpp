@@ -9,10 +9,9 @@
 
 /// The results of operations that a program by rows keeps for the backward pass.
 ///
-/// In the backward pass a sentence is computed again (by_rows.hpp), except for two kinds of results. Those of the
-/// program itself are on the tape already. And results much smaller than their operation's arguments, such as scores
-/// [T] from keys [T,A], cost more to compute again than to keep. All others, such as a tanh of [T,A], are computed
-/// again.
+/// In the backward pass a sentence is computed again (by_rows.hpp), except for the results of the program itself, which
+/// are on the tape already, and for results much smaller than their operation's arguments, such as scores [T] from keys
+/// [T,A], which cost more to compute again than to keep.
 ///
 /// The run of the program on no row, once per step, decides which operations these are: those that read at least eight
 /// times as many numbers per row as they make. Together their results may be as large as the program's own.
@@ -36,8 +35,7 @@ struct kept_result {
 template <class T>
 class kept_list {
 public:
-    /// The next operation of a run on no row. Returns the number of its first result in the list, counted from 1; 0 if
-    /// the list is full.
+    /// The next operation of a run on no row. Returns its first result's number, counted from 1; 0 if the list is full.
     template <std::size_t N>
     std::size_t add(std::size_t call, std::size_t reads, const std::array<std::size_t, N>& makes)
     {

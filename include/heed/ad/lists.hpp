@@ -12,27 +12,7 @@
 /// Lists of tensors on a tape: stacked, joined, and what a tensor is split into.
 namespace heed::ad {
 
-namespace detail {
-
 /// Each of the rows of y is the row of the first part, then that of the second, and so on  ->  ∂part += ∂y[its columns]
-template <class T, std::size_t R>
-void go_back_side_by_side(tape<T>& on, const T* d_y, std::span<const var<T, R>> parts, std::size_t rows)
-{
-    if (rows == 0) return;
-    std::size_t all = 0;
-    for (const var<T, R>& x : parts) all += x.size() / rows;
-    for (const var<T, R>& x : parts) {
-        const std::size_t n = x.size() / rows;
-        if (T* d_x = on.wanted_adjoint(x)) {
-            for (std::size_t row = 0; row < rows; ++row) kernels::add(n, d_x + row * n, d_y + row * all);
-        }
-        d_y += n;
-    }
-}
-
-}  // namespace detail
-
-/// An operation on a list of variables.
 template <class Operation, class T, std::size_t R>
 auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
 {
@@ -44,7 +24,17 @@ auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
     operation.forward(parts, ops::out<T, rank_of<decltype(y)>>{out, shape});
     if (wanted) {
         on.record(y, [&on, kept = detail::kept(on, std::span(parts))](const T* d_y) {
-            detail::go_back_side_by_side(on, d_y, kept, Operation::rows(kept.front().shape()));
+            const std::size_t rows = Operation::rows(kept.front().shape());
+            if (rows == 0) return;
+            std::size_t all = 0;
+            for (const var<T, R>& x : kept) all += x.size() / rows;
+            for (const var<T, R>& x : kept) {
+                const std::size_t n = x.size() / rows;
+                if (T* d_x = on.wanted_adjoint(x)) {
+                    for (std::size_t row = 0; row < rows; ++row) kernels::add(n, d_x + row * n, d_y + row * all);
+                }
+                d_y += n;
+            }
         });
     }
     return y;
@@ -59,13 +49,12 @@ std::vector<var<T, R>> twin(const ops::split_op& operation, const var<T, R>& x, 
     const std::size_t n = shape[R - 1], size = x.size() / parts;
     auto [whole, out] = on.template make<2>({parts, size}, x.wanted());
     for (std::size_t p = 0; p < parts; ++p)
-        operation.forward(x.value(), parts, p, ops::out<T, R>{out + p * size, shape});
-    on.record(whole, [&on, x, parts, n, size](const T* d_y) {
-        T* d_x = on.adjoint(x);
+        ops::columns_between.forward(x.value(), p * n, (p + 1) * n, ops::out<T, R>{out + p * size, shape});
+    on.record(whole, [&on, x, parts, n, size, shape](const T* d_y) {
+        const ops::adjoint<T, R> d_x{{on.adjoint(x), x.shape()}};
         for (std::size_t p = 0; p < parts; ++p) {
-            for (std::size_t row = 0; row * n < size; ++row) {
-                kernels::add(n, d_x + (row * parts + p) * n, d_y + p * size + row * n);
-            }
+            const ops::in<T, R> d_part{d_y + p * size, shape};
+            ops::columns_between.backward(x.value(), p * n, (p + 1) * n, d_part, d_part, d_x);
         }
     });
     std::vector<var<T, R>> y;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include <heed/ad/tape.hpp>
 #include <heed/kernels/rows.hpp>
@@ -21,6 +20,14 @@ struct sparse_gradient {
     const T* rows = nullptr;  // [ids,width]
     std::size_t width = 0;
 };
+
+/// The same added to a gradient of the whole table.
+template <class T>
+void add_rows(const sparse_gradient<T>& some, T* table)
+{
+    for (std::size_t i = 0; i < some.ids.size(); ++i)
+        kernels::add(some.width, table + some.ids[i] * some.width, some.rows + i * some.width);
+}
 
 /// The uses of a table E in y = E[ids]. They wait until all are known, and then become one sparse gradient.
 template <class T>
@@ -75,11 +82,7 @@ struct waiting_lookups : deferred<T> {
     /// The rows added to a gradient of the whole table.
     static void scatter(tape<T>& on, slot<T>& s, deferred<T>& self)
     {
-        const sparse_gradient<T>& rows = static_cast<const waiting_lookups&>(self).gradient;
-        T* const dense = on.adjoint(s);
-        for (std::size_t i = 0; i < rows.ids.size(); ++i) {
-            kernels::add(rows.width, dense + rows.ids[i] * rows.width, rows.rows + i * rows.width);
-        }
+        add_rows(static_cast<const waiting_lookups&>(self).gradient, on.adjoint(s));
     }
 };
 
@@ -134,15 +137,13 @@ void require_rows_of_table(const char* where, const shape_of_rank<N>& table, con
     if constexpr (N == 2) {
         fits = fits || (rows.width == table[1] && rows.ids.back() < table[0]);
     } else {  // a table's numbers in one row
-        std::size_t numbers = 1;
-        for (const std::size_t n : table) numbers *= n;
-        fits = fits || (rows.width > 0 && rows.ids.back() < numbers / rows.width);
+        fits = fits || (rows.width > 0 && rows.ids.back() < ops::detail::numbers_in(table) / rows.width);
     }
     for (std::size_t i = 1; i < rows.ids.size(); ++i) fits = fits && rows.ids[i - 1] < rows.ids[i];
     if (fits) return;
-    throw shape_error(std::string(where) + ": " + counted(rows.ids.size(), "row") + " of " +
-                      std::to_string(rows.width) + " numbers for a table " + shape_text(table) +
-                      "; they must be as wide as the table, their ids below its rows, ascending, and each once");
+    ops::detail::refuse(where, ": ", counted(rows.ids.size(), "row"), " of ", rows.width, " numbers for a table ",
+                        table,
+                        "; they must be as wide as the table, their ids below its rows, ascending, and each once");
 }
 
 }  // namespace detail
@@ -154,12 +155,7 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
     detail::require_rows_of_table("add_gradient_rows", x.shape(), more);
     tape<T>& on = x.tape();
     on.gradients_given();
-    if (x.slot().adjoint != nullptr) {
-        T* const dense = on.adjoint(x);
-        for (std::size_t i = 0; i < more.ids.size(); ++i)
-            kernels::add(more.width, dense + more.ids[i] * more.width, more.rows + i * more.width);
-        return;
-    }
+    if (x.slot().adjoint != nullptr) return add_rows(more, on.adjoint(x));
     auto& waiting = on.template defer<waiting_lookups<T>>(x.slot(), more.width);
     const std::size_t most = waiting.gradient.ids.size() + more.ids.size();
     auto* const ids = on.memory().template array_of<std::uint32_t>(most);
@@ -168,8 +164,7 @@ void add_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& more)
     waiting.gradient = {{ids, count}, rows, more.width};
 }
 
-/// After backward: these rows become the gradient of a table of which nothing but rows has a gradient. They stay where
-/// they are, and must live as long as the recording.
+/// After backward: these rows become the gradient of a table that was only looked up. They are not copied.
 template <class T, std::size_t N>
 void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 {
@@ -179,8 +174,7 @@ void set_gradient_rows(const var<T, N>& x, const sparse_gradient<T>& rows)
 }
 
 /// The words of a lookup, kept for the backward pass.
-template <class T>
-std::span<const std::uint32_t> kept(tape<T>& on, const word_ids& words)
+std::span<const std::uint32_t> kept(auto& on, const word_ids& words)
 {
     return {on.keep(words.ids.data(), words.ids.size()), words.ids.size()};
 }
@@ -194,12 +188,10 @@ void go_back(const ops::lookup_op&, tape<T>& on, const T* d_y, const var<T, 2>& 
     const std::size_t width = table.shape()[1];
     if (s.leaf) {
         auto& waiting = on.template defer<waiting_lookups<T>>(s, width);
-        auto* use = on.memory().template array_of<typename waiting_lookups<T>::use>(1);
-        *use = {ids.data(), d_y, ids.size(), waiting.uses};
-        waiting.uses = use;
+        using use = typename waiting_lookups<T>::use;
+        waiting.uses = new (on.memory().allocate(sizeof(use))) use{ids.data(), d_y, ids.size(), waiting.uses};
     } else {
-        T* const d_table = on.adjoint(table);
-        for (std::size_t i = 0; i < ids.size(); ++i) kernels::add(width, d_table + ids[i] * width, d_y + i * width);
+        add_rows<T>({ids, d_y, width}, on.adjoint(table));
     }
 }
 

@@ -13,17 +13,15 @@
 
 /// Any operation on a tape: it computes, and its `backward` is recorded. Written once for all operations.
 ///
-/// Some operations need the tape itself in the backward pass. Where the gradient of a parameter waits for all of its
-/// uses, `ad::go_back(operation, tape, d_y, [saved,] arguments...)` replaces `backward`: products with a matrix
-/// (ad/products.hpp) and lookups in a table (ad/lookup.hpp). With several results it is
-/// `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation, arguments...)`
-/// replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient over its logits
-/// (ad/products.hpp).
+/// Where the gradient of a parameter waits for all of its uses, `ad::go_back(operation, tape, d_y, [saved,]
+/// arguments...)` replaces `backward`: products with a matrix (ad/products.hpp) and lookups in a table (ad/lookup.hpp).
+/// With several results it is `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation,
+/// arguments...)` replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient
+/// over its logits (ad/products.hpp).
 namespace heed::ad {
 
 /// The tape that the first taped argument is on.
-template <class First, class... Rest>
-auto& tape_of(const First& first, const Rest&... rest)
+auto& tape_of(const auto& first, const auto&... rest)
 {
     if constexpr (requires { first.tape(); }) {
         return first.tape();
@@ -50,45 +48,39 @@ var<T, rank_of<X>> on_tape(tape<T>& to, const X& x)
 
 namespace detail {
 
+using ops::detail::numbers_in;
+
 /// An argument on the tape: a tensor as a variable, a setting as a view.
-template <class T, tensor X>
-decltype(auto) recorded(tape<T>& on, const X& x)
-{
-    return on_tape(on, x);
-}
 template <class T, class X>
-    requires(!tensor<X>)
 decltype(auto) recorded([[maybe_unused]] tape<T>& on, const X& x)
 {
-    if constexpr (requires { x.template as<T>(on); }) {  // numbers among the settings, of another kind than the tape's
+    if constexpr (tensor<X>) {
+        return on_tape(on, x);
+    } else if constexpr (requires {
+                             x.template as<T>(on);
+                         }) {  // numbers among the settings, of another kind than the tape's
         return x.template as<T>(on);
     } else {
         return ops::detail::argument(x);
     }
 }
 
-template <class T>
-lengths_view kept(tape<T>& on, const lengths_view& x)
-{
-    return {on.keep(x.data(), x.batch()), x.batch(), x.first_row()};
-}
-template <class T>
-window_view kept(tape<T>& on, const window_view& x)
+lengths_view kept(auto& on, const lengths_view& x) { return {on.keep(x.data(), x.batch()), x.batch(), x.first_row()}; }
+window_view kept(auto& on, const window_view& x)
 {
     return {on.keep(x.begin, x.count.batch()), kept(on, x.count), x.width};
 }
-template <class T, std::size_t N>
-boolean_mask_view<N> kept(tape<T>& on, const boolean_mask_view<N>& x)
+template <std::size_t N>
+boolean_mask_view<N> kept(auto& on, const boolean_mask_view<N>& x)
 {
-    return {on.keep(x.data(), tensor_view<const bool, N>{nullptr, x.shape()}.size()), x.shape()};
+    return {on.keep(x.data(), numbers_in(x.shape())), x.shape()};
 }
-template <class T, class U>
-std::span<const U> kept(tape<T>& on, const std::span<const U>& x)
+template <class U>
+std::span<const U> kept(auto& on, const std::span<const U>& x)
 {
     return {on.keep(x.data(), x.size()), x.size()};
 }
-template <class T, class X>
-decltype(auto) kept([[maybe_unused]] tape<T>& on, const X& x)
+decltype(auto) kept([[maybe_unused]] auto& on, const auto& x)
 {
     if constexpr (requires { x.kept(on); }) {
         return x.kept(on);
@@ -105,15 +97,11 @@ inline constexpr bool is_var<var<T, N>> = true;
 /// Does the derivative by any of these matter?
 bool any_wanted(const auto&... x)
 {
-    const auto wanted = [](const auto& each) {
-        if constexpr (is_var<std::remove_cvref_t<decltype(each)>>) {
-            return each.wanted();
-        } else {
-            return false;
-        }
-    };
     bool any = false;
-    ((any = wanted(x) || any), ...);  // of each: see var::wanted
+    const auto look = [&](const auto& each) {
+        if constexpr (is_var<std::remove_cvref_t<decltype(each)>>) any |= each.wanted();
+    };
+    (look(x), ...);  // at each: see var::wanted
     return any;
 }
 
@@ -141,23 +129,19 @@ void run_backward(tape<T>& on, const Operation& operation, const std::tuple<X...
                   const Derivatives& derivatives, [[maybe_unused]] const T* saved)
 {
     using places = variables<X...>;
-    [&]<std::size_t... x, std::size_t... v>(std::index_sequence<x...>, std::index_sequence<v...>)
+    const auto back = [&]<std::size_t... x, std::size_t... v>(std::index_sequence<x...>, std::index_sequence<v...>,
+                                                              auto... known)
     {
-        if constexpr (ops::detail::saves<Operation, X...>) {
-            operation.backward(ops::detail::argument(std::get<x>(arguments))..., results, derivatives, saved,
-                               adjoint_of(on, std::get<places::at[v]>(arguments))...);
-        } else {
-            operation.backward(ops::detail::argument(std::get<x>(arguments))..., results, derivatives,
-                               adjoint_of(on, std::get<places::at[v]>(arguments))...);
-        }
+        operation.backward(ops::detail::argument(std::get<x>(arguments))..., results, derivatives, known...,
+                           adjoint_of(on, std::get<places::at[v]>(arguments))...);
+    };
+    constexpr std::index_sequence_for<X...> all;
+    constexpr std::make_index_sequence<places::count> tensors;
+    if constexpr (ops::detail::saves<Operation, X...>) {
+        back(all, tensors, saved);
+    } else {
+        back(all, tensors);
     }
-    (std::index_sequence_for<X...>{}, std::make_index_sequence<places::count>{});
-}
-
-template <class T, std::size_t N>
-ops::in<T, N> reached_of(tape<T>& on, const var<T, N>& y)
-{
-    return {on.reached(y), y.shape()};
 }
 
 /// Back through an operation with one result, on its own way or by its `backward`.
@@ -179,7 +163,11 @@ template <class T, class Operation, class... Y, class... X>
 void run_back(tape<T>& on, const Operation& operation, const std::tuple<Y...>& results, const T* saved,
               const std::tuple<X...>& arguments)
 {
-    const auto derivatives = std::apply([&](const auto&... y) { return std::tuple{reached_of(on, y)...}; }, results);
+    const auto derivatives = std::apply(
+        [&](const auto&... y) {
+            return std::tuple{ops::in<T, rank_of<Y>>{on.reached(y), y.shape()}...};
+        },
+        results);
     const bool any = std::apply([](const auto&... d) { return ((d.data != nullptr) || ...); }, derivatives);
     if (!any) return;
     if constexpr (requires(const X&... x) { go_back(operation, on, results, saved, x...); }) {
@@ -191,14 +179,10 @@ void run_back(tape<T>& on, const Operation& operation, const std::tuple<Y...>& r
 }
 
 template <class Operation>
-consteval bool goes_back()
+inline constexpr bool goes_back = !requires
 {
-    if constexpr (requires { Operation::differentiable; }) {
-        return Operation::differentiable;
-    } else {
-        return true;
-    }
-}
+    requires !Operation::differentiable;
+};
 
 /// A batch of no row as one of one row: how much there is of each row.
 template <std::size_t N>
@@ -208,11 +192,6 @@ shape_of_rank<N> one_row(shape_of_rank<N> shape)
         if (shape[0] == 0) shape[0] = 1;
     }
     return shape;
-}
-template <std::size_t N>
-std::size_t numbers_in(const shape_of_rank<N>& shape)
-{
-    return tensor_view<const char, N>{nullptr, shape}.size();
 }
 template <class X>
 auto one_row_of(const X& x)
@@ -225,14 +204,12 @@ auto one_row_of(const X& x)
 }
 std::size_t numbers_read(const auto&... x)
 {
-    const auto numbers = [](const auto& each) -> std::size_t {
-        if constexpr (is_var<std::remove_cvref_t<decltype(each)>>) {
-            return numbers_in(one_row(each.shape()));
-        } else {
-            return 0;
-        }
+    std::size_t numbers = 0;
+    const auto add = [&](const auto& each) {
+        if constexpr (is_var<std::remove_cvref_t<decltype(each)>>) numbers += numbers_in(one_row(each.shape()));
     };
-    return (numbers(x) + ... + 0);
+    (add(x), ...);
+    return numbers;
 }
 
 /// The places of an operation's results where a program by rows keeps them, else nowhere.
@@ -257,7 +234,7 @@ template <class T, class Operation, class... X>
 auto run(tape<T>& on, const Operation& operation, const X&... x)
 {
     const auto shape = operation.shape(ops::detail::argument(x)...);
-    const bool wanted = goes_back<Operation>() && any_wanted(x...);
+    const bool wanted = goes_back<Operation> && any_wanted(x...);
     const auto forward = [&](const auto& places, auto... results) -> T* {
         if constexpr (ops::detail::saves<Operation, X...>) {
             T* saved = places.at.back();
@@ -300,7 +277,7 @@ auto run(tape<T>& on, const Operation& operation, const X&... x)
         if (places.listed != 0) on.keeps()->made(places.listed, 0, y.slot());
         const auto saved =
             forward(places, tensor_view<T, std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{data, shape});
-        if constexpr (goes_back<Operation>()) {
+        if constexpr (goes_back<Operation>) {
             if (wanted) {
                 on.record(y, [&on, operation, made = y, saved, arguments = std::tuple{kept(on, x)...}](const T* d_y) {
                     run_back(on, operation, made, d_y, saved, arguments);
@@ -327,7 +304,8 @@ struct taped_family {
         if constexpr (requires { twin(operation, x...); }) {
             return twin(operation, x...);
         } else if constexpr (ops::detail::pieces<Operation, X...>) {
-            return piece(operation, x...);
+            const auto part = operation.piece(ops::detail::argument(x)...);
+            return tape_of(x...).piece(std::get<0>(std::tie(x...)), part.offset, part.shape);
         } else {
             auto& on = tape_of(x...);
             return detail::run(on, operation, detail::recorded(on, x)...);
@@ -335,19 +313,7 @@ struct taped_family {
     }
 
     /// A constant on the tape that `beside` is on.
-    template <class T, std::size_t N, plain_tensor X>
-    static auto constant(const var<T, N>& beside, const X& x)
-    {
-        return on_tape(beside.tape(), x);
-    }
-
-private:
-    template <class Operation, class First, class... X>
-    static auto piece(const Operation& operation, const First& first, const X&... x)
-    {
-        const auto part = operation.piece(ops::detail::argument(first), ops::detail::argument(x)...);
-        return first.tape().piece(first, part.offset, part.shape);
-    }
+    static auto constant(const auto& beside, const plain_tensor auto& x) { return on_tape(beside.tape(), x); }
 };
 
 }  // namespace heed::ad

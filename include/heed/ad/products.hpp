@@ -9,8 +9,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
-/// Products with a parameter, whose gradient waits: a recurrent weight gets one product for all time steps instead of
-/// one per step.
+/// Products with a parameter, whose gradient waits: a recurrent weight gets one product for all time steps.
 namespace heed::ad {
 
 /// The uses of a matrix W [K,N] in y = x W. What each adds to ∂W, xᵀ ∂y, waits until all of them are known.
@@ -75,9 +74,8 @@ void weight_back(tape<T>& on, std::size_t rows, std::size_t K, std::size_t N, co
     if (!W.wanted) return;
     if (W.leaf) {
         auto& waiting = on.template defer<waiting_products<T>>(W, K, N);
-        auto* use = on.memory().template array_of<typename waiting_products<T>::use>(1);
-        *use = {x, d_y, rows, d_y_stride, waiting.uses};
-        waiting.uses = use;
+        using use = typename waiting_products<T>::use;
+        waiting.uses = new (on.memory().allocate(sizeof(use))) use{x, d_y, rows, d_y_stride, waiting.uses};
     } else {
         const auto into = on.accumulate(W);
         blas::gemm(blas::op::transposed, blas::op::plain, K, N, rows, x, K, d_y, d_y_stride, into.beta, into.data, N);
@@ -177,8 +175,7 @@ struct kept_ends {
     const std::size_t* lengths;  // [B], or null
     std::size_t step;
 };
-template <class T>
-kept_ends kept(tape<T>& on, const ops::sentence_ends& ends)
+kept_ends kept(auto& on, const ops::sentence_ends& ends)
 {
     return {ends.real == nullptr ? nullptr : on.keep(ends.data(), ends.real->batch()), ends.step};
 }
@@ -188,32 +185,21 @@ namespace detail {
 /// Memory for ∂a of all gates, the gradient of the inputs and of the products alike. It becomes the inputs' adjoint
 /// where that is still empty, and must stay as it is either way: weight gradients wait for it.
 template <class T, std::size_t R>
-class gate_gradient {
-public:
-    gate_gradient(tape<T>& on, const var<T, R>& inputs)
-        : on_(on),
-          inputs_(inputs),
-          owned_(inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr),
-          data_(owned_ ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(inputs.size()))
-    {}
-
-    T* data() const { return data_; }
+struct gate_gradient {
+    tape<T>& on;
+    const var<T, R>& inputs;
+    bool owned = inputs.wanted() && inputs.slot().adjoint == nullptr && inputs.slot().whole == nullptr;
+    T* data = owned ? on.accumulate(inputs.slot()).data : on.memory().template array_of<T>(inputs.size());
 
     /// Once it is complete.
     void pass_on() const
     {
-        if (owned_) {
-            inputs_.slot().lent = true;  // others that use the inputs, too, must leave it as it is
-        } else if (inputs_.wanted()) {
-            kernels::add(inputs_.size(), on_.adjoint(inputs_), static_cast<const T*>(data_));
+        if (owned) {
+            inputs.slot().lent = true;  // others that use the inputs, too, must leave it as it is
+        } else if (inputs.wanted()) {
+            kernels::add(inputs.size(), on.adjoint(inputs), static_cast<const T*>(data));
         }
     }
-
-private:
-    tape<T>& on_;
-    const var<T, R>& inputs_;
-    bool owned_;
-    T* data_;
 };
 
 }  // namespace detail
@@ -226,8 +212,8 @@ void go_back(const ops::gru_op&, tape<T>& on, const T* d_next, const T* saved, c
     const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
     const kernels::gru_step<T> step{rows, width, inputs.data(), 3 * width, hidden.data(), ends.lengths, ends.step};
     const T* const reset_hidden = saved + 3 * rows * width;
-    const detail::gate_gradient<T, R> sums(on, inputs);  // ∂a_z|∂a_r|∂a_h
-    T* const d_sums = sums.data();
+    const detail::gate_gradient<T, R> sums{on, inputs};  // ∂a_z|∂a_r|∂a_h
+    T* const d_sums = sums.data;
     T* d_hidden = on.wanted_adjoint(hidden);
     kernels::gru_blend_backward(step, saved, d_next, d_sums, 3 * width, d_hidden);
     scratch here;
@@ -251,10 +237,10 @@ void go_back(const ops::gru_reset_after_op&, tape<T>& on, const T* d_next, const
 {
     const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
     const kernels::gru_step<T> step{rows, width, inputs.data(), 3 * width, hidden.data(), ends.lengths, ends.step};
-    const detail::gate_gradient<T, R> sums(on, inputs);  // ∂a_z|∂a_r|∂a_h
+    const detail::gate_gradient<T, R> sums{on, inputs};  // ∂a_z|∂a_r|∂a_h
     // ∂a_z|∂a_r|∂p, which the weights' gradient waits with, too.
     T* const d_products = on.memory().template array_of<T>(rows * 3 * width);
-    kernels::gru_reset_after_backward(step, saved, d_next, sums.data(), d_products, on.wanted_adjoint(hidden));
+    kernels::gru_reset_after_backward(step, saved, d_next, sums.data, d_products, on.wanted_adjoint(hidden));
     product_back<T>(on, rows, width, 3 * width, hidden.slot(), U.slot(), d_products);
     if (T* const d_c = on.wanted_adjoint(c)) {
         for (std::size_t i = 0; i < rows; ++i) kernels::add(width, d_c, d_products + (3 * i + 2) * width);
@@ -270,10 +256,10 @@ void go_back(const ops::lstm_op&, tape<T>& on, const std::tuple<var<T, R>, var<T
 {
     const std::size_t rows = ops::detail::rows_of(hidden.shape()), width = hidden.shape()[R - 1];
     const kernels::lstm_step<T> step{rows, width, inputs.data(), hidden.data(), cell.data(), ends.lengths, ends.step};
-    const detail::gate_gradient<T, R> sums(on, inputs);  // ∂a_i|∂a_f|∂a_o|∂a_g
-    kernels::lstm_backward(step, saved, on.reached(std::get<0>(results)), on.reached(std::get<1>(results)), sums.data(),
+    const detail::gate_gradient<T, R> sums{on, inputs};  // ∂a_i|∂a_f|∂a_o|∂a_g
+    kernels::lstm_backward(step, saved, on.reached(std::get<0>(results)), on.reached(std::get<1>(results)), sums.data,
                            on.wanted_adjoint(hidden), on.wanted_adjoint(cell));
-    product_back<T>(on, rows, width, 4 * width, hidden.slot(), U.slot(), sums.data());
+    product_back<T>(on, rows, width, 4 * width, hidden.slot(), U.slot(), sums.data);
     sums.pass_on();
 }
 

@@ -39,17 +39,15 @@
 /// after the first steps nothing is allocated.
 ///
 /// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted. And work on a *parameter*'s
-/// gradient may be `deferred` until all its uses are known, that is, until the backward pass has passed its first use:
-/// one product instead of one for each of fifty steps. For products see ad/products.hpp, for rows of tables
-/// ad/lookup.hpp.
+/// gradient may be `deferred` until the backward pass has passed its first use, when all are known: one product instead
+/// of one for each of fifty steps (ad/products.hpp), and rows of tables (ad/lookup.hpp).
 namespace heed::ad {
 
 namespace detail {
 
-/// The place of the number of a tape's recording. A variable is a handle into the memory of a tape, valid until the
-/// tape is cleared: it remembers the number of its recording, and each use compares the two, so that a variable kept
-/// longer is an error and not a crash. The place is never freed; when a tape is destroyed, the next tape takes it, and
-/// the numbers continue. A program has as many places as it has had tapes at one time.
+/// The place of the number of a tape's recording. A variable remembers the number of its own, and each use compares the
+/// two, so that a variable kept longer is an error and not a crash. The place is never freed; when a tape is destroyed,
+/// the next tape takes it, and the numbers continue. A program has as many places as it has had tapes at one time.
 struct recording {
     std::uint64_t number = 1;  // of the current recording; numbers are never reused
     std::uint64_t first = 1;   // the first number of the tape that has this place
@@ -60,36 +58,30 @@ struct recording {
 /// The place of variables that belong to no tape, whose number is 0.
 inline recording no_recording;
 
-/// All places without a tape.
+/// All places without a tape. Never destroyed: a tape may be destroyed after everything else.
 struct free_recordings {
     std::mutex guard;
     recording* first = nullptr;
-
-    /// Never destroyed: a tape may be destroyed after everything else.
-    static free_recordings& all()
-    {
-        static auto& them = *new free_recordings;
-        return them;
-    }
 };
+inline free_recordings& all_free_recordings()
+{
+    static auto& all = *new free_recordings;
+    return all;
+}
 
 inline recording& take_recording(void* tape)
 {
-    free_recordings& all = free_recordings::all();
+    free_recordings& all = all_free_recordings();
     const std::lock_guard lock(all.guard);
     recording* const at = all.first != nullptr ? all.first : new recording;
     all.first = at->next;
     at->tape = tape;
-    at->first = at->number;
     return *at;
 }
 
-/// The recording is over: its variables are those of none any more.
-inline void end_recording(recording& at) { ++at.number; }
-
 inline void give_back(recording& at) noexcept
 {
-    free_recordings& all = free_recordings::all();
+    free_recordings& all = all_free_recordings();
     const std::lock_guard lock(all.guard);
     at.tape = nullptr;
     at.first = at.number;
@@ -139,8 +131,7 @@ struct slot;
 template <class T>
 class kept_results;
 
-/// Work on a parameter's gradient that waits until all its uses are known. Each kind of such work derives from this;
-/// its function `settle` identifies it.
+/// Work on a parameter's gradient that waits until all its uses are known; a kind is identified by its `settle`.
 template <class T>
 struct deferred {
     using work = void (*)(tape<T>&, slot<T>&, deferred&);
@@ -190,10 +181,11 @@ public:
     }
     const shape_of_rank<N>& shape() const { return shape_; }
     tensor_view<const T, N> value() const { return {slot().value, shape_}; }
+    tensor_view<const T, N> view() const { return value(); }  // what view_of gives, valid until the tape is cleared
     const T* data() const { return slot().value; }
     std::size_t size() const { return slot().size; }
-    /// Is the loss's derivative by this wanted? An operation asks this of each of its variables before it is recorded:
-    /// by that the tape knows where a parameter is used first.
+    /// Is the loss's derivative by this wanted? Each operation asks its variables before it is recorded: by that the
+    /// tape knows where a parameter is used first.
     bool wanted() const
     {
         check();
@@ -216,12 +208,9 @@ private:
     shape_of_rank<N> shape_{};
 };
 
-/// What is computed from variables, in the order in which it is computed: values, and how gradients go back.
-///
 /// `parameter` and `constant` make variables, operations on them record entries, `backward(loss)` goes through the
-/// entries from the last to the first. `clear` forgets the entries and keeps the memory. A tape serves one thread at a
-/// time, stays where it is, and must outlive its variables. A variable of another tape, or of a recording that was
-/// cleared, is refused by heed::error wherever it is used.
+/// entries from the last to the first. A tape serves one thread at a time, stays where it is, and must outlive its
+/// variables. A variable of another tape, or of a recording that was cleared, is refused by heed::error.
 template <class T>
 class tape {
 public:
@@ -236,53 +225,38 @@ public:
 
     /// A parameter: refers to the caller's memory, which must outlive the tape's use of it. No copy.
     template <plain_tensor X>
-        requires(heed::detail::numbers_are<plain_number<T>, X>&& std::is_same_v<element_of<X>, T>)
     var<T, rank_of<X>> parameter(const X& x)
     {
-        const tensor_view<const T, rank_of<X>> values = view_of(x);
-        slot<T>& s = new_slot(values.data, values.size());
-        s.wanted = s.leaf = true;
-        leaves_.push_back(&s);
-        return {*this, s, values.shape};
+        static_assert(std::is_same_v<element_of<X>, T>, HEED_SAYS_TAPE_OF_OTHERS);
+        if constexpr (std::is_same_v<element_of<X>, T>) {
+            auto made = refer<rank_of<X>>(view_of(x), nullptr);
+            made.slot().wanted = made.slot().leaf = true;
+            leaves_.push_back(&made.slot());
+            return made;
+        } else {
+            return {};
+        }
     }
     template <plain_tensor X>
         requires(!std::is_trivially_destructible_v<X>)
     var<T, rank_of<X>> parameter(const X&& x)
     = delete;
 
-    /// Refused, in one sentence: numbers of another type, such as those of a model of float on an ad::tape<double>.
+    /// A value that needs no gradient; copied, so that it cannot dangle. On a tape of dual numbers, of plain ones, too.
     template <plain_tensor X>
-        requires(!heed::detail::numbers_are<plain_number<T>, X>)
-    var<T, rank_of<X>> parameter(const X&)
-    {
-        static_assert(heed::detail::numbers_are<plain_number<T>, X>, HEED_SAYS_TAPE_OF_OTHERS);
-        return make(shape_of_rank<rank_of<X>>{}, false).result;
-    }
-    template <plain_tensor X>
-        requires(!heed::detail::numbers_are<plain_number<T>, X>)
-    var<T, rank_of<X>> constant(const X& x) { return parameter(x); }
-
-    /// A value that needs no gradient; copied, so that it cannot dangle.
-    template <plain_tensor X>
-        requires(std::is_same_v<element_of<X>, T>)
     var<T, rank_of<X>> constant(const X& x)
     {
-        const tensor_view<const T, rank_of<X>> values = view_of(x);
-        return {*this, new_slot(keep(values.data, values.size()), values.size()), values.shape};
+        if constexpr (std::is_same_v<element_of<X>, plain_number<T>> || std::is_same_v<element_of<X>, T>) {
+            const auto made = make(shape_of(x), false);
+            std::copy_n(view_of(x).data, made.result.size(), made.data);
+            return made.result;
+        } else {
+            return parameter(x);  // refused
+        }
     }
 
-    /// The same for plain numbers on a tape of dual ones.
-    template <plain_tensor X>
-        requires(dual_element<T>&& std::is_same_v<element_of<X>, plain_number<T>>)
-    var<T, rank_of<X>> constant(const X& x)
-    {
-        const auto made = make(shape_of(x), false);
-        std::copy_n(view_of(x).data, made.result.size(), made.data);
-        return made.result;
-    }
-
-    /// A value in the caller's memory, which must outlive the recording. No copy. Its derivative is added to `adjoint`,
-    /// the caller's as well; where that is null, nothing is recorded for it.
+    /// A value in the caller's memory, which must outlive the recording. Its derivative is added to `adjoint`, the
+    /// caller's as well; where that is null, nothing is recorded for it.
     template <std::size_t N>
     var<T, N> refer(tensor_view<const T, N> values, T* adjoint)
     {
@@ -321,8 +295,7 @@ public:
         return {*this, s, shape};
     }
 
-    /// Records how to go back through the operation that made y: back(∂y), called if anything has reached y. Nothing is
-    /// recorded where y's derivative is not wanted.
+    /// Records the backward of the operation that made y: back(∂y), called if anything has reached y.
     template <std::size_t N, class Back>
     void record(const var<T, N>& y, const Back& back)
     {
@@ -336,8 +309,7 @@ public:
             back);
     }
 
-    /// The same for an operation with several results: `back()` asks what has `reached` them. Call it only where a
-    /// derivative is wanted.
+    /// The same with several results: `back()` asks what has `reached` them. Only where a derivative is wanted.
     template <class Back>
     void record(const Back& back)
     {
@@ -349,7 +321,7 @@ public:
     T* adjoint(slot<T>& s)
     {
         if (s.lent) {
-            s.adjoint = copy(s.adjoint, s.size);
+            s.adjoint = keep(s.adjoint, s.size);
             s.lent = false;
         }
         if (s.adjoint == nullptr) {
@@ -391,13 +363,11 @@ public:
         return reached(mine(x));
     }
 
-    /// Where an operation may write a whole adjoint: with beta 0 it sets fresh memory, which spares the zeros, with
-    /// beta 1 it adds.
+    /// Where an operation writes this value's whole adjoint.
     struct target {
         T* data;
-        T beta;
+        T beta;  // 0: it sets fresh memory, which spares the zeros; 1: it adds
     };
-    /// Where an operation writes or adds this value's adjoint.
     target accumulate(slot<T>& s)
     {
         if (s.adjoint == nullptr && s.whole == nullptr) {
@@ -469,8 +439,7 @@ public:
 
     /// Are there gradients to read: has backward or go_back run, or has somebody written or given gradients?
     bool has_gradients() const { return has_gradients_; }
-    /// Says that the gradients are there although nothing has gone back here: those of other recordings, or of other
-    /// processes.
+    /// Gradients are there although nothing has gone back here: those of other recordings, or of other processes.
     void gradients_given() { has_gradients_ = true; }
     /// Throws heed::error, which `reader` begins, if there are no gradients to read.
     void require_gradients(const char* reader) const
@@ -489,21 +458,18 @@ public:
     {
         if (going_back_) return;
         s.used = true;
-        // Before the entry of the operation that reads it, so after that in the backward pass: by then every use is
-        // known.
+        // Before the entry of the operation that reads it, so after that in the backward pass.
         entries_.push_back({&settle, &s, nullptr});
     }
 
-    /// Calls f(of, slot) in the backward pass for each parameter, as soon as nothing will be added to its gradient any
-    /// more; nullptr: no longer.
+    /// In the backward pass, f(of, slot) for each parameter as soon as its gradient is complete; nullptr: no longer.
     void when_final(void (*f)(void* of, slot<T>&), void* of)
     {
         final_ = f;
         of_final_ = of;
     }
 
-    /// Calls f(of) in the backward pass between one operation and the next, for what wants to be looked after
-    /// meanwhile; nullptr: no longer.
+    /// In the backward pass, f(of) between one operation and the next; nullptr: no longer.
     void meanwhile(void (*f)(void* of), void* of)
     {
         between_ = f;
@@ -524,7 +490,7 @@ public:
         return {adjoint(s), x.shape()};
     }
 
-    /// Forgets the recording and keeps the memory for the next step. Every variable becomes invalid: its use throws.
+    /// Forgets the recording and keeps the memory. Every variable becomes invalid: its use throws.
     void clear()
     {
         forget();
@@ -541,9 +507,11 @@ public:
 
     /// A copy of plain data that lives as long as the recording.
     template <class U>
-    const U* keep(const U* data, std::size_t count)
+    U* keep(const U* data, std::size_t count)
     {
-        return copy(data, count);
+        U* const to = memory_.template array_of<U>(count);
+        std::copy_n(data, count, to);
+        return to;
     }
 
     /// Where x is on this tape. Throws heed::error if x is on another one, or belongs to a recording that is over.
@@ -587,23 +555,12 @@ private:
         entries_.clear();
         leaves_.clear();
         gone_back_ = going_back_ = has_gradients_ = false;
-        detail::end_recording(*place_);
+        ++place_->number;  // its variables are those of none any more
     }
 
     slot<T>& new_slot(const T* value, std::size_t size)
     {
-        slot<T>& s = *new (memory_.allocate(sizeof(slot<T>))) slot<T>();
-        s.value = value;
-        s.size = size;
-        return s;
-    }
-
-    template <class U>
-    U* copy(const U* data, std::size_t count)
-    {
-        U* const to = memory_.template array_of<U>(count);
-        std::copy_n(data, count, to);
-        return to;
+        return *new (memory_.allocate(sizeof(slot<T>))) slot<T>{.value = value, .size = size};
     }
 
     /// Nothing may be added to a gradient that was said to be final.
@@ -644,27 +601,6 @@ private:
 };
 
 struct taped_family;
-
-}  // namespace heed::ad
-
-namespace heed {
-
-/// The shape of a variable's value.
-template <class T, std::size_t N>
-shape_of_rank<N> shape_of(const ad::var<T, N>& x)
-{
-    return x.shape();
-}
-/// A view of a variable's value, valid until the tape is cleared.
-template <class T, std::size_t N>
-tensor_view<const T, N> view_of(const ad::var<T, N>& x)
-{
-    return x.value();
-}
-
-}  // namespace heed
-
-namespace heed::ad {
 
 using heed::shape_of;  // found for a variable wherever it is
 using heed::view_of;

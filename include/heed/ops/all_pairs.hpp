@@ -22,17 +22,17 @@ bool all_finite(std::size_t n, const T* x)
     return not_finite == 0;
 }
 
-/// y[t,:] += Σ_s a[s,t] x[s,:] over the a that are not 0: a [S,T], x [S,D], y [T,D].
+/// y += aᵀ x over the a that are not 0: a [S,T], x [S,D], y [T,D].
 template <class T>
 void add_selected(std::size_t S, std::size_t positions, std::size_t D, const T* a, const T* x, T* y)
 {
+    if (all_finite(S * D, x)) return blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, a, x, T(1), y);
     for (std::size_t i = 0; i < S * positions; ++i)
         if (a[i] != T(0)) kernels::add_scaled(D, y + i % positions * D, a[i], x + i / positions * D);
 }
 
 /// f(b) for every sentence, shared among threads if the BLAS allows it; each costs about `work` multiplications.
-template <class F>
-void for_each_sentence(std::size_t B, std::size_t work, F&& f)
+void for_each_sentence(std::size_t B, std::size_t work, const auto& f)
 {
     if (B > 1 && blas::detail::callable_from_several_threads()) return each_row(B, work, f);
     for (std::size_t b = 0; b < B; ++b) f(b);
@@ -78,13 +78,7 @@ struct dot_all_op : operation<dot_all_op> {
                     kernels::add_scaled(D, d_q.data + (b * S + i / positions) * D, d[i], keys + i % positions * D);
                 }
             }
-            const T* const queries = q.data + b * S * D;
-            if (d_k && detail::all_finite(S * D, queries)) {
-                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, d, queries, T(1),
-                           d_k.data + b * positions * D);
-            } else if (d_k) {
-                detail::add_selected(S, positions, D, d, queries, d_k.data + b * positions * D);
-            }
+            if (d_k) detail::add_selected(S, positions, D, d, q.data + b * S * D, d_k.data + b * positions * D);
         });
     }
 };
@@ -132,12 +126,9 @@ struct weighted_sums_op : operation<weighted_sums_op> {
                 blas::gemm(blas::op::plain, blas::op::transposed, S, positions, D, d, values.data + b * positions * D,
                            T(1), d_weights.data + b * S * positions);
             }
-            const T* const w = weights.data + b * S * positions;
-            if (d_values && detail::all_finite(S * D, d)) {
-                blas::gemm(blas::op::transposed, blas::op::plain, positions, D, S, w, d, T(1),
-                           d_values.data + b * positions * D);
-            } else if (d_values) {
-                detail::add_selected(S, positions, D, w, d, d_values.data + b * positions * D);
+            if (d_values) {
+                detail::add_selected(S, positions, D, weights.data + b * S * positions, d,
+                                     d_values.data + b * positions * D);
             }
         });
     }

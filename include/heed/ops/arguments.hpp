@@ -2,12 +2,12 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
@@ -89,19 +89,14 @@ constexpr bool forwards_to(argument_list<A...>, argument_list<Y...>)
     }
 }
 
-/// The same with one result or several, and `saved` numbers if it saves any.
-template <class Operation, class T, class... A, class... Saved>
-constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...>)
+/// The same with Y and one to four results more, and `saved` numbers if it saves any.
+template <class Operation, class T, class... A, class... Saved, class... Y>
+constexpr bool forwards_somehow(argument_list<A...> a, argument_list<Saved...> saved, argument_list<Y...>)
 {
-    using y = any_result<T>;
-    if constexpr (forwards_to<Operation, T>(a, argument_list<y, Saved...>{})) {
+    if constexpr (forwards_to<Operation, T>(a, argument_list<Y..., any_result<T>, Saved...>{})) {
         return true;
-    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, Saved...>{})) {
-        return true;
-    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, y, Saved...>{})) {
-        return true;
-    } else if constexpr (forwards_to<Operation, T>(a, argument_list<y, y, y, y, Saved...>{})) {
-        return true;
+    } else if constexpr (sizeof...(Y) < 3) {
+        return forwards_somehow<Operation, T>(a, saved, argument_list<Y..., any_result<T>>{});
     } else {  // one that names its template's parameters in another order, or a result of a higher rank
         return forwards<Operation, A..., tensor_view<T, 0>, Saved...> ||
                forwards<Operation, A..., tensor_view<T, 1>, Saved...> ||
@@ -128,9 +123,9 @@ constexpr bool takes()
     } else if constexpr (requires(const Operation& operation, const A&... a) { operation.piece(a...); }) {
         return true;
     } else if constexpr (requires(const Operation& operation, const A&... a) { operation.saved(a...); }) {
-        return forwards_somehow<Operation, T>(argument_list<A...>{}, argument_list<T*>{});
+        return forwards_somehow<Operation, T>(argument_list<A...>{}, argument_list<T*>{}, argument_list<>{});
     } else {
-        return forwards_somehow<Operation, T>(argument_list<A...>{}, argument_list<>{});
+        return forwards_somehow<Operation, T>(argument_list<A...>{}, argument_list<>{}, argument_list<>{});
     }
 }
 
@@ -138,29 +133,21 @@ constexpr bool takes()
 template <std::size_t count>
 struct ranks_of_arguments {
     std::array<std::size_t, count> rank{};
-    std::array<bool, 6> also{};  // the other ranks that the argument `at` may have
-    std::size_t at = count;      // the first argument that is wrong; `count`: none was found
+    unsigned also = 0;       // the ranks that the argument `at` may have, a bit for each
+    std::size_t at = count;  // the first argument that is wrong; `count`: none was found
 };
 
 template <class A, std::size_t N>
-struct with_rank {
-    using type = A;
-};
+struct with_rank : std::type_identity<A> {};
 template <class T, std::size_t R, std::size_t N>
-struct with_rank<tensor_view<const T, R>, N> {
-    using type = tensor_view<const T, N>;
-};
-/// Would the operation take the arguments if the i-th had rank n, and the k-th rank m?
-template <class Operation, class T, std::size_t i, std::size_t n, std::size_t k, std::size_t m, class... A,
-          std::size_t... at>
-constexpr bool takes_changed(argument_list<A...>, std::index_sequence<at...>)
+struct with_rank<tensor_view<const T, R>, N> : std::type_identity<tensor_view<const T, N>> {};
+
+/// f(i) for each constant i < n.
+template <std::size_t n>
+constexpr void each_constant(const auto& f)
 {
-    constexpr bool tensors[] = {tensor<A>...};
-    if constexpr (tensors[i] && tensors[k]) {
-        return takes<Operation, T, typename with_rank<A, at == i ? n : (at == k ? m : rank_or_0<A>)>::type...>();
-    } else {
-        return false;
-    }
+    [&]<std::size_t... i>(std::index_sequence<i...>) { (f(std::integral_constant<std::size_t, i>{}), ...); }
+    (std::make_index_sequence<n>{});
 }
 
 /// The ranks that the arguments should have: as few of them changed as possible, and later ones rather than earlier
@@ -168,79 +155,73 @@ constexpr bool takes_changed(argument_list<A...>, std::index_sequence<at...>)
 template <class Operation, class T, class... A>
 struct meant_ranks {
     static constexpr std::size_t count = sizeof...(A), most = 5;
-    using all = std::index_sequence_for<A...>;
 
-    template <std::size_t i, std::size_t n>
-    static constexpr void change(ranks_of_arguments<count>& meant)
-    {
-        if (meant.at != count && meant.at != i) return;
-        if (!takes_changed<Operation, T, i, n, i, n>(argument_list<A...>{}, all{})) return;
-        meant.rank[i] = n;
-        meant.at = i;
-        meant.also[n] = true;
-    }
+    /// Would the operation take the arguments if the i-th had rank n, and the k-th rank m?
     template <std::size_t i, std::size_t n, std::size_t k, std::size_t m>
-    static constexpr void change_two(ranks_of_arguments<count>& meant)
+    static constexpr bool takes_changed()
     {
-        if constexpr (i < k) {
-            if (meant.at != count || !takes_changed<Operation, T, i, n, k, m>(argument_list<A...>{}, all{})) return;
-            meant.rank[i] = n, meant.rank[k] = m;
-            meant.at = i;
-            meant.also[n] = true;
+        constexpr bool tensors[] = {tensor<A>...};
+        if constexpr (tensors[i] && tensors[k]) {
+            return []<std::size_t... at>(std::index_sequence<at...>)
+            {
+                return takes<Operation, T, typename with_rank<A, at == i ? n : at == k ? m : rank_or_0<A>>::type...>();
+            }
+            (std::index_sequence_for<A...>{});
+        } else {
+            return false;
         }
     }
-    template <std::size_t... c>
-    static constexpr void change_each(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
-    {
-        (change<count - 1 - c / most, c % most>(meant), ...);
-    }
-    template <std::size_t i, std::size_t k, std::size_t... c>
-    static constexpr void change_pair(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
-    {
-        (change_two<i, c / most, k, c % most>(meant), ...);
-    }
-    template <std::size_t... c>
-    static constexpr void change_pairs(ranks_of_arguments<count>& meant, std::index_sequence<c...>)
-    {
-        (change_pair<c / count, c % count>(meant, std::make_index_sequence<most * most>{}), ...);
-    }
+
     static constexpr auto one()
     {
-        ranks_of_arguments<count> meant{{rank_or_0<A>...}, {}, count};
-        change_each(meant, std::make_index_sequence<count * most>{});
+        ranks_of_arguments<count> meant{{rank_or_0<A>...}};
+        each_constant<count * most>([&](auto c) {
+            constexpr std::size_t i = count - 1 - c / most, n = c % most;
+            if (!takes_changed<i, n, i, n>() || (meant.at != count && meant.at != i)) return;
+            meant.rank[i] = n;
+            meant.at = i;
+            meant.also |= 1U << n;
+        });
         return meant;
     }
     static constexpr auto found()
     {
         constexpr auto by_one = one();
-        if constexpr (by_one.at != count || count > 5) {
-            return by_one;
-        } else {
-            ranks_of_arguments<count> meant = by_one;
-            change_pairs(meant, std::make_index_sequence<count * count>{});
-            return meant;
+        ranks_of_arguments<count> meant = by_one;
+        if constexpr (by_one.at == count && count <= 5) {
+            each_constant<count * count>([&](auto pair) {
+                constexpr std::size_t i = pair / count, k = pair % count;
+                if constexpr (i < k) {
+                    each_constant<most * most>([&](auto c) {
+                        constexpr std::size_t n = c / most, m = c % most;
+                        if (meant.at != count || !takes_changed<i, n, k, m>()) return;
+                        meant.rank[i] = n, meant.rank[k] = m;
+                        meant.at = i;
+                        meant.also = 1U << n;
+                    });
+                }
+            });
         }
+        return meant;
     }
 };
 
 /// The ranks that a sentence names: one, or one of these.
 enum : std::size_t { ranks_2_or_3 = 10, ranks_3_or_4, ranks_1_or_more, ranks_2_or_more, ranks_other };
-constexpr std::size_t named_ranks(std::size_t rank, const std::array<bool, 6>& also)
+constexpr std::size_t named_ranks(std::size_t rank, unsigned also)
 {
-    std::size_t least = 6, most = 0, many = 0;
-    for (std::size_t n = 0; n < also.size(); ++n) {
-        if (!also[n]) continue;
-        least = least == 6 ? n : least;
-        most = n;
-        ++many;
+    switch (also) {
+    case 0b01100:
+        return ranks_2_or_3;
+    case 0b11000:
+        return ranks_3_or_4;
+    case 0b11110:
+        return ranks_1_or_more;
+    case 0b11100:
+        return ranks_2_or_more;
+    default:
+        return std::popcount(also) <= 1 ? rank : ranks_other;
     }
-    if (many <= 1) return rank;
-    if (many != most - least + 1) return ranks_other;
-    if (least == 2 && most == 3) return ranks_2_or_3;
-    if (least == 3 && most == 4) return ranks_3_or_4;
-    if (least == 1 && most == 4) return ranks_1_or_more;
-    if (least == 2 && most == 4) return ranks_2_or_more;
-    return ranks_other;
 }
 
 /// Says that the argument `at` of an operation has rank `has` but must have rank `must`. A static assertion takes a
@@ -284,34 +265,24 @@ struct argument_of_wrong_rank {
                                      "operation takes: its axes are counted in the comment above the operation");
 };
 
-/// Says that the operation takes no such arguments, where it is not the rank of a tensor.
-template <class Operation>
-struct arguments_of_wrong_types {
-    static_assert(
-        sizeof(Operation) == 0,
-        "heed: this operation takes no arguments of these types and ranks in this order: the comment above the "
-        "operation says which it takes");
-};
-
-/// A list of whole numbers that was given for another one.
-template <class Operation>
-struct list_for_word_ids {
-    static_assert(sizeof(Operation) == 0,
+/// Says what else is wrong: a list of whole numbers that was given for another one, or anything.
+enum class wrong { list_for_word_ids, list_for_lengths, list_of_other_numbers, types };
+template <class Operation, wrong what>
+struct wrong_arguments {
+    static_assert(what != wrong::list_for_word_ids,
                   "heed: word ids are no std::vector but `heed::word_ids ids(steps, batch)`, whose `ids(step, row)` is "
                   "the id of a word");
-};
-template <class Operation>
-struct list_of_wrong_integers {
-    static_assert(
-        sizeof(Operation) == 0,
-        "heed: a std::vector holds other whole numbers than this operation takes: lists of rows and positions "
-        "are of std::size_t, lists of words and columns of std::uint32_t");
-};
-template <class Operation>
-struct list_for_lengths {
-    static_assert(sizeof(Operation) == 0,
+    static_assert(what != wrong::list_for_lengths,
                   "heed: the numbers of real positions are `heed::lengths`: write `heed::lengths(counts)`, or "
                   "`heed::lengths{3, 2}`");
+    static_assert(
+        what != wrong::list_of_other_numbers,
+        "heed: a std::vector holds other whole numbers than this operation takes: lists of rows and positions "
+        "are of std::size_t, lists of words and columns of std::uint32_t");
+    static_assert(
+        what != wrong::types,
+        "heed: this operation takes no arguments of these types and ranks in this order: the comment above the "
+        "operation says which it takes");
 };
 
 template <class A>
@@ -323,7 +294,7 @@ inline constexpr bool is_list<std::span<const T>> = std::is_integral_v<T>;
 template <class Operation, class T, class Other, class... A>
 constexpr bool takes_lists()
 {
-    return takes<Operation, T, std::conditional_t<is_list<A>, Other, A>...>();
+    return (is_list<A> || ...) && takes<Operation, T, std::conditional_t<is_list<A>, Other, A>...>();
 }
 
 /// Says what is wrong with the arguments A.
@@ -336,17 +307,16 @@ struct what_is_wrong {
             constexpr std::array<std::size_t, sizeof...(A)> has{rank_or_0<A>...};
             (void)sizeof(argument_of_wrong_rank<Operation, meant.at, has[meant.at],
                                                 named_ranks(meant.rank[meant.at], meant.also)>);
-        } else if constexpr (!(is_list<A> || ...)) {
-            (void)sizeof(arguments_of_wrong_types<Operation>);
-        } else if constexpr (takes_lists<Operation, T, word_ids, A...>()) {
-            (void)sizeof(list_for_word_ids<Operation>);
-        } else if constexpr (takes_lists<Operation, T, lengths_view, A...>()) {
-            (void)sizeof(list_for_lengths<Operation>);
-        } else if constexpr (takes_lists<Operation, T, std::span<const std::size_t>, A...>() ||
-                             takes_lists<Operation, T, std::span<const std::uint32_t>, A...>()) {
-            (void)sizeof(list_of_wrong_integers<Operation>);
         } else {
-            (void)sizeof(arguments_of_wrong_types<Operation>);
+            constexpr bool words = takes_lists<Operation, T, word_ids, A...>(),
+                           lengths = takes_lists<Operation, T, lengths_view, A...>(),
+                           others = takes_lists<Operation, T, std::span<const std::size_t>, A...>() ||
+                                    takes_lists<Operation, T, std::span<const std::uint32_t>, A...>();
+            constexpr wrong what = words     ? wrong::list_for_word_ids
+                                   : lengths ? wrong::list_for_lengths
+                                   : others  ? wrong::list_of_other_numbers
+                                             : wrong::types;
+            (void)sizeof(wrong_arguments<Operation, what>);
         }
         return meant;
     }

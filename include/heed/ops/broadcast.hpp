@@ -55,6 +55,18 @@ struct repetition {
     }
 };
 
+/// ∂a += ∂f/∂a ∂y,  ∂b += ∂f/∂b ∂y for n numbers; null is not wanted.
+template <class F, class T>
+void add_slopes(std::size_t n, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
+{
+    const auto add_to = [=](T* d, const auto& slope) {
+        simd::transform(
+            n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a, b, y, d_y);
+    };
+    if (d_a != nullptr) add_to(d_a, [](auto... x) { return F::slope_a(x...); });
+    if (d_b != nullptr) add_to(d_b, [](auto... x) { return F::slope_b(x...); });
+}
+
 /// y = f(a, b)
 template <class F, class T>
 void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
@@ -78,16 +90,8 @@ void repeat_backward(const repetition& over, const T* a, const T* b, const T* y,
 {
     // Runs [begin, end) that meet the same numbers of b, to whose gradients of_b they are added.
     const auto add_rows = [&](std::size_t begin, std::size_t end, std::size_t from, T* of_b) {
-        for (std::size_t i = begin; i < end; ++i) {
-            const std::size_t at = i * over.n;
-            const auto add_to = [&](T* d, const auto& slope) {
-                simd::transform(
-                    over.n, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d), a + at,
-                    b + from, y + at, d_y + at);
-            };
-            if (d_a != nullptr) add_to(d_a + at, [](auto... x) { return F::slope_a(x...); });
-            if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
-        }
+        for (std::size_t at = begin * over.n; at < end * over.n; at += over.n)
+            add_slopes<F>(over.n, a + at, b + from, y + at, d_y + at, d_a == nullptr ? d_a : d_a + at, of_b);
     };
     // The same with one number of b. Returns what comes back to it.
     const auto add_one = [&](std::size_t i, std::size_t from) {

@@ -17,9 +17,8 @@
 
 /// A program on a batch, sentence by sentence.
 ///
-/// Every row of a batch is computed from that row alone. So a step can run on one sentence after the other: its
-/// temporaries, [T,A] instead of [B,T,A], then stay in a core's cache, and threads share whole sentences. The same
-/// operations run on views of a sentence; their results lie in the thread's workspace.
+/// The temporaries of one sentence, [T,A] instead of [B,T,A], stay in a core's cache, and threads share whole
+/// sentences. The same operations run on views of a sentence; their results lie in the thread's workspace.
 ///
 /// A program is a function object, `program(in)`. `in.map(row, whole)` returns the input with row(x) in place of each
 /// tensor that has a row for each sentence (row.part(x) for lengths, masks and windows), and whole(x) in place of each
@@ -58,17 +57,14 @@ struct growing_rows {
 
 /// Must the rows of this be asked for one by one?
 template <class X>
-inline constexpr bool shares_rows = false;
-template <class X>
-inline constexpr bool shares_rows<shared_rows<X>> = true;
-template <class X>
-inline constexpr bool shares_rows<growing_rows<X>> = true;
+inline constexpr bool shares_rows = requires(const X& x)
+{
+    x.of;
+};
 
 /// The element type of a tensor, or of one whose rows are shared.
 template <class X>
-struct element_in_rows {
-    using type = element_of<X>;
-};
+struct element_in_rows : std::type_identity<element_of<X>> {};
 template <class X>
     requires(shares_rows<X>)
 struct element_in_rows<X> : element_in_rows<decltype(X::of)> {};
@@ -118,34 +114,8 @@ struct unchanged {
     const auto& operator()(const auto& x) const { return x; }
 };
 
-/// Memory for all rows of a result, with the shape of `some` rows of it (usually none).
-struct room_for_rows {
-    std::size_t rows;
-
-    template <class T, std::size_t N>
-    auto operator()(const transient<T, N>& some) const
-    {
-        auto shape = some.shape();
-        shape[0] = rows;
-        return transient<T, N>(transient_family::take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
-    }
-};
-
-/// Writes some rows into the memory for all of them.
-struct put_rows {
-    row_block block;
-
-    template <class T, std::size_t N>
-    int operator()(const transient<T, N>& all, const transient<T, N>& some) const
-    {
-        const auto to = rows_of_view(all.view(), block);
-        std::copy_n(some.data(), some.size(), const_cast<T*>(to.data));  // made by room_for_rows
-        return 0;
-    }
-};
-
-/// Runs a program on no row, for the shapes of its results. If a shape does not fit, it runs on the whole batch, so
-/// that the error shows the batch's shapes; not if `rows` is 0.
+/// Runs a program on no row, for the shapes of its results; if one does not fit, on all, so that the error shows
+/// theirs.
 inline void run_no_row(std::size_t rows, callback<void, row_block> run)
 {
     try {
@@ -173,10 +143,22 @@ auto by_rows(transient_family, const Program& program, const In& in, std::size_t
 {
     const auto run = [&](row_block block) { return program(in.map(transient_rows{block}, as_transient{})); };
     if (rows == 1) return run({0, 1});
+    const auto room = [rows]<class T, std::size_t N>(const transient<T, N>& some) {
+        auto shape = some.shape();
+        shape[0] = rows;
+        return transient<T, N>(transient_family::take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
+    };
     std::optional<decltype(run({}))> all;
-    const auto first = [&](row_block block) { all.emplace(run(block).map(room_for_rows{rows})); };
+    const auto first = [&](row_block block) { all.emplace(run(block).map(room)); };
     run_no_row(In::shared ? 0 : rows, first);
-    const auto each = [&](row_block block) { (void)all->map(put_rows{block}, run(block)); };
+    const auto each = [&](row_block block) {
+        const auto put = [&](const auto& whole, const auto& some) {
+            const auto to = rows_of_view(whole.view(), block);
+            std::copy_n(some.data(), some.size(), const_cast<element_of<decltype(some)>*>(to.data));  // made by room
+            return 0;
+        };
+        (void)all->map(put, run(block));
+    };
     run_each_row(rows, work, each);
     return *std::move(all);
 }
@@ -225,8 +207,7 @@ auto apply_by_rows(const F& f, std::size_t work, std::tuple<const Rows&...> rows
         return std::apply(f, std::tuple_cat(rows, parameters));
     } else {
         const auto program = [f](const auto& in) {
-            auto x =
-                std::apply([&](const auto&... each) { return f(each...); }, std::tuple_cat(in.rows, in.parameters));
+            auto x = std::apply(f, std::tuple_cat(in.rows, in.parameters));
             return one_result<decltype(x)>{std::move(x)};
         };
         const arguments_by_rows<std::tuple<const Rows&...>, std::tuple<const Parameters&...>> in{rows, parameters};

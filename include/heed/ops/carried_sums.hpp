@@ -49,9 +49,8 @@ struct carried_sums_op : operation<carried_sums_op> {
 };
 inline constexpr carried_sums_op carried_sums{};
 
-/// y[b,t,1] = keys[b,t,1] + before[b,T−1,1], and the other columns of the keys as they are: keys [B,t,N], before
-/// [B,T,N]
-/// -> [B,t,N]. The sums of new keys go on after those of the keys before them.
+/// y = keys [B,t,N], with y[b,t,1] = keys[b,t,1] + before[b,T−1,1]: the sums of new keys continue those of the keys
+/// before them, [B,T,N].
 ///
 ///     ∂keys += ∂y,  ∂before[b,T−1,1] += Σ_t ∂y[b,t,1]
 struct carry_sums_op : operation<carry_sums_op> {
@@ -65,10 +64,9 @@ struct carry_sums_op : operation<carry_sums_op> {
     /// Throws shape_error unless keys have the two columns of sums.
     static void require_columns(const shape_of_rank<3>& keys)
     {
-        if (keys[2] < 2) {
-            throw shape_error("a score with gates: keys " + shape_text(keys) +
-                              " have no columns of sums; take the memory that this mechanism made");
-        }
+        if (keys[2] < 2)
+            detail::refuse("a score with gates: keys ", keys,
+                           " have no columns of sums; take the memory that this mechanism made");
     }
 
     template <class T>
@@ -112,10 +110,8 @@ struct carried_to_op : operation<carried_to_op> {
             require_shape<1>("carried_to", "the list of sentences", {sentence.size()}, {rows}, "one for each row");
         }
         for (const std::size_t b : sentence) {
-            if (b >= keys.shape[0]) {
-                throw shape_error("carried_to: sentence " + std::to_string(b) + " of keys " + shape_text(keys.shape) +
-                                  "; sentences count from 0");
-            }
+            if (b >= keys.shape[0])
+                detail::refuse("carried_to: sentence ", b, " of keys ", keys.shape, "; sentences count from 0");
         }
         return {rows, queries, 2};
     }

@@ -12,7 +12,8 @@
 
 /// y_i = f(x_i) and y_i = f(a_i, b_i), and the same with b repeated over rows, columns or positions.
 ///
-/// Each function defines its value and its derivatives side by side, on registers of lanes.
+/// Each function defines its value and its derivatives side by side, on registers of lanes. The equations stand above
+/// the operations, at the end of this file.
 namespace heed::ops {
 
 namespace functions {
@@ -20,19 +21,22 @@ namespace functions {
 /// The score of what is hidden.
 inline constexpr float none = -std::numeric_limits<float>::infinity();
 
+/// A number for all lanes.
+inline auto constant(auto like, double c)
+{
+    return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
+}
+
 // One argument: value(x), and slope(x, y, dy) = ∂y/∂x · dy.
 
-/// tanh(x)
 struct tanh {
     static auto value(auto x) { return simd::tanh(x); }
     static auto slope(auto, auto y, auto dy) { return dy * (1 - y * y); }
 };
-/// σ(x) = 1 / (1 + exp(−x))
 struct sigmoid {
     static auto value(auto x) { return simd::sigmoid(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y * (1 - y); }
 };
-/// log σ(x) = −log(1 + exp(−x)), exact for large |x|
 struct log_sigmoid {
     static auto value(auto x)
     {
@@ -41,28 +45,18 @@ struct log_sigmoid {
     }
     static auto slope(auto x, auto, auto dy) { return dy * simd::sigmoid(-x); }
 };
-/// eˣ
 struct exp {
     static auto value(auto x) { return simd::exp(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y; }
 };
-/// The natural logarithm.
 struct log {
     static auto value(auto x) { return simd::log(x); }
     static auto slope(auto x, auto, auto dy) { return dy / x; }
 };
-/// A number for all lanes.
-inline auto constant(auto like, double c)
-{
-    return simd::splat(static_cast<std::remove_cvref_t<decltype(like[0])>>(c));
-}
-
-/// max(x, 0); its slope at 0 is 0.
 struct relu {
     static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
     static auto slope(auto x, auto, auto dy) { return simd::select(x > 0, dy, decltype(x){}); }
 };
-/// x Φ(x) with Φ by a sigmoid: x σ(2u), u = √(2/π) (x + 0.044715 x³). Hendrycks and Gimpel 2016, section 2.
 struct gelu {
     static auto value(auto x)
     {
@@ -81,7 +75,6 @@ private:
 
     static auto twice_u(auto x, auto xx) { return constant(x, factor) * x * (1 + constant(x, cubic) * xx); }
 };
-/// x Φ(x), Φ the cumulative distribution of the normal distribution, by erf. Hendrycks and Gimpel 2016, section 2.
 struct gelu_erf {
     static auto value(auto x)
     {
@@ -94,7 +87,6 @@ struct gelu_erf {
         return dy * (simd::normal_cdf(x) + simd::select(density == 0, decltype(x){}, x * density));
     }
 };
-/// x σ(x). Elfwing, Uchibe, Doya 2018; also known as swish.
 struct silu {
     static auto value(auto x)
     {
@@ -107,12 +99,10 @@ struct silu {
         return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s));
     }
 };
-/// elu(x) + 1: x + 1 above 0, exp(x) below; always positive.
 struct elu_plus_one {
     static auto value(auto x) { return simd::select(x > 0, x + 1, simd::exp(x)); }
     static auto slope(auto x, auto y, auto dy) { return simd::select(x > 0, dy, dy * y); }
 };
-/// x²
 struct square {
     static auto value(auto x) { return x * x; }
     static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
@@ -120,7 +110,6 @@ struct square {
 
 // Two arguments: value(a, b), and slope_a, slope_b(a, b, y, dy). Some take a number as well, last.
 
-/// a + b
 struct add {
     static auto value(auto a, auto b) { return a + b; }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
@@ -136,13 +125,11 @@ private:
     /// Nothing comes back from a hidden position, where y may be NaN.
     static auto slope(auto y, auto dy) { return simd::select(dy == decltype(dy){}, decltype(dy){}, dy * (1 - y * y)); }
 };
-/// a − b
 struct subtract {
     static auto value(auto a, auto b) { return a - b; }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
     static auto slope_b(auto, auto, auto, auto dy) { return -dy; }
 };
-/// a b
 struct multiply {
     static auto value(auto a, auto b) { return a * b; }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy * b; }
@@ -159,14 +146,12 @@ private:
     static auto left(auto b) { return simd::exp(simd::select(b < 0, b, decltype(b){})); }
 };
 
-/// a / b
 struct divide {
     static auto value(auto a, auto b) { return a / b; }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy / b; }
     static auto slope_b(auto, auto b, auto y, auto dy) { return -(dy * y / b); }
 };
 
-/// p a + q b with numbers p and q.
 struct scaled_sum {
     static auto value(auto a, auto b, auto p, auto q) { return p * a + q * b; }
     static auto slope_a(auto, auto, auto, auto dy, auto p, auto) { return p * dy; }
@@ -213,41 +198,19 @@ struct modulated_by_past {
     double decay = 0;     // δ
 
     /// e − strength·L, or e without a past.
-    template <class V>
-    V modulated(V e, V L) const
-    {
-        return functions::discount::value(e, L, number<V>(strength));
-    }
+    auto modulated(auto e, auto L) const { return functions::discount::value(e, L, functions::constant(L, strength)); }
     /// L after a step with score e.
-    template <class V>
-    V grown(V L, V e) const
-    {
-        return functions::logaddexp::value(L, e, number<V>(decay));
-    }
+    auto grown(auto L, auto e) const { return functions::logaddexp::value(L, e, functions::constant(L, decay)); }
     /// ∂e, and ∂L of the step before, of ∂L' = by, where L' is `after`.
-    template <class V>
-    V share_of_score(V e, V after, V by) const
+    auto share_of_score(auto e, auto after, auto by) const { return functions::logaddexp::share(e, after, by); }
+    auto share_of_past(auto L, auto after, auto by) const
     {
-        return functions::logaddexp::share(e, after, by);
-    }
-    /// What of `by`, the derivative by L after a step, goes to L before it.
-    template <class V>
-    V share_of_past(V L, V after, V by) const
-    {
-        return functions::logaddexp::share(L - number<V>(decay), after, by);
+        return functions::logaddexp::share(L - functions::constant(L, decay), after, by);
     }
     /// ∂L of ∂u.
-    template <class V>
-    V slope_of_past(V L, V d_u) const
+    auto slope_of_past(auto L, auto d_u) const
     {
-        return functions::discount::slope_b(L, L, L, d_u, number<V>(strength));
-    }
-
-private:
-    template <class V>
-    static V number(double x)
-    {
-        return simd::splat(static_cast<std::remove_cvref_t<decltype(V{}[0])>>(x));
+        return functions::discount::slope_b(L, L, L, d_u, functions::constant(L, strength));
     }
 };
 
@@ -342,14 +305,13 @@ struct repeating_binary : operation<repeating_binary<F>> {
             const shape_of_rank<R> is = aligned<R>(b.shape);
             bool fits = true;
             for (std::size_t axis = 0; axis < R; ++axis) fits = fits && (is[axis] == a.shape[axis] || is[axis] == 1);
+            if (fits) return a.shape;
             if constexpr (Q == R) {
-                if (!fits)
-                    require_shape(name, "the second argument", b.shape, a.shape,
-                                  "the shape of the first, or 1 where it is to be repeated");
+                require_shape(name, "the second argument", b.shape, a.shape,
+                              "the shape of the first, or 1 where it is to be repeated");
             } else {
-                if (!fits)
-                    require_shape(name, "the second argument", b.shape, shape_of_rank<1>{a.shape[R - 1]},
-                                  "one number for each column of the first, ", a.shape);
+                require_shape(name, "the second argument", b.shape, shape_of_rank<1>{a.shape[R - 1]},
+                              "one number for each column of the first, ", a.shape);
             }
         }
         return a.shape;
@@ -425,15 +387,9 @@ struct binary_each : operation<binary_each<F>> {
             a.shape[0], positions * A,
             [=](std::size_t row) {
                 const auto positions_of = [=](std::size_t first, std::size_t last, T* of_b) {
-                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i) {
-                        const auto add_to = [=](T* d, const auto& slope) {
-                            simd::transform(
-                                A, d, [&](auto sum, auto... x) { return sum + slope(x...); }, static_cast<const T*>(d),
-                                a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A);
-                        };
-                        if (d_a) add_to(d_a.data + i * A, [](auto... x) { return F::slope_a(x...); });
-                        if (of_b != nullptr) add_to(of_b, [](auto... x) { return F::slope_b(x...); });
-                    }
+                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i)
+                        detail::add_slopes<F>(A, a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A,
+                                              d_a ? d_a.data + i * A : nullptr, of_b);
                 };
                 if (!d_b) return positions_of(0, positions, nullptr);
                 kernels::add_in_blocks(positions, A, d_b.data + row * A, positions_of);
@@ -455,25 +411,24 @@ inline constexpr unary<functions::log_sigmoid> log_sigmoid{};
 inline constexpr unary<functions::exp> exp{};
 /// y = log(x), the natural one: [...] -> [...]          ∂x += ∂y / x
 inline constexpr unary<functions::log> log{};
-/// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0
+/// y = max(x, 0): [...] -> [...]                        ∂x += ∂y where x > 0, nothing at 0
 inline constexpr unary<functions::relu> relu{};
-/// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...]. Hendrycks and Gimpel 2016's approximation of x Φ(x).
+/// y = x σ(2u), u = √(2/π) (x + 0.044715 x³): [...] -> [...]. x Φ(x) by a sigmoid: Hendrycks and Gimpel 2016,
+/// section 2.
 ///
 ///     ∂x += (s + x s (1 − s) 2u') ∂y,  s = σ(2u)
 inline constexpr unary<functions::gelu> gelu{};
-/// y = x Φ(x), Φ(x) = (1 + erf(x / √2)) / 2: [...] -> [...]. Hendrycks and Gimpel 2016's GELU itself.
+/// y = x Φ(x), Φ(x) = (1 + erf(x / √2)) / 2: [...] -> [...]. The GELU of the same section.
 ///
 ///     ∂x += (Φ(x) + x φ(x)) ∂y,  φ(x) = exp(−x²/2) / √(2π)
 inline constexpr unary<functions::gelu_erf> gelu_erf{};
 /// y = x σ(x): [...] -> [...]                           ∂x += (s + x s (1 − s)) ∂y,  s = σ(x)
+/// Elfwing, Uchibe and Doya 2018; also known as swish.
 inline constexpr unary<functions::silu> silu{};
-/// y = x + 1 above 0, exp(x) below: [...] -> [...]      ∂x += ∂y above 0, y ∂y below
+/// y = elu(x) + 1: x + 1 above 0, exp(x) below          ∂x += ∂y above 0, y ∂y below
 inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
 /// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
 inline constexpr unary<functions::square> square{};
-
-// Of these, b is repeated where it is smaller: [...,N] and [...,N], [N], or 1 for any axis -> [...,N]; ∂b is summed
-// over the repetitions.
 
 /// y = a + b, b repeated: [...] and [...] -> [...]      ∂a += ∂y,  ∂b += ∂y
 inline constexpr repeating_binary<functions::add> add{"add"};

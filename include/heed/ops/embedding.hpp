@@ -25,9 +25,8 @@ struct word_ids {
     void require(std::string_view where) const
     {
         if (ids.size() == steps * batch) return;
-        throw shape_error(std::string(where) + ": " + counted(ids.size(), "word id") + " for " +
-                          counted(steps, "step") + " of " + counted(batch, "sentence") +
-                          "; give one for each step of each sentence, " + std::to_string(steps * batch));
+        ops::detail::refuse(where, ": ", counted(ids.size(), "word id"), " for ", counted(steps, "step"), " of ",
+                            counted(batch, "sentence"), "; give one for each step of each sentence, ", steps * batch);
     }
 };
 

@@ -94,9 +94,9 @@ struct smoothed_operation : operation<Self> {
 
 /// ∂logits_r += factor(r) weight_r (softmax − q) for each row r. The softmax is recomputed: saving it would take
 /// another [S,B,V].
-template <class T, std::size_t R, class F>
+template <class T, std::size_t R>
 void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, T smoothing, adjoint<T, R> d_logits,
-                        F&& factor)
+                        const auto& factor)
 {
     const std::size_t V = logits.shape[R - 1];
     each_row(targets.ids.size(), V, [&](std::size_t r) {
@@ -111,9 +111,8 @@ void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, 
 
 }  // namespace detail
 
-/// ℓ_r = weight_r (−log p_r[target_r]), p = softmax(logits), the contribution of each row to the cross-entropy:
-/// logits [S,B,V] -> [S,B], or [B,V] -> [B]. 0 in the padding, where the weight is 0 and nothing is read. Their sum is
-/// cross_entropy(logits, targets, ε).
+/// ℓ_r = weight_r (−log p_r[target_r]), p = softmax(logits), what each row adds to cross_entropy(logits, targets, ε):
+/// logits [S,B,V] -> [S,B], or [B,V] -> [B]. Rows of weight 0 (padding) are not read and get 0.
 ///
 ///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r the expected distribution: see kernels/cross_entropy.hpp
 struct cross_entropy_each_op : detail::smoothed_operation<cross_entropy_each_op> {
@@ -155,8 +154,7 @@ inline constexpr cross_entropy_each_op cross_entropy_each{};
 ///
 ///     ∂logits_r += ∂ℓ weight_r (p_r − q_r)   of the second form on the tape: ad/products.hpp
 ///
-/// In the second form the product and the softmax are one operation, so that the logits [S,B,V] are stored once, for
-/// their gradient.
+/// In the second form the logits [S,B,V] are stored once, for their gradient.
 /// Label smoothing ε (Szegedy et al. 2016): the target has 1 − ε, and ε is spread over the vocabulary.
 struct cross_entropy_op : detail::smoothed_operation<cross_entropy_op> {
     static constexpr ranks takes{2, 3};

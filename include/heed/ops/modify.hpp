@@ -36,9 +36,9 @@ inline void require_rows_of_places(const shape_of_rank<2>& scores, const rows_of
 {
     const std::size_t rows = scores[0], queries = where.queries, first = where.first_keys.size();
     if (rows == 0 || (queries > 0 && (first == 0 || first > (rows - 1) / queries))) return;
-    throw shape_error("score::modified: " + counted(first, "first key") + " for scores " + shape_text(scores) + " of " +
-                      counted(queries, "query", "queries") +
-                      " a sentence; there must be a query, and a first key for each sentence or none at all");
+    detail::refuse("score::modified: ", counted(first, "first key"), " for scores ", scores, " of ",
+                   counted(queries, "query", "queries"),
+                   " a sentence; there must be a query, and a first key for each sentence or none at all");
 }
 
 template <class T>
@@ -87,8 +87,9 @@ void modify_backward(const auto& f, const place& p, std::size_t count, const T* 
 }  // namespace detail
 
 /// y[i,t] = f(x[i,t], place of i and t)            ∂x += f'(x) ∂y, by dual numbers
+/// y[i,t] = f(x[i,t], place of i and t, table)     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂y
 ///
-/// `f` takes lanes of scores and their place: see simd/lanes.hpp.
+/// `f` takes lanes of scores and their place: see simd/lanes.hpp. The table has any rank: see simd/tables.hpp.
 template <class Function>
 struct modify_op : operation<modify_op<Function>> {
     Function f;
@@ -100,14 +101,21 @@ struct modify_op : operation<modify_op<Function>> {
         detail::require_rows_of_places(x.shape, where);
         return x.shape;
     }
+    static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places& where)
+    {
+        if (table.size() == 0 && x.size() > 0) detail::refuse("score::modified: the table is empty, ", table.shape);
+        return shape(x, where);
+    }
 
     template <class T>
     void forward(in<T, 2> x, const rows_of_places& where, out<T, 2> y) const
     {
-        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t) {
-            detail::put_lanes(count, y.data + at,
-                              pack<T>(f(detail::lanes_at(count, x.data + at), heed::detail::for_score(p))));
-        });
+        write(x, where, y);
+    }
+    template <class T, std::size_t N>
+    void forward(in<T, 2> x, in<T, N> table, const rows_of_places& where, out<T, 2> y) const
+    {
+        write(x, where, y, lane_table<T, N>{table.data, table.shape});
     }
 
     template <class T>
@@ -117,35 +125,6 @@ struct modify_op : operation<modify_op<Function>> {
             detail::modify_backward(f, p, count, x.data + at, d_y.data + at, d_x.data + at);
         });
     }
-};
-
-/// y[i,t] = f(x[i,t], place of i and t, table)     ∂x as above, ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂y
-///
-/// The table has any rank: see simd/tables.hpp.
-template <class Function>
-struct modify_with_table_op : operation<modify_with_table_op<Function>> {
-    Function f;
-
-    explicit modify_with_table_op(Function function) : f(std::move(function)) {}
-
-    static shape_of_rank<2> shape(const auto& x, const auto& table, const rows_of_places& where)
-    {
-        detail::require_rows_of_places(x.shape, where);
-        if (table.size() == 0 && x.size() > 0)
-            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
-        return x.shape;
-    }
-
-    template <class T, std::size_t N>
-    void forward(in<T, 2> x, in<T, N> table, const rows_of_places& where, out<T, 2> y) const
-    {
-        const lane_table<T, N> known{table.data, table.shape};
-        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t) {
-            detail::put_lanes(count, y.data + at,
-                              pack<T>(f(detail::lanes_at(count, x.data + at), heed::detail::for_score(p), known)));
-        });
-    }
-
     template <class T, std::size_t N>
     void backward(in<T, 2> x, in<T, N> table, const rows_of_places& where, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_x,
                   adjoint<T, N> d_table) const
@@ -166,6 +145,16 @@ struct modify_with_table_op : operation<modify_with_table_op<Function>> {
         });
         for (std::size_t shard = 0; d_table && shard < shards; ++shard)
             for (std::size_t i = 0; i < size; ++i) d_table.data[i] += parts[shard * size + i];
+    }
+
+private:
+    template <class T>
+    void write(in<T, 2> x, const rows_of_places& where, out<T, 2> y, const auto&... table) const
+    {
+        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t) {
+            const pack<T> changed(f(detail::lanes_at(count, x.data + at), heed::detail::for_score(p), table...));
+            detail::put_lanes(count, y.data + at, changed);
+        });
     }
 };
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 
 #include <heed/core/dual_number.hpp>
 #include <heed/ops/operation.hpp>
 
-/// How far predicted numbers are from the expected ones: mean squared error, and binary cross-entropy of logits. Losses
-/// of words are in ops/losses.hpp.
+/// How far predicted numbers are from the expected ones. Losses of words are in ops/losses.hpp.
 ///
 ///     loss(x, t)               all numbers count alike
 ///     loss(x, t, lengths)      x [B,T] or [B,T,N]: those of the real positions
@@ -39,7 +40,7 @@ struct binary_cross_entropy {
     static void require(const T& t, const char* name)
     {
         if (t >= T(0) && t <= T(1)) return;
-        throw error(std::string(name) + ": a target is " + std::to_string(static_cast<double>(real(t))) +
+        throw error(std::string(name) + ": a target is " + std::to_string(static_cast<double>(value_of(t))) +
                     "; it is the probability of class 1, so it is between 0 and 1");
     }
     template <class T>
@@ -61,17 +62,6 @@ struct binary_cross_entropy {
     {
         return -x;
     }
-
-private:
-    static auto real(const auto& t)
-    {
-        const auto v = value_of(t);
-        if constexpr (requires { v.value; }) {
-            return v.value;
-        } else {
-            return v;
-        }
-    }
 };
 
 }  // namespace functions
@@ -83,33 +73,11 @@ struct number_loss : operation<number_loss<Rule>> {
 
     constexpr explicit number_loss(const char* word) : name(word) {}
 
-    shape_of_rank<0> shape(const auto& x, const auto& t) const
+    shape_of_rank<0> shape(const auto& x, const auto& t, const auto&... weights) const
     {
+        (require(x, weights), ...);
         require_shape(name, "the target", t.shape, x.shape, "a number for each prediction");
         return {};
-    }
-    shape_of_rank<0> shape(const auto& x, const auto& t, const lengths_view& real) const
-    {
-        require_positions<rank_of<decltype(x)>>();
-        real.require(name, x.shape[0], x.shape[1]);
-        return shape(x, t);
-    }
-    shape_of_rank<0> shape(const auto& x, const auto& t, const boolean_mask_view<2>& mask) const
-    {
-        require_positions<rank_of<decltype(x)>>();
-        mask.require(name, {x.shape[0], x.shape[1]});
-        return shape(x, t);
-    }
-    shape_of_rank<0> shape(const auto& x, const auto& t, const tensor auto& weights) const
-    {
-        constexpr std::size_t R = rank_of<decltype(x)>, W = rank_of<decltype(weights)>;
-        static_assert(W == R || W + 1 == R,
-                      "heed: the weights of a loss have the shape of the prediction, or that without its last axis");
-        shape_of_rank<W> must;
-        for (std::size_t axis = 0; axis < W; ++axis) must[axis] = x.shape[axis];
-        require_shape(name, "the weights", weights.shape, must,
-                      W == R ? "one for each prediction" : "one for each row of the prediction");
-        return shape(x, t);
     }
 
     template <class T, std::size_t R>
@@ -129,37 +97,51 @@ struct number_loss : operation<number_loss<Rule>> {
         go_back(x, t, *d.data, d_x, d_t);
     }
     template <class T, std::size_t R>
-    void backward(in<T, R> x, in<T, R> t, const auto& counts, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x,
-                  adjoint<T, R> d_t) const
-    {
-        go_back(x, t, *d.data, d_x, d_t, counts);
-    }
-    template <class T, std::size_t R, std::size_t W>
-    void backward(in<T, R> x, in<T, R> t, in<T, W> weights, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x, adjoint<T, R> d_t,
-                  adjoint<T, W> d_weights) const
+    void backward(in<T, R> x, in<T, R> t, const auto& weights, in<T, 0>, in<T, 0> d, adjoint<T, R> d_x,
+                  adjoint<T, R> d_t, const auto&... d_weights) const
     {
         const T factor = go_back(x, t, *d.data, d_x, d_t, weights);
-        if (!d_weights) return;
-        const auto all = total(x, t, weights);
-        const std::size_t width = width_of(x, weights);
-        for (std::size_t i = 0; i < weights.size(); ++i) {
-            // Of what has weight 0, too: a weight may be about to change.
-            in_double<T> sum = 0;
-            for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
-                sum += in_double<T>(Rule::value(x.data[k], t.data[k]));
-                if constexpr (Rule::mean) sum -= all.value();
+        const auto add_to = [&](const auto& d_w) {
+            if (!d_w) return;
+            const auto all = total(x, t, weights);
+            const std::size_t width = width_of(x, weights);
+            for (std::size_t i = 0; i < d_w.size(); ++i) {
+                // Of what has weight 0, too: a weight may be about to change.
+                in_double<T> sum = 0;
+                for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
+                    sum += in_double<T>(Rule::value(x.data[k], t.data[k]));
+                    if constexpr (Rule::mean) sum -= all.value();
+                }
+                d_w.data[i] += factor * static_cast<T>(sum);
             }
-            d_weights.data[i] += factor * static_cast<T>(sum);
-        }
+        };
+        (add_to(d_weights), ...);
     }
 
 private:
-    template <std::size_t R>
-    static void require_positions()
+    template <class Weights>
+    void require(const auto& x, const Weights& weights) const
     {
-        static_assert(
-            R == 2 || R == 3,
-            "heed: a loss with lengths or a mask takes predictions [B,T] or [B,T,N]; with others give weights");
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        if constexpr (tensor<Weights>) {
+            constexpr std::size_t W = rank_of<Weights>;
+            static_assert(
+                W == R || W + 1 == R,
+                "heed: the weights of a loss have the shape of the prediction, or that without its last axis");
+            shape_of_rank<W> must;
+            std::copy_n(x.shape.begin(), W, must.begin());
+            require_shape(name, "the weights", weights.shape, must,
+                          W == R ? "one for each prediction" : "one for each row of the prediction");
+        } else {
+            static_assert(
+                R == 2 || R == 3,
+                "heed: a loss with lengths or a mask takes predictions [B,T] or [B,T,N]; with others give weights");
+            if constexpr (std::is_same_v<Weights, lengths_view>) {
+                weights.require(name, x.shape[0], x.shape[1]);
+            } else {
+                weights.require(name, {x.shape[0], x.shape[1]});
+            }
+        }
     }
 
     /// Σ w rule and Σ w.
@@ -188,26 +170,13 @@ private:
     }
 
     /// The i-th weight.
-    template <class T>
-    static T weight(std::size_t, std::size_t)
+    static int weight(std::size_t, std::size_t) { return 1; }
+    static int weight(std::size_t i, std::size_t positions, const lengths_view& real)
     {
-        return T(1);
+        return i % positions < real[i / positions] ? 1 : 0;
     }
-    template <class T>
-    static T weight(std::size_t i, std::size_t positions, const lengths_view& real)
-    {
-        return T(i % positions < real[i / positions] ? 1 : 0);
-    }
-    template <class T>
-    static T weight(std::size_t i, std::size_t, const boolean_mask_view<2>& mask)
-    {
-        return T(mask[i] != 0 ? 1 : 0);
-    }
-    template <class T, std::size_t W>
-    static T weight(std::size_t i, std::size_t, in<T, W> weights)
-    {
-        return weights.data[i];
-    }
+    static int weight(std::size_t i, std::size_t, const boolean_mask_view<2>& mask) { return mask[i] != 0 ? 1 : 0; }
+    static auto weight(std::size_t i, std::size_t, const tensor auto& weights) { return weights.data[i]; }
 
     /// f(weight, i) for each number that counts.
     template <class T, std::size_t R>
@@ -216,7 +185,7 @@ private:
         const std::size_t width = width_of(x, weights...), size = x.size();
         const std::size_t positions = R >= 2 ? x.shape[R >= 2 ? 1 : 0] : 1;
         for (std::size_t i = 0; i * width < size; ++i) {
-            const T w = weight<T>(i, positions, weights...);
+            const T w(weight(i, positions, weights...));
             if (w == T(0)) continue;
             for (std::size_t k = i * width; k < (i + 1) * width; ++k) f(w, k);
         }
@@ -260,8 +229,7 @@ private:
     }
 };
 
-/// ℓ = Σ w (x − t)² / Σ w, the mean squared error; w = 1 if no weights are given: x and t [...] -> []. 0 where nothing
-/// counts.
+/// ℓ = Σ w (x − t)² / Σ w, 0 where nothing counts; w = 1 if no weights are given: x and t [...] -> [].
 ///
 ///     ∂x += 2 w (x − t) ∂ℓ / Σ w,  ∂t −= the same,  ∂w += ((x − t)² − ℓ) ∂ℓ / Σ w
 inline constexpr number_loss<functions::squared_error> mean_squared_error{"mean_squared_error"};

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -32,8 +33,8 @@
 ///         template <class T>
 ///         static void forward(in<T, 3> x, in<T, 1> v, out<T, 2> y);          // writes all of y
 ///         template <class T>
-///         static void backward(in<T, 3> x, in<T, 1> v, in<T, 2> y, in<T, 2> d_y, adjoint<T, 3> d_x, adjoint<T, 1>
-///         d_v);
+///         static void backward(in<T, 3> x, in<T, 1> v, in<T, 2> y, in<T, 2> d_y, adjoint<T, 3> d_x,
+///                              adjoint<T, 1> d_v);
 ///     };
 ///     inline constexpr my_matvec_op my_matvec{};
 ///
@@ -41,12 +42,10 @@
 /// lists) as values or views. `backward` then gets the result, its derivative, and an adjoint for each tensor argument:
 /// it *adds* to them, and skips those that are empty. At least one is wanted.
 ///
-/// A tensor of another rank than `forward` declares is refused at compile time (ops/arguments.hpp). Where `forward`
-/// takes a first tensor of any rank but only some have a meaning, the operation declares `static constexpr ranks
-/// takes{2, 3};`.
-///
-/// A setting of another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`:
-/// the same view, of memory that the tape keeps. See ops::expected_words.
+/// A tensor of another rank than `forward` declares is refused at compile time (ops/arguments.hpp). Where only some
+/// ranks of a first tensor have a meaning, the operation declares `static constexpr ranks takes{2, 3};`. A setting of
+/// another type that owns memory has a `view()`, which the operation gets, and the view a `kept(tape)`: the same view,
+/// of memory that the tape keeps. See ops::expected_words.
 ///
 /// If backward needs more than arguments and result, `saved(arguments...)` returns how many numbers it needs: `forward`
 /// gets a pointer to them as its last argument, `backward` after d_y. An operation with several results returns a
@@ -73,6 +72,15 @@ struct adjoint : tensor_view<T, N> {
 };
 
 namespace detail {
+
+/// Throws shape_error with a message of texts, numbers and shapes.
+template <class... Pieces>
+[[noreturn, gnu::noinline, gnu::cold]] void refuse(const Pieces&... pieces)
+{
+    std::string message;
+    (heed::detail::append_text(message, pieces), ...);
+    throw shape_error(message);
+}
 
 /// An argument as an operation gets it: a tensor, or a setting that owns memory, as a view.
 template <tensor X>
@@ -113,6 +121,13 @@ decltype(auto) argument(const X& x)
     } else {
         return (x);
     }
+}
+
+/// The numbers of a tensor of this shape.
+template <std::size_t N>
+std::size_t numbers_in(const shape_of_rank<N>& shape)
+{
+    return tensor_view<const char, N>{nullptr, shape}.size();
 }
 
 /// The numbers of each position: 1 of [B,T], N of [B,T,N].
@@ -158,18 +173,12 @@ struct results_of {
         if constexpr (std::is_same_v<Family, plain_family>) {
             return array<T, N>(shape);
         } else {
-            return transient<T, N>(Family::template take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
+            return transient<T, N>(Family::template take<T>(numbers_in(shape)), shape);
         }
     }
-    template <std::size_t N>
-    static out<T, N> writable(array<T, N>& y)
+    static auto writable(const auto& y)  // made above, by this very call
     {
-        return view_of(y);
-    }
-    template <std::size_t N>
-    static out<T, N> writable(const transient<T, N>& y)
-    {
-        return {const_cast<T*>(y.data()), y.shape()};  // made above, by this very call
+        return out<T, rank_of<decltype(y)>>{const_cast<T*>(view_of(y).data), shape_of(y)};
     }
 };
 
@@ -230,32 +239,23 @@ auto copy_piece(const Operation& operation, const First& first, const X&... x)
 
 /// An argument as the operation gets it in a family, as a type: see arguments.hpp.
 template <class Family, class T, class X>
-struct argument_type {
-    using type = std::remove_cvref_t<decltype(argument(std::declval<const X&>()))>;
-};
+struct argument_type : std::type_identity<std::remove_cvref_t<decltype(argument(std::declval<const X&>()))>> {};
 template <class Family, class T, tensor X>
-struct argument_type<Family, T, X> {
-    using type = in<T, rank_of<X>>;
-};
+struct argument_type<Family, T, X> : std::type_identity<in<T, rank_of<X>>> {};
 template <class Family, class T, class X>
     requires(!tensor<X> && Family::rank == family_rank::taped &&
              requires(const X& x, int& tape) { x.template as<T>(tape); })
-struct argument_type<Family, T, X> {
-    using type = decltype(std::declval<const X&>().template as<T>(std::declval<int&>()));
-};
+struct argument_type<Family, T, X>
+    : std::type_identity<decltype(std::declval<const X&>().template as<T>(std::declval<int&>()))> {};
 
 /// The numbers that the family computes with.
 template <class Family, class... X>
-struct element_in_family {
-    using type = void;
-};
+struct element_in_family : std::type_identity<void> {};
 template <class Family, class First, class... Rest>
 struct element_in_family<Family, First, Rest...> : element_in_family<Family, Rest...> {};
 template <class Family, tensor First, class... Rest>
     requires(std::is_same_v<family_of<First>, Family>)
-struct element_in_family<Family, First, Rest...> {
-    using type = element_of<First>;
-};
+struct element_in_family<Family, First, Rest...> : std::type_identity<element_of<First>> {};
 
 /// What was meant by x where a tensor of rank N was. Declared only.
 template <class Family, class T, std::size_t N, class X>
@@ -281,8 +281,8 @@ auto call_as_meant(const auto& operation, std::index_sequence<i...>, const X&...
 
 }  // namespace detail
 
-/// Contiguous elements of a tensor: where they begin, and their shape. Returned by `piece(arguments...)` of an
-/// operation that computes nothing: on the tape and in the workspace its result shares the argument's memory.
+/// Contiguous elements of a tensor. Returned by `piece(arguments...)` of an operation that computes nothing: on the
+/// tape and in the workspace its result shares the argument's memory.
 template <std::size_t N>
 struct piece_of {
     std::size_t offset;

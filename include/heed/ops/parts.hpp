@@ -18,73 +18,66 @@
 /// Tensors are joined, taken apart and transposed.
 namespace heed::ops {
 
-/// y = [a; b] along the last axis: [...,N] and [...,M] -> [...,N+M].      ∂a += ∂y[...,:N],  ∂b += ∂y[...,N:]
-struct concat_op : operation<concat_op> {
-    static constexpr ranks takes{1};
+namespace detail {
 
-    static auto shape(const auto& a, const auto& b)
-    {
-        constexpr std::size_t R = rank_of<decltype(a)>;
-        auto y = a.shape;
-        y[R - 1] = b.shape[R - 1];
-        require_shape("concat", "the second argument", b.shape, y, "all axes but the last as the first, ", a.shape);
-        y[R - 1] += a.shape[R - 1];
-        return y;
-    }
-
+/// Each of `Self::rows(shape)` rows of y is the row of a, then that of b.
+template <class Self>
+struct two_joined : operation<Self> {
     template <class T, std::size_t R>
     static void forward(in<T, R> a, in<T, R> b, out<T, R> y)
     {
-        const std::size_t n = a.shape[R - 1], m = b.shape[R - 1], size = y.size();
-        T* to = y.data;
-        for (std::size_t row = 0; row * (n + m) < size; ++row) {
-            to = std::copy_n(a.data + row * n, n, to);
-            to = std::copy_n(b.data + row * m, m, to);
+        const std::size_t rows = Self::rows(y.shape);
+        if (rows == 0) return;
+        const std::size_t n = a.size() / rows, m = b.size() / rows;
+        for (std::size_t row = 0; row < rows; ++row) {
+            y.data = std::copy_n(a.data + row * n, n, y.data);
+            y.data = std::copy_n(b.data + row * m, m, y.data);
         }
     }
 
     template <class T, std::size_t R>
     static void backward(in<T, R> a, in<T, R> b, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_a, adjoint<T, R> d_b)
     {
-        const std::size_t n = a.shape[R - 1], m = b.shape[R - 1], size = y.size();
-        for (std::size_t row = 0; row * (n + m) < size; ++row) {
+        const std::size_t rows = Self::rows(y.shape);
+        if (rows == 0) return;
+        const std::size_t n = a.size() / rows, m = b.size() / rows;
+        for (std::size_t row = 0; row < rows; ++row) {
             const T* const d = d_y.data + row * (n + m);
             if (d_a) kernels::add(n, d_a.data + row * n, d);
             if (d_b) kernels::add(m, d_b.data + row * m, d + n);
         }
     }
 };
+
+}  // namespace detail
+
+/// y = [a; b] along the last axis: [...,N] and [...,M] -> [...,N+M].      ∂a += ∂y[...,:N],  ∂b += ∂y[...,N:]
+struct concat_op : detail::two_joined<concat_op> {
+    static constexpr ranks takes{1};
+
+    static auto shape(const auto& a, const auto& b)
+    {
+        auto y = a.shape;
+        y.back() = b.shape.back();
+        require_shape("concat", "the second argument", b.shape, y, "all axes but the last as the first, ", a.shape);
+        y.back() += a.shape.back();
+        return y;
+    }
+    static std::size_t rows(const auto& y) { return detail::rows_of(y); }
+};
 inline constexpr concat_op concat{};
 
 /// y = x with z behind it along the second axis: [B,T,N] and [B,t,N] -> [B,T+t,N].      ∂x += ∂y[:,:T],  ∂z += ∂y[:,T:]
-struct append_op : operation<append_op> {
+struct append_op : detail::two_joined<append_op> {
+    static constexpr ranks takes{3, 3};
+
     static shape_of_rank<3> shape(const auto& x, const auto& z)
     {
         require_shape("append", "the second argument", z.shape, {x.shape[0], z.shape[1], x.shape[2]},
                       "as many rows and as wide as the first, ", x.shape);
         return {x.shape[0], x.shape[1] + z.shape[1], x.shape[2]};
     }
-
-    template <class T>
-    static void forward(in<T, 3> x, in<T, 3> z, out<T, 3> y)
-    {
-        concat_op::forward(sentences(x), sentences(z), sentences(y));
-    }
-
-    template <class T>
-    static void backward(in<T, 3> x, in<T, 3> z, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_x, adjoint<T, 3> d_z)
-    {
-        concat_op::backward(sentences(x), sentences(z), sentences(y), sentences(d_y), adjoint<T, 2>{sentences(d_x)},
-                            adjoint<T, 2>{sentences(d_z)});
-    }
-
-private:
-    /// One row per sentence: [B,T·N].
-    static auto sentences(const auto& x)
-    {
-        using T = std::remove_pointer_t<decltype(x.data)>;
-        return tensor_view<T, 2>{x.data, {x.shape[0], x.shape[1] * x.shape[2]}};
-    }
+    static std::size_t rows(const auto& y) { return y[0]; }
 };
 inline constexpr append_op append{};
 
@@ -94,10 +87,8 @@ struct step_of_op : move_operation<step_of_op, std::size_t> {
 
     static shape_of_rank<2> shape(const auto& x, std::size_t s)
     {
-        if (s >= x.shape[1]) {
-            throw shape_error("step_of: step " + std::to_string(s) + " of " + shape_text(x.shape) +
-                              ", which has only " + std::to_string(x.shape[1]) + " steps");
-        }
+        if (s >= x.shape[1])
+            detail::refuse("step_of: step ", s, " of ", x.shape, ", which has only ", x.shape[1], " steps");
         return {x.shape[0], x.shape[2]};
     }
 
@@ -116,15 +107,11 @@ void put_step(array<T, 3>& x, std::size_t s, const plain_tensor auto& y)
     static_assert(rank_of<decltype(y)> == 2, "heed: put_step puts a step [B,N] into [B,S,N]");
     const auto [B, S, N] = shape_of(x);
     require_shape("put_step", "the step", shape_of(y), {B, N}, "a row for each row of ", shape_of(x));
-    if (s >= S) {
-        throw shape_error("put_step: step " + std::to_string(s) + " of " + shape_text(shape_of(x)) +
-                          ", which has only " + std::to_string(S) + " steps");
-    }
+    if (s >= S) detail::refuse("put_step: step ", s, " of ", shape_of(x), ", which has only ", S, " steps");
     for (std::size_t b = 0; b < B; ++b) std::copy_n(view_of(y).data + b * N, N, x.data() + (b * S + s) * N);
 }
 
-/// y = x[i], the i-th block along the first axis: x [S,B,N] -> [B,N]. A view of x on the tape and in the workspace,
-/// else a copy.
+/// y = x[i], the i-th block along the first axis: x [S,B,N] -> [B,N]. A view on the tape and in the workspace.
 ///
 ///     ∂x[i] += ∂y
 struct block_op : operation<block_op> {
@@ -133,20 +120,17 @@ struct block_op : operation<block_op> {
     static auto piece(const auto& x, std::size_t i)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
-        if (i >= x.shape[0]) {
-            throw shape_error("block: block " + std::to_string(i) + " of " + shape_text(x.shape) + ", which has only " +
-                              std::to_string(x.shape[0]));
-        }
+        if (i >= x.shape[0]) detail::refuse("block: block ", i, " of ", x.shape, ", which has only ", x.shape[0]);
         piece_of<R - 1> part;
         std::copy_n(x.shape.begin() + 1, R - 1, part.shape.begin());
-        part.offset = i * tensor_view<const bool, R - 1>{nullptr, part.shape}.size();
+        part.offset = i * detail::numbers_in(part.shape);
         return part;
     }
 };
 inline constexpr block_op block{};
 
-/// y = the same numbers in another shape: x [...] -> a shape with as many. A view of x on the tape and in the
-/// workspace, else a copy. One size may be -1: what the others leave.
+/// y = the same numbers in another shape: x [...] -> a shape with as many. A view on the tape and in the workspace. One
+/// size may be -1: what the others leave.
 ///
 ///     ops::reshaped(x, 2, -1)      ops::reshaped(x, shape_of_rank<2>{2, 12})
 ///
@@ -161,23 +145,18 @@ struct reshaped_op : operation<reshaped_op> {
     auto operator()(const X& x, Sizes... sizes) const
     {
         constexpr std::size_t R = sizeof...(Sizes);
+        constexpr auto missing = static_cast<std::size_t>(-1);
         const std::size_t size = view_of(x).size();
         shape_of_rank<R> shape{static_cast<std::size_t>(sizes)...};
-        std::size_t open = R, others = 1;
-        for (std::size_t axis = 0; axis < R; ++axis) {
-            if (shape[axis] != static_cast<std::size_t>(-1)) {
-                others *= shape[axis];
-            } else if (std::exchange(open, axis) != R) {
-                throw shape_error("reshaped: two sizes are -1; at most one can follow from the others");
-            }
-        }
-        if (open < R) {
-            if (others == 0 || size % others != 0) {
-                throw shape_error("reshaped: " + shape_text(shape_of(x)) + " has " + std::to_string(size) +
-                                  " numbers, which the sizes beside -1, together " + std::to_string(others) +
-                                  ", do not divide");
-            }
-            shape[open] = size / others;
+        if (const auto open = std::find(shape.begin(), shape.end(), missing); open != shape.end()) {
+            if (std::find(open + 1, shape.end(), missing) != shape.end())
+                detail::refuse("reshaped: two sizes are -1; at most one can follow from the others");
+            *open = 1;
+            const std::size_t others = detail::numbers_in(shape);
+            if (others == 0 || size % others != 0)
+                detail::refuse("reshaped: ", shape_of(x), " has ", size,
+                               " numbers, which the sizes beside -1, together ", others, ", do not divide");
+            *open = size / others;
         }
         return operation::operator()(x, shape);
     }
@@ -185,10 +164,8 @@ struct reshaped_op : operation<reshaped_op> {
     template <std::size_t R>
     static piece_of<R> piece(const auto& x, const shape_of_rank<R>& shape)
     {
-        if (tensor_view<const bool, R>{nullptr, shape}.size() != x.size()) {
-            throw shape_error("reshaped: " + shape_text(x.shape) + " as " + shape_text(shape) +
-                              ", which has another number of elements");
-        }
+        if (detail::numbers_in(shape) != x.size())
+            detail::refuse("reshaped: ", x.shape, " as ", shape, ", which has another number of elements");
         return {0, shape};
     }
 };
@@ -205,11 +182,9 @@ struct slice_op : move_operation<slice_op, std::size_t, std::size_t, std::size_t
     static auto shape(const auto& x, std::size_t axis, std::size_t first, std::size_t last)
     {
         auto y = x.shape;
-        if (axis >= y.size() || first > last || last > y[axis]) {
-            throw shape_error("slice: " + std::to_string(first) + " to " + std::to_string(last) + " of axis " +
-                              std::to_string(axis) + " of " + shape_text(x.shape) +
-                              "; axes count from 0, and the end is at most what the axis has");
-        }
+        if (axis >= y.size() || first > last || last > y[axis])
+            detail::refuse("slice: ", first, " to ", last, " of axis ", axis, " of ", x.shape,
+                           "; axes count from 0, and the end is at most what the axis has");
         y[axis] = last - first;
         return y;
     }
@@ -244,10 +219,8 @@ struct permuted_op : operation<permuted_op> {
     {
         shape_of_rank<R> y{}, seen{};
         for (std::size_t k = 0; k < R; ++k) {
-            if (axes[k] >= R || std::exchange(seen[axes[k]], 1) != 0) {
-                throw shape_error("permuted: the axes " + shape_text(axes) + " of " + shape_text(x.shape) +
-                                  "; give each axis once, counted from 0");
-            }
+            if (axes[k] >= R || std::exchange(seen[axes[k]], 1) != 0)
+                detail::refuse("permuted: the axes ", axes, " of ", x.shape, "; give each axis once, counted from 0");
             y[k] = x.shape[axes[k]];
         }
         return y;
@@ -290,8 +263,7 @@ private:
 };
 inline constexpr permuted_op permuted{};
 
-/// y = x[first … last − 1, :], some rows of a matrix: x [K,N] -> [last − first,N]. A view, not a copy, on the tape and
-/// off it: the matrix must outlive it.
+/// y = x[first … last − 1, :]: x [K,N] -> [last − first,N]. A view, on the tape and off it: the matrix must outlive it.
 ///
 ///     ∂x[first + i] += ∂y[i]
 struct rows_between_op : operation<rows_between_op> {
@@ -299,10 +271,8 @@ struct rows_between_op : operation<rows_between_op> {
 
     static piece_of<2> piece(const auto& x, std::size_t first, std::size_t last)
     {
-        if (first > last || last > x.shape[0]) {
-            throw shape_error("rows_between: rows " + std::to_string(first) + " to " + std::to_string(last) + " of " +
-                              shape_text(x.shape) + ", which has " + std::to_string(x.shape[0]));
-        }
+        if (first > last || last > x.shape[0])
+            detail::refuse("rows_between: rows ", first, " to ", last, " of ", x.shape, ", which has ", x.shape[0]);
         return {first * x.shape[1], {last - first, x.shape[1]}};
     }
 
@@ -329,11 +299,9 @@ struct positions_between_op : operation<positions_between_op> {
     static auto piece(const auto& x, std::size_t first, std::size_t count)
     {
         auto shape = x.shape;
-        if (shape[0] != 1 || first > shape[1] || count > shape[1] - first) {
-            throw shape_error("positions_between: " + counted(count, "position") + " from " + std::to_string(first) +
-                              " on of " + shape_text(shape) +
-                              "; they must be positions of one sentence, [1,T] or [1,T,N]");
-        }
+        if (shape[0] != 1 || first > shape[1] || count > shape[1] - first)
+            detail::refuse("positions_between: ", counted(count, "position"), " from ", first, " on of ", shape,
+                           "; they must be positions of one sentence, [1,T] or [1,T,N]");
         shape[1] = count;
         return piece_of<rank_of<decltype(x)>>{first * detail::width_of(shape), shape};
     }
@@ -351,8 +319,8 @@ inline constexpr bool is_list_of_tensors = false;
 template <tensor X>
 inline constexpr bool is_list_of_tensors<std::vector<X>> = true;
 
-/// An operation on a list of tensors: `shape(parts)`, and `rows(shape of a part)`, so many rows of which each is the
-/// row of the first part, then that of the second, and so on. How it goes back is in ad/lists.hpp.
+/// An operation on a list of tensors: `shape(parts)`, and `rows(shape of a part)`: each of so many rows of y is the row
+/// of the first part, then that of the second, and so on. Its backward is in ad/lists.hpp.
 template <class Self>
 struct list_operation {
     template <tensor X>
@@ -396,7 +364,7 @@ template <tensor X>
 auto shape_of_joined(const std::string& name, const char* verb, const std::vector<X>& parts, std::size_t axis,
                      const char* must_be)
 {
-    if (parts.empty()) throw shape_error(name + ": nothing to " + verb + "; give at least one tensor");
+    if (parts.empty()) detail::refuse(name, ": nothing to ", verb, "; give at least one tensor");
     auto y = shape_of(parts.front());
     y[axis] = 0;
     for (const X& part : parts) {
@@ -419,7 +387,7 @@ struct stack_op : detail::list_operation<stack_op> {
     template <tensor X>
     static auto shape(const std::vector<X>& parts)
     {
-        if (parts.empty()) throw shape_error("stack: nothing to stack; give at least one tensor");
+        if (parts.empty()) detail::refuse("stack: nothing to stack; give at least one tensor");
         shape_of_rank<rank_of<X> + 1> y;
         y[0] = parts.size();
         const auto first = shape_of(parts.front());
@@ -463,54 +431,6 @@ struct join_op : detail::list_operation<join_op> {
 };
 inline constexpr join_op join{};
 
-/// y_p = x[..., p·n … p·n + n − 1], the last axis cut into equal parts: x [...,P·n] -> P times [...,n].
-///
-///     ∂x[…, columns of the p-th] += ∂y_p         on the tape: ad/lists.hpp
-struct split_op {
-    /// The shape of each part.
-    static auto shape(const auto& x, std::size_t parts)
-    {
-        constexpr std::size_t R = rank_of<decltype(x)>;
-        if (parts == 0 || x.shape[R - 1] % parts != 0) {
-            throw shape_error("split: the last axis of " + shape_text(x.shape) + " cannot be cut into " +
-                              std::to_string(parts) + " equal parts; its size must be a multiple of their number");
-        }
-        auto y = x.shape;
-        y[R - 1] /= parts;
-        return y;
-    }
-
-    /// The p-th part.
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, std::size_t parts, std::size_t p, out<T, R> y)
-    {
-        const std::size_t n = y.shape[R - 1], size = y.size();
-        for (std::size_t row = 0; row * n < size; ++row) {
-            std::copy_n(x.data + (row * parts + p) * n, n, y.data + row * n);
-        }
-    }
-
-    template <tensor X>
-    auto operator()(const X& x, std::size_t parts) const
-    {
-        static_assert(rank_of<X> > 0, "heed: split cuts the last axis of a tensor, and a number has none");
-        using family = family_of<X>;
-        if constexpr (family::rank == family_rank::taped) {
-            return family::call(*this, x, parts);
-        } else {
-            using make = detail::results_of<family, element_of<X>>;
-            const auto from = detail::argument(x);
-            const auto each = shape(from, parts);
-            std::vector<typename family::template tensor_type<element_of<X>, rank_of<X>>> y;
-            y.reserve(parts);
-            for (std::size_t p = 0; p < parts; ++p)
-                forward(from, parts, p, make::writable(y.emplace_back(make::make(each))));
-            return y;
-        }
-    }
-};
-inline constexpr split_op split{};
-
 /// y[..., i] = x[..., columns[i]] along the last axis: W [K,V] -> [K,n], b [V] -> [n]. An output layer for some words.
 ///
 ///     ∂x[..., columns[i]] += ∂y[..., i]
@@ -521,10 +441,9 @@ struct columns_of_op : move_operation<columns_of_op, std::span<const std::uint32
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
         for (const std::uint32_t column : columns) {
-            if (column >= x.shape[R - 1]) {
-                throw shape_error("columns_of: column " + std::to_string(column) + " of " + shape_text(x.shape) +
-                                  ", whose last axis has only " + std::to_string(x.shape[R - 1]));
-            }
+            if (column >= x.shape[R - 1])
+                detail::refuse("columns_of: column ", column, " of ", x.shape, ", whose last axis has only ",
+                               x.shape[R - 1]);
         }
         auto y = x.shape;
         y[R - 1] = columns.size();
@@ -548,10 +467,9 @@ struct columns_between_op : move_operation<columns_between_op, std::size_t, std:
     static auto shape(const auto& x, std::size_t first, std::size_t last)
     {
         auto y = x.shape;
-        if (first > last || last > y.back()) {
-            throw shape_error("columns_between: columns " + std::to_string(first) + " to " + std::to_string(last) +
-                              " of " + shape_text(y) + ", whose last axis has " + std::to_string(y.back()));
-        }
+        if (first > last || last > y.back())
+            detail::refuse("columns_between: columns ", first, " to ", last, " of ", y, ", whose last axis has ",
+                           y.back());
         y.back() = last - first;
         return y;
     }
@@ -563,6 +481,40 @@ struct columns_between_op : move_operation<columns_between_op, std::size_t, std:
     }
 };
 inline constexpr columns_between_op columns_between{};
+
+/// y_p = x[..., p·n … p·n + n − 1], the last axis cut into equal parts: x [...,P·n] -> P times [...,n].
+///
+///     ∂x[…, columns of the p-th] += ∂y_p         on the tape: ad/lists.hpp
+struct split_op {
+    /// The shape of each part.
+    static auto shape(const auto& x, std::size_t parts)
+    {
+        constexpr std::size_t R = rank_of<decltype(x)>;
+        if (parts == 0 || x.shape[R - 1] % parts != 0)
+            detail::refuse("split: the last axis of ", x.shape, " cannot be cut into ", parts,
+                           " equal parts; its size must be a multiple of their number");
+        auto y = x.shape;
+        y.back() /= parts;
+        return y;
+    }
+
+    template <tensor X>
+    auto operator()(const X& x, std::size_t parts) const
+    {
+        static_assert(rank_of<X> > 0, "heed: split cuts the last axis of a tensor, and a number has none");
+        using family = family_of<X>;
+        if constexpr (family::rank == family_rank::taped) {
+            return family::call(*this, x, parts);
+        } else {
+            const std::size_t n = shape(detail::argument(x), parts).back();
+            std::vector<typename family::template tensor_type<element_of<X>, rank_of<X>>> y;
+            y.reserve(parts);
+            for (std::size_t p = 0; p < parts; ++p) y.push_back(columns_between(x, p * n, (p + 1) * n));
+            return y;
+        }
+    }
+};
+inline constexpr split_op split{};
 
 /// y[i] = x[rows[i]] along the first axis: x [B,...] -> [rows,...]. A row may be taken several times or not at all: a
 /// beam continues with the hypotheses that it keeps.
@@ -576,10 +528,7 @@ struct rows_of_op : move_operation<rows_of_op, std::span<const std::size_t>> {
         static_assert(rank_of<decltype(x)> > 0, "heed: rows_of takes a tensor with at least one axis");
         auto y = x.shape;
         for (const std::size_t row : rows) {
-            if (row >= y[0]) {
-                throw shape_error("rows_of: row " + std::to_string(row) + " of " + shape_text(y) + ", which has only " +
-                                  std::to_string(y[0]));
-            }
+            if (row >= y[0]) detail::refuse("rows_of: row ", row, " of ", y, ", which has only ", y[0]);
         }
         y[0] = rows.size();
         return y;

@@ -172,8 +172,8 @@ struct penalty_op : operation<penalty_op<Rule>> {
 
 private:
     /// f(place of its first weight, its weights, memory that the rule has prepared) for each sentence.
-    template <class T, class F>
-    static void each_sentence(in<T, 3> weights, const lengths_view& source, const lengths_view& target, F&& f)
+    template <class T>
+    static void each_sentence(in<T, 3> weights, const lengths_view& source, const lengths_view& target, const auto& f)
     {
         const auto [S, B, positions] = weights.shape;
         scratch here;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 
 #include <heed/gemm/weights.hpp>
 #include <heed/kernels/block_sums.hpp>
@@ -42,10 +41,9 @@ struct linear_op : operation<linear_op> {
     static auto shape(const auto& x, const auto& W)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
-        if (x.shape[R - 1] != W.shape[0]) {
-            throw shape_error("linear: x is " + shape_text(x.shape) + " and the matrix is " + shape_text(W.shape) +
-                              ", but it must have as many rows as x has columns, " + std::to_string(x.shape[R - 1]));
-        }
+        if (x.shape[R - 1] != W.shape[0])
+            detail::refuse("linear: x is ", x.shape, " and the matrix is ", W.shape,
+                           ", but it must have as many rows as x has columns, ", x.shape[R - 1]);
         auto y = x.shape;
         y[R - 1] = W.shape[1];
         return y;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <string>
 #include <tuple>
 #include <utility>
 
@@ -10,10 +9,10 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-/// Steps of recurrent layers.
+/// Steps of recurrent layers: see kernels/recurrent.hpp; on the tape: ad/products.hpp.
 namespace heed::ops {
 
-/// Which sentences have ended at a step of a recurrent layer; without lengths none has.
+/// Which sentences have ended at a step of a recurrent layer, and keep their state; without lengths none has.
 struct sentence_ends {
     const lengths* real = nullptr;
     std::size_t step = 0;
@@ -32,25 +31,21 @@ std::size_t require_step(const char* name, const shape_of_rank<R>& inputs, const
     must.back() *= gates;
     require_shape(name, "the input", inputs, must, gates == 3 ? "three" : "four", " gates for the state ", hidden);
     const std::size_t sentences = rows_of(hidden);
-    if (ends.real != nullptr && ends.real->batch() != sentences) {
-        throw shape_error(std::string(name) + ": " + std::to_string(ends.real->batch()) + " lengths for " +
-                          std::to_string(sentences) + " sentences; give one length per sentence");
-    }
+    if (ends.real != nullptr && ends.real->batch() != sentences)
+        detail::refuse(name, ": ", ends.real->batch(), " lengths for ", sentences,
+                       " sentences; give one length per sentence");
     return hidden.back();
 }
 
 }  // namespace detail
 
 /// One step of a gated recurrent unit: inputs [...,3H] (x_z|x_r|x_h with their bias), hidden h [...,H], U [H,2H] (for
-/// z|r), U_h [H,H] -> the new state [...,H]. All leading axes go through the same products. A sentence that has ended
-/// keeps its state.
+/// z|r), U_h [H,H] -> the new state [...,H]. All leading axes go through the same products.
 ///
 ///     z|r = σ(x_z|x_r + h U),  h̃ = tanh(x_h + (r ⊙ h) U_h),  h' = (1 − z) ⊙ h + z ⊙ h̃
 ///     ∂a_z = ∂h' ⊙ (h̃ − h) ⊙ z ⊙ (1 − z),  ∂a_h = ∂h' ⊙ z ⊙ (1 − h̃²),  ∂a_r = (∂a_h U_hᵀ) ⊙ h ⊙ r ⊙ (1 − r)
 ///     ∂inputs += ∂a,  ∂U += hᵀ ∂a_z|∂a_r,  ∂U_h += (r ⊙ h)ᵀ ∂a_h
 ///     ∂h += (1 − z) ⊙ ∂h' + r ⊙ (∂a_h U_hᵀ) + (∂a_z|∂a_r) Uᵀ
-///
-/// See kernels/recurrent.hpp; on the tape: ad/products.hpp.
 struct gru_op : operation<gru_op> {
     static constexpr ranks takes{1};
 
@@ -86,14 +81,11 @@ struct gru_op : operation<gru_op> {
 inline constexpr gru_op gru{};
 
 /// One step of a gated recurrent unit whose reset gate acts after the product: inputs [...,3H] (x_z|x_r|x_h with their
-/// bias), hidden h [...,H], U [H,3H] (for z|r|h), c [H] -> the new state [...,H]. A sentence that has ended keeps its
-/// state.
+/// bias), hidden h [...,H], U [H,3H] (for z|r|h), c [H] -> the new state [...,H].
 ///
 ///     z|r = σ(x_z|x_r + h U_zr),  p = h U_h + c,  h̃ = tanh(x_h + r ⊙ p),  h' = (1 − z) ⊙ h + z ⊙ h̃
 ///     ∂a_z = ∂h' ⊙ (h̃ − h) ⊙ z ⊙ (1 − z),  ∂a_h = ∂h' ⊙ z ⊙ (1 − h̃²),  ∂a_r = ∂a_h ⊙ p ⊙ r ⊙ (1 − r),  ∂p = ∂a_h ⊙ r
 ///     ∂inputs += ∂a_z|∂a_r|∂a_h,  ∂U += hᵀ ∂a_z|∂a_r|∂p,  ∂c += Σ ∂p,  ∂h += (1 − z) ⊙ ∂h' + (∂a_z|∂a_r|∂p) Uᵀ
-///
-/// See kernels/recurrent.hpp; on the tape: ad/products.hpp.
 struct gru_reset_after_op : operation<gru_reset_after_op> {
     static constexpr ranks takes{1};
 
@@ -143,14 +135,12 @@ template <class Hidden, class Cell>
 lstm_state(Hidden, Cell) -> lstm_state<Hidden, Cell>;
 
 /// One step of long short-term memory: inputs [...,4H] (x_i|x_f|x_o|x_g with their bias), hidden h and cell c [...,H],
-/// U [H,4H] -> the new lstm_state. A sentence that has ended keeps its state.
+/// U [H,4H] -> the new lstm_state.
 ///
 ///     i|f|o = σ(x + h U),  g = tanh(x_g + h U_g),  c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
 ///     ∂s = ∂c' + ∂h' ⊙ o ⊙ (1 − tanh²(c')),  ∂c += f ⊙ ∂s
 ///     ∂a_i = ∂s ⊙ g ⊙ i ⊙ (1 − i),  ∂a_f = ∂s ⊙ c ⊙ f ⊙ (1 − f),  ∂a_o = ∂h' ⊙ tanh(c') ⊙ o ⊙ (1 − o)
 ///     ∂a_g = ∂s ⊙ i ⊙ (1 − g²),  ∂inputs += ∂a,  ∂h += ∂a Uᵀ,  ∂U += hᵀ ∂a
-///
-/// See kernels/recurrent.hpp; on the tape: ad/products.hpp.
 struct lstm_op : operation<lstm_op> {
     static constexpr ranks takes{1};
 

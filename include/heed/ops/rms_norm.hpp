@@ -23,14 +23,12 @@ struct rms_norm_op : operation<rms_norm_op> {
     static auto shape(const auto& x, const auto& gain, double epsilon)
     {
         const std::size_t N = x.shape.back(), n = gain.shape[0];
-        if (n == 0 || N % n != 0) {
-            throw shape_error("rms_norm: a gain of " + std::to_string(n) + " numbers for " + shape_text(x.shape) +
-                              "; it must be as long as the last axis, or as each of its equal parts");
-        }
-        if (!(epsilon > 0)) {
-            throw shape_error("rms_norm: epsilon is " + std::to_string(epsilon) +
-                              " but must be above 0, as 1e-5 is, or zeros would be divided by 0");
-        }
+        if (n == 0 || N % n != 0)
+            detail::refuse("rms_norm: a gain of ", n, " numbers for ", x.shape,
+                           "; it must be as long as the last axis, or as each of its equal parts");
+        if (!(epsilon > 0))
+            detail::refuse("rms_norm: epsilon is ", std::to_string(epsilon),
+                           " but must be above 0, as 1e-5 is, or zeros would be divided by 0");
         return x.shape;
     }
 

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <string>
 
 #include <heed/ops/rows.hpp>
 
@@ -32,10 +31,9 @@ struct rotate_op : operation<rotate_op> {
     static auto shape(const auto& x, std::size_t, const rotation&)
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
-        if (x.shape[R - 1] % 2 != 0) {
-            throw shape_error("rotate: vectors of " + std::to_string(x.shape[R - 1]) + " numbers in " +
-                              shape_text(x.shape) + "; pairs of them are turned, so there must be an even number");
-        }
+        if (x.shape[R - 1] % 2 != 0)
+            detail::refuse("rotate: vectors of ", x.shape[R - 1], " numbers in ", x.shape,
+                           "; pairs of them are turned, so there must be an even number");
         return x.shape;
     }
 

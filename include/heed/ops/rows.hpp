@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
@@ -28,17 +27,13 @@ std::size_t rows_of(const shape_of_rank<R>& shape)
 template <std::size_t R>
 shape_of_rank<R> half_of(const char* where, shape_of_rank<R> shape, const char* because)
 {
-    if (shape[R - 1] % 2 != 0) {
-        throw shape_error(std::string(where) + ": x is " + shape_text(shape) +
-                          ", but its last axis must be even: " + because);
-    }
+    if (shape[R - 1] % 2 != 0) detail::refuse(where, ": x is ", shape, ", but its last axis must be even: ", because);
     shape[R - 1] /= 2;
     return shape;
 }
 
 /// f(i) for i < rows, shared among threads so that each gets about `worth` multiplications or more; a row costs `work`.
-template <class F>
-void each_row(std::size_t rows, std::size_t work, F&& f, std::size_t worth = std::size_t{1} << 15)
+void each_row(std::size_t rows, std::size_t work, const auto& f, std::size_t worth = std::size_t{1} << 15)
 {
     parallel_for(rows, kernels::detail::rows_a_shard(work, worth),
                  [&](std::size_t first, std::size_t last, std::size_t) {
@@ -49,8 +44,7 @@ void each_row(std::size_t rows, std::size_t work, F&& f, std::size_t worth = std
 
 /// f(b, i) for each position of B sentences, i = b·T + t, in the order of a sentence; a position costs `work`. Threads
 /// share the sentences.
-template <class F>
-void each_position(std::size_t B, std::size_t positions, std::size_t work, F&& f,
+void each_position(std::size_t B, std::size_t positions, std::size_t work, const auto& f,
                    std::size_t worth = std::size_t{1} << 15)
 {
     each_row(
@@ -62,10 +56,8 @@ void each_position(std::size_t B, std::size_t positions, std::size_t work, F&& f
         worth);
 }
 
-/// f(where a row begins, its real elements, all of its elements) for the rows of [B,T] or [B,T,D], shared among
-/// threads.
-template <std::size_t R, class F>
-void each_real_row(const shape_of_rank<R>& shape, const lengths_view& real, F&& f)
+/// f(where it begins, its real elements, all of its elements) for each row of [B,T] or [B,T,D]; threads share the rows.
+void each_real_row(const auto& shape, const lengths_view& real, const auto& f)
 {
     const std::size_t width = width_of(shape), row = shape[1] * width;
     each_row(shape[0], row, [&](std::size_t b) { f(b * row, real[b] * width, row); });
@@ -73,8 +65,7 @@ void each_real_row(const shape_of_rank<R>& shape, const lengths_view& real, F&& 
 
 /// f(where it begins, elements from one position to the next, real positions, all positions) for each row of [B,T] and
 /// each dimension of [B,T,D]; a position costs `work`. Threads share the rows.
-template <std::size_t R, class F>
-void each_column(const shape_of_rank<R>& shape, const lengths_view& real, std::size_t work, F&& f)
+void each_column(const auto& shape, const lengths_view& real, std::size_t work, const auto& f)
 {
     const std::size_t positions = shape[1], width = width_of(shape);
     each_row(shape[0], work * positions * width, [&](std::size_t b) {

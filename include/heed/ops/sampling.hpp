@@ -36,14 +36,12 @@ struct row_plan {
     std::size_t batch, positions, width;
     lengths_view real;
 
-    template <std::size_t R>
-    row_plan(const shape_of_rank<R>& shape, const lengths_view& lengths)
+    row_plan(const auto& shape, const lengths_view& lengths)
         : batch(shape[0]), positions(shape[1]), width(width_of(shape)), real(lengths)
     {}
 
     /// f(row, its real positions, the place of its first element, memory that is released after the row).
-    template <class F>
-    void each_row(F&& f) const
+    void each_row(const auto& f) const
     {
         detail::each_row(
             batch, row_size(),
@@ -55,8 +53,7 @@ struct row_plan {
     }
 
     /// f(element of the row, its dimension) for the elements of the first n positions.
-    template <class F>
-    void each_element(std::size_t n, F&& f) const
+    void each_element(std::size_t n, const auto& f) const
     {
         for (std::size_t t = 0; t < n; ++t) {
             for (std::size_t d = 0; d < width; ++d) f(t * width + d, d);
@@ -81,14 +78,12 @@ struct row_plan {
     }
 
     /// Zeros beyond the first n positions of a row.
-    template <class T>
-    void clear_padding(std::size_t n, T* row) const
+    void clear_padding(std::size_t n, auto* row) const
     {
         kernels::detail::zero(row + n * width, row_size() - n * width);
     }
 
-    template <class T>
-    void softmax(const T* scores, T* weights) const
+    void softmax(const auto* scores, auto* weights) const
     {
         detail::softmax({batch, positions, width}, width != 1, real.data(), scores, weights);
     }
@@ -128,8 +123,7 @@ void one_hot(std::size_t n, std::size_t width, std::size_t size, const std::size
 
 }  // namespace detail
 
-/// y_j = 1 at the greatest score of each row, the first if several are equal, 0 elsewhere: e [B,T] or [B,T,D]
-/// -> the shape of e. No gradient.
+/// y_j = 1 at the greatest score of each row, the first of equal ones, 0 elsewhere: e [B,T] or [B,T,D]. No gradient.
 struct greatest_op : row_operation<greatest_op> {
     static constexpr const char* name = "greatest";
     static constexpr bool differentiable = false;

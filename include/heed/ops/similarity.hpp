@@ -16,8 +16,7 @@ namespace heed::ops {
 ///
 ///     ∂x += (∂y − y (y·∂y)) / |x|
 ///
-/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. Neither overflows nor
-/// underflows where x itself is an ordinary number.
+/// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. |x|² may overflow.
 struct unit_op : operation<unit_op> {
     static constexpr ranks takes{1};
 
@@ -132,9 +131,8 @@ struct match_matrix_op : operation<match_matrix_op> {
 
 private:
     /// f(vector of x, vector of y, place in A) for each pair within the lengths, vectors counted over the whole batch.
-    template <class F>
     static void each_pair(const shape_of_rank<3>& A, std::size_t D, const lengths_view& real_x,
-                          const lengths_view& real_y, F&& f)
+                          const lengths_view& real_y, const auto& f)
     {
         const auto real_in = [](const lengths_view& real, std::size_t b, std::size_t positions) {
             return real.data() == nullptr ? positions : real[b];

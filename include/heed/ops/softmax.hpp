@@ -17,10 +17,9 @@ shape_of_rank<3> around_axis(const char* name, const shape_of_rank<R>& x, int ax
 {
     static_assert(R > 0, "heed: a softmax of a single number is 1: give the tensor an axis");
     const int rank = static_cast<int>(R), at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank) {
-        throw shape_error(std::string(name) + ": axis " + std::to_string(axis) + " of a tensor " + shape_text(x) +
-                          "; it has axes 0 to " + std::to_string(rank - 1) + ", or -1 for the last");
-    }
+    if (at < 0 || at >= rank)
+        detail::refuse(name, ": axis ", std::to_string(axis), " of a tensor ", x, "; it has axes 0 to ",
+                       std::to_string(rank - 1), ", or -1 for the last");
     shape_of_rank<3> all{1, x[static_cast<std::size_t>(at)], 1};
     for (int i = 0; i < at; ++i) all[0] *= x[static_cast<std::size_t>(i)];
     for (int i = at + 1; i < rank; ++i) all[2] *= x[static_cast<std::size_t>(i)];

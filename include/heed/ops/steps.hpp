@@ -10,8 +10,7 @@
 #include <heed/kernels/per_dimension.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Whole steps of attention as one operation each: kernels meet tensors. Each saves little and computes the rest again
-/// in the backward pass: no [B,T,A] or [B,T,D] per step.
+/// Whole steps of attention as one operation each. Backward computes again: no [B,T,A] or [B,T,D] is kept per step.
 namespace heed::ops {
 
 /// The results of such a step.
@@ -33,16 +32,14 @@ namespace detail {
 /// Base of these operations: Self has a `name`.
 template <class Self>
 struct step_operation : operation<Self> {
-    template <class Context, class Weights>
-    static auto results(Context context, Weights weights)
+    template <class... Y>
+    static auto results(Y... y)
     {
-        return step_result<Context, Weights>{std::move(context), std::move(weights)};
-    }
-    template <class Context, class Weights, class History>
-    static auto results(Context context, Weights weights, History history)
-    {
-        return temporal_step_result<Context, Weights, History>{std::move(context), std::move(weights),
-                                                               std::move(history)};
+        if constexpr (sizeof...(Y) == 2) {
+            return step_result<Y...>{std::move(y)...};
+        } else {
+            return temporal_step_result<Y...>{std::move(y)...};
+        }
     }
 
 protected:
@@ -63,56 +60,20 @@ protected:
         return std::tuple_cat(std::tuple{shape_of_rank<2>{B, D}, positions}, std::tuple{((void)more, positions)...});
     }
 
-    /// The step as kernels see it; `more` are its last members.
+    /// The step as kernels see it; `more` are its members behind the keys.
     template <template <class> class Step, class T>
-    static Step<T> kernel(in<T, 2> query, in<T, 3> keys, const auto& by, in<T, 3> values, const lengths_view& real,
-                          auto... more)
+    static Step<T> kernel(in<T, 2> query, in<T, 3> keys, in<T, 3> values, const lengths_view& real, auto... more)
     {
         const auto [B, P, A] = keys.shape;
-        return {B, P, A, values.shape[2], real.data(), query.data, keys.data, by.data, values.data, more...};
+        return {B, P, A, values.shape[2], real.data(), query.data, keys.data, more...};
     }
 };
 
 }  // namespace detail
 
-/// e_j = vᵀ tanh(q + k_j), α = softmax(e), c = Σ_j α_j h_j: query [B,A] projected, keys [B,T,A], v [A], values [B,T,D]
-/// -> c [B,D], α [B,T]. See kernels/additive.hpp.
-///
-///     with g_j = α_j (∂α_j + ∂c · h_j − Σ_k α_k (∂α_k + ∂c · h_k)) and t_j = tanh(q + k_j):
-///     ∂v += Σ_j g_j t_j,  ∂k_j += g_j v ⊙ (1 − t_j²),  ∂q += Σ_j g_j v ⊙ (1 − t_j²),  ∂h_j += α_j ∂c
-struct additive_step_op : detail::step_operation<additive_step_op> {
-    static constexpr const char* name = "additive attention";
-
-    static auto shape(const auto& query, const auto& keys, const auto& v, const auto& values, const lengths_view& real)
-    {
-        require_shape(name, "v", v.shape, {keys.shape[2]}, "one number for each dimension of the keys");
-        return checked(query, keys, values, real);
-    }
-
-    /// The scores [B,T].
-    static std::size_t saved(const auto&, const auto& keys, const auto&...) { return keys.shape[0] * keys.shape[1]; }
-
-    template <class T>
-    static void forward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
-                        out<T, 2> context, out<T, 2> weights, T* scores)
-    {
-        kernels::additive_forward(kernel<kernels::additive_step>(query, keys, v, values, real), scores, weights.data,
-                                  context.data, static_cast<T*>(nullptr));
-    }
-
-    template <class T>
-    static void backward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
-                         const auto& results, const auto& d, const T* scores, adjoint<T, 2> d_query,
-                         adjoint<T, 3> d_keys, adjoint<T, 1> d_v, adjoint<T, 3> d_values)
-    {
-        const auto step = kernel<kernels::additive_step>(query, keys, v, values, real);
-        kernels::additive_backward<T>(step, scores, std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data,
-                                      nullptr, d_query.data, d_keys.data, d_v.data, d_values.data, nullptr);
-    }
-};
-inline constexpr additive_step_op additive_step{};
-
-/// The same modulated by the past: α = softmax(e − L), L' = log(exp L + exp e). history L [B,T].
+/// e_j = vᵀ tanh(q + k_j), α = softmax(e − L), c = Σ_j α_j h_j, L' = log(exp L + exp e), modulated by the past: query
+/// [B,A] projected, keys [B,T,A], v [A], values [B,T,D], history L [B,T] -> c [B,D], α [B,T], L' [B,T]. See
+/// kernels/additive.hpp.
 struct additive_temporal_step_op : detail::step_operation<additive_temporal_step_op> {
     static constexpr const char* name = "additive temporal attention";
 
@@ -130,7 +91,8 @@ struct additive_temporal_step_op : detail::step_operation<additive_temporal_step
     static void forward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, in<T, 2> history,
                         const lengths_view& real, out<T, 2> context, out<T, 2> weights, out<T, 2> next, T* scores)
     {
-        kernels::additive_forward(kernel<kernels::additive_step>(query, keys, v, values, real, history.data, true),
+        kernels::additive_forward(kernel<kernels::additive_step>(query, keys, values, real, v.data, values.data,
+                                                                 history.data, history.data != nullptr),
                                   scores, weights.data, context.data, next.data);
     }
 
@@ -140,15 +102,49 @@ struct additive_temporal_step_op : detail::step_operation<additive_temporal_step
                          adjoint<T, 2> d_query, adjoint<T, 3> d_keys, adjoint<T, 1> d_v, adjoint<T, 3> d_values,
                          adjoint<T, 2> d_history)
     {
-        const auto step = kernel<kernels::additive_step>(query, keys, v, values, real, history.data, true);
+        const auto step = kernel<kernels::additive_step>(query, keys, values, real, v.data, values.data, history.data,
+                                                         history.data != nullptr);
         kernels::additive_backward(step, scores, std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data,
                                    std::get<2>(d).data, d_query.data, d_keys.data, d_v.data, d_values.data,
                                    d_history.data);
     }
 };
 
-/// e_j = q · k_j, α = softmax(e), c = Σ_j α_j h_j: query [B,A], keys [B,T,A], values [B,T,D] ->
-/// c [B,D], α [B,T].
+/// The same without a past: query [B,A] projected, keys [B,T,A], v [A], values [B,T,D] -> c [B,D], α [B,T].
+///
+///     with g_j = α_j (∂α_j + ∂c · h_j − Σ_k α_k (∂α_k + ∂c · h_k)) and t_j = tanh(q + k_j):
+///     ∂v += Σ_j g_j t_j,  ∂k_j += g_j v ⊙ (1 − t_j²),  ∂q += Σ_j g_j v ⊙ (1 − t_j²),  ∂h_j += α_j ∂c
+struct additive_step_op : detail::step_operation<additive_step_op> {
+    static constexpr const char* name = "additive attention";
+
+    static auto shape(const auto& query, const auto& keys, const auto& v, const auto& values, const lengths_view& real)
+    {
+        require_shape(name, "v", v.shape, {keys.shape[2]}, "one number for each dimension of the keys");
+        return checked(query, keys, values, real);
+    }
+
+    static std::size_t saved(const auto&, const auto& keys, const auto&...) { return keys.shape[0] * keys.shape[1]; }
+
+    template <class T>
+    static void forward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
+                        out<T, 2> context, out<T, 2> weights, T* scores)
+    {
+        additive_temporal_step_op::forward(query, keys, v, values, {}, real, context, weights, {}, scores);
+    }
+
+    template <class T>
+    static void backward(in<T, 2> query, in<T, 3> keys, in<T, 1> v, in<T, 3> values, const lengths_view& real,
+                         const auto& results, const auto& d, const T* scores, adjoint<T, 2> d_query,
+                         adjoint<T, 3> d_keys, adjoint<T, 1> d_v, adjoint<T, 3> d_values)
+    {
+        additive_temporal_step_op::backward(query, keys, v, values, {}, real, results,
+                                            std::tuple_cat(d, std::tuple{in<T, 2>{}}), scores, d_query, d_keys, d_v,
+                                            d_values, {});
+    }
+};
+inline constexpr additive_step_op additive_step{};
+
+/// e_j = q · k_j, α = softmax(e), c = Σ_j α_j h_j: query [B,A], keys [B,T,A], values [B,T,D] -> c [B,D], α [B,T].
 ///
 ///     ∂h_j += α_j ∂c,  ∂α_j += ∂c · h_j
 ///     ∂e_j  = α_j (∂α_j − Σ_k α_k ∂α_k)
@@ -165,23 +161,17 @@ struct dot_step_op : detail::step_operation<dot_step_op> {
     static void forward(in<T, 2> query, in<T, 3> keys, in<T, 3> values, const lengths_view& real, out<T, 2> context,
                         out<T, 2> weights)
     {
-        kernels::dot_forward(kernel(query, keys, values, real), weights.data, context.data);
+        kernels::dot_forward(kernel<kernels::dot_step>(query, keys, values, real, values.data), weights.data,
+                             context.data);
     }
 
     template <class T>
     static void backward(in<T, 2> query, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const auto& results,
                          const auto& d, adjoint<T, 2> d_query, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
     {
-        kernels::dot_backward(kernel(query, keys, values, real), std::get<1>(results).data, std::get<0>(d).data,
-                              std::get<1>(d).data, d_query.data, d_keys.data, d_values.data);
-    }
-
-private:
-    template <class T>
-    static kernels::dot_step<T> kernel(in<T, 2> query, in<T, 3> keys, in<T, 3> values, const lengths_view& real)
-    {
-        const auto [B, P, A] = keys.shape;
-        return {B, P, A, values.shape[2], real.data(), query.data, keys.data, values.data};
+        kernels::dot_backward(kernel<kernels::dot_step>(query, keys, values, real, values.data),
+                              std::get<1>(results).data, std::get<0>(d).data, std::get<1>(d).data, d_query.data,
+                              d_keys.data, d_values.data);
     }
 };
 inline constexpr dot_step_op dot_step{};
@@ -216,8 +206,8 @@ struct per_dimension_step_op : detail::step_operation<per_dimension_step_op> {
     static void forward(in<T, 2> query, in<T, 3> keys, in<T, 2> V, in<T, 3> values, const lengths_view& real,
                         weights_of_step which, out<T, 2> context, out<T, 3> weights, T* normalizer)
     {
-        kernels::per_dimension_forward(kernel<kernels::per_dimension_step>(query, keys, V, values, real),
-                                       which == weights_of_step::returned ? weights.data : nullptr, context.data,
+        const auto step = kernel<kernels::per_dimension_step>(query, keys, values, real, V.data, values.data);
+        kernels::per_dimension_forward(step, which == weights_of_step::returned ? weights.data : nullptr, context.data,
                                        normalizer);
     }
 
@@ -226,8 +216,8 @@ struct per_dimension_step_op : detail::step_operation<per_dimension_step_op> {
                          weights_of_step which, const auto&, const auto& d, const T* normalizer, adjoint<T, 2> d_query,
                          adjoint<T, 3> d_keys, adjoint<T, 2> d_V, adjoint<T, 3> d_values)
     {
-        kernels::per_dimension_backward(kernel<kernels::per_dimension_step>(query, keys, V, values, real), normalizer,
-                                        std::get<0>(d).data,
+        const auto step = kernel<kernels::per_dimension_step>(query, keys, values, real, V.data, values.data);
+        kernels::per_dimension_backward(step, normalizer, std::get<0>(d).data,
                                         which == weights_of_step::returned ? std::get<1>(d).data : nullptr,
                                         d_query.data, d_keys.data, d_V.data, d_values.data);
     }

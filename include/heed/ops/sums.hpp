@@ -74,10 +74,9 @@ struct multiply_parts_op : operation<multiply_parts_op> {
         const std::size_t G = g.shape.back(), N = x.shape.back();
         must.back() = G;
         require_shape("multiply_parts", "the factors", g.shape, must, "a row for each row of ", x.shape);
-        if (G == 0 || N % G != 0) {
-            throw shape_error("multiply_parts: " + shape_text(g.shape) + " factors for " + shape_text(x.shape) +
-                              "; the last axis of the second must be a multiple of that of the first");
-        }
+        if (G == 0 || N % G != 0)
+            detail::refuse("multiply_parts: ", g.shape, " factors for ", x.shape,
+                           "; the last axis of the second must be a multiple of that of the first");
         return x.shape;
     }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -34,17 +34,14 @@ struct heads_of {
 
 namespace detail {
 
+using heed::detail::lane_memo;
+
 /// Where a thread adds what comes back to a parameter, or null if nobody wants it.
 template <class T>
 using shard_place = heed::detail::callback<T*, std::size_t>;
-template <class T>
-struct no_place {
-    T* operator()(std::size_t) const { return nullptr; }
-};
 
 /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
-template <class View>
-auto part_of_head(const View& x, std::size_t heads, std::size_t nth)
+auto part_of_head(const auto& x, std::size_t heads, std::size_t nth)
 {
     using element = std::remove_reference_t<decltype(*x.data)>;
     if (x.data == nullptr) return tiles::rows<element>{nullptr, 0};
@@ -52,8 +49,7 @@ auto part_of_head(const View& x, std::size_t heads, std::size_t nth)
     return tiles::rows<element>{x.data + nth / heads * rows * x.shape[2] + nth % heads * width, x.shape[2]};
 }
 /// The same of the group that a head reads.
-template <class View>
-auto part_of_group(const View& x, const heads_of& how, std::size_t nth)
+auto part_of_group(const auto& x, const heads_of& how, std::size_t nth)
 {
     const std::size_t group = nth % how.heads * how.groups / how.heads;
     return part_of_head(x, how.groups, nth / how.heads * how.groups + group);
@@ -100,8 +96,7 @@ struct attend_heads {
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
             parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                 scratch here;
-                heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S,
-                                             keys.shape[1]);
+                lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                 for (std::size_t i = begin; i < end; ++i) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
@@ -153,8 +148,7 @@ struct attend_heads {
             if (groups >= 2 * shards || shards == 1 || Rule::runs) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
                     scratch here;
-                    heed::detail::lane_memo memo(here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])),
-                                                 S, keys.shape[1]);
+                    lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
                         tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
                         of.memo = &memo;
@@ -168,8 +162,7 @@ struct attend_heads {
                 for (std::size_t round = 0; round < shards; ++round) {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                         scratch here;
-                        heed::detail::lane_memo memo(
-                            here.take<float>(heed::detail::lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
+                        lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                         tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
                         of.memo = &memo;
                         for (std::size_t shard = begin; shard < end; ++shard) {
@@ -184,8 +177,7 @@ struct attend_heads {
 
 private:
     /// The rule with the number of this head, if it has one.
-    template <class T>
-    decltype(auto) rule_of_head(const T* of_heads, std::size_t head) const
+    decltype(auto) rule_of_head(const auto* of_heads, std::size_t head) const
     {
         if constexpr (kernels::tiles::learned_rule<Rule>) {
             return rule.of_head(of_heads[head]);
@@ -194,8 +186,7 @@ private:
         }
     }
 
-    /// The tiles that one of so many threads takes. One type for all ways to share them: the backward pass is compiled
-    /// for it and for every function of a score.
+    /// The tiles that one of so many threads takes: one type for all ways to share them, so that less is compiled.
     struct every_so_many {
         std::size_t shards, shard;
 
@@ -205,18 +196,38 @@ private:
 
 }  // namespace detail
 
+/// A function of the score with its table; one without a table does not see it.
+template <class Function, class T, std::size_t N>
+auto function_with(const Function& f, const in<T, N>& table)
+{
+    if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
+        return kernels::tiles::unmodified{};
+    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
+        return f;
+    } else {
+        return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
+    }
+}
+
 /// Contexts of many queries, for each head alone:
 ///
 ///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
 ///
-/// or with another comparison of kernels/tiles/pairs.hpp in place of Q Kᵀ; one with factors is for
-/// attend_tiled_with_op. Heads stand side by side in the last axis. No [S,T] is ever stored: see
-/// kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what stands behind them is not read. A query
-/// without a key gets a context and a gradient of 0. Gradients are the same, bit for bit, at the same number of
-/// threads.
+/// or with another comparison of kernels/tiles/pairs.hpp in place of Q Kᵀ. Heads stand side by side in the last axis.
+/// No [S,T] is ever stored: see kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what stands
+/// behind them is not read. A query without a key gets a context and a gradient of 0. Gradients are the same, bit for
+/// bit, at the same number of threads.
 ///
 ///     with the weights A = W(E), E = scale · Q Kᵀ, and ∂E from ∂A = ∂C Vᵀ by the derivative of W:
 ///     ∂V += Aᵀ ∂C,  ∂Q += scale · ∂E K,  ∂K += scale · ∂Eᵀ Q
+///
+/// Behind the values there may be parameters of the policies: the comparison's factors, such as v [H·d] of additive
+/// scores, a number for each head, of_heads [H], and a table that the function of the score looks numbers up in.
+/// Policies without them are given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h,
+/// entmax's its a (kernels/tiles/entmax_rule.hpp).
+///
+///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
+///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
 template <class Pair = kernels::tiles::unmodified, class Mask = kernels::tiles::unmasked,
           class Rule = kernels::tiles::softmax, class Compare = kernels::tiles::inner_product>
 struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
@@ -234,79 +245,19 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     {
         const auto q = queries.shape, k = keys.shape, v = values.shape;
         if (how.heads == 0 || how.groups == 0 || how.heads % how.groups != 0 || q[2] % how.heads != 0 ||
-            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups) {
-            throw shape_error("attend_tiled: queries " + shape_text(q) + " of " + std::to_string(how.heads) +
-                              " heads, keys " + shape_text(k) + " and values " + shape_text(v) + " of " +
-                              std::to_string(how.groups) +
-                              "; heads must be a multiple of groups, and a head's queries as wide as its keys");
-        }
+            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups)
+            detail::refuse("attend_tiled: queries ", q, " of ", how.heads, " heads, keys ", k, " and values ", v,
+                           " of ", how.groups,
+                           "; heads must be a multiple of groups, and a head's queries as wide as its keys");
         require_shape("attend_tiled", "the keys", k, {q[0], k[1], k[2]}, "one row for each row of queries");
         require_shape("attend_tiled", "the values", v, {q[0], k[1], v[2]}, "one for each key");
         real.require("attend_tiled", q[0], k[1]);
         return {q[0], q[1], how.heads * (v[2] / how.groups)};
     }
 
-    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, const heads_of& how)
-    {
-        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
-    }
-
-    template <class T>
-    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                 out<T, 3> contexts, T* numbers) const
-    {
-        static_assert(!Compare::has_factors, "heed: attend_tiled_with takes a comparison's factors");
-        static_assert(!kernels::tiles::learned_rule<Rule>, "heed: attend_tiled_with takes a rule's numbers");
-        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template forward<T>(changes, queries, keys, values, {}, nullptr, real,
-                                                                      how, contexts, numbers);
-    }
-
-    template <class T>
-    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
-                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
-                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
-    {
-        const detail::no_place<T> nobody;
-        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        detail::attend_heads<Rule, Compare>{rule}.template backward<T>(
-            changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers, d_queries, d_keys,
-            d_values, nobody, nobody, nobody);
-    }
-};
-inline constexpr attend_tiled_op<> attend_tiled{};
-
-/// A function of the score with its table; one without a table does not see it.
-template <class Function, class T, std::size_t N>
-auto function_with(const Function& f, const in<T, N>& table)
-{
-    if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
-        return kernels::tiles::unmodified{};
-    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
-        return f;
-    } else {
-        return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};
-    }
-}
-
-/// The same with parameters of the policies: the comparison's factors, such as v [H·d] of additive scores, a number for
-/// each head, of_heads [H], and a table that the function of the score looks numbers up in. Policies without them are
-/// given any factors [H·d], -inf, and any table. softmax's number is the head's sink s_h, entmax's its a
-/// (kernels/tiles/entmax_rule.hpp).
-///
-///     w_j = exp(e_j) / (exp(s_h) + Σ_k exp(e_k)),  ∂s_h −= Σ w_{s_h} (∂c · c), w_{s_h} the sink's own weight
-///     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂e
-template <class Function, class Mask, class Rule, class Compare = kernels::tiles::inner_product>
-struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rule, Compare>> {
-    Function f;
-    attend_tiled_op<kernels::tiles::unmodified, Mask, Rule, Compare> attend;
-
-    attend_tiled_with_op(Function changes, Mask hides, Rule weighs, Compare = {})
-        : f(std::move(changes)), attend(kernels::tiles::unmodified{}, std::move(hides), std::move(weighs))
-    {}
-
-    auto shape(const auto& queries, const auto& keys, const auto& values, const auto& factors, const auto& of_heads,
-               const auto& table, const lengths_view& real, const heads_of& how) const
+    static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const auto& factors,
+                                  const auto& of_heads, const auto& table, const lengths_view& real,
+                                  const heads_of& how)
     {
         if constexpr (Compare::has_factors) {
             const std::size_t dimensions = queries.shape[2],
@@ -317,25 +268,45 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
         }
         require_shape("attend_tiled", "the numbers of the heads", of_heads.shape, {how.heads}, "one for each head");
         if (table.size() == 0 && queries.size() > 0)
-            throw shape_error("score::modified: the table is empty, " + shape_text(table.shape));
-        return attend.shape(queries, keys, values, real, how);
-    }
-    std::size_t saved(const auto& queries, const auto& keys, const auto& values, const auto&, const auto&, const auto&,
-                      const lengths_view& real, const heads_of& how) const
-    {
-        return attend.saved(queries, keys, values, real, how);
+            detail::refuse("score::modified: the table is empty, ", table.shape);
+        return shape(queries, keys, values, real, how);
     }
 
+    static std::size_t saved(const auto& queries, const auto&... others)
+    {
+        const heads_of& how = std::get<sizeof...(others) - 1>(std::tie(others...));
+        return queries.shape[0] * how.heads * queries.shape[1] * Rule::numbers;
+    }
+
+    template <class T>
+    void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                 out<T, 3> contexts, T* numbers) const
+    {
+        static_assert(!Compare::has_factors, "heed: attend_tiled takes a comparison's factors behind the values");
+        static_assert(!learns, "heed: attend_tiled takes a rule's numbers behind the values");
+        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
+        heads().template forward<T>(changes, queries, keys, values, {}, nullptr, real, how, contexts, numbers);
+    }
     template <class T, std::size_t N>
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        const auto pair = function_with(f, table);
-        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
-        detail::attend_heads<Rule, Compare>{attend.rule}.template forward<T>(
-            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, numbers);
+        const auto f = function_with(pair, table);
+        const tiles::changes_by<T, std::remove_const_t<decltype(f)>, Mask> changes(f, mask);
+        heads().template forward<T>(changes, queries, keys, values, factors, of_heads.data, real, how, contexts,
+                                    numbers);
     }
 
+    template <class T>
+    void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, const heads_of& how,
+                  in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
+                  adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
+    {
+        const auto nobody = [](std::size_t) -> T* { return nullptr; };
+        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
+        heads().template backward<T>(changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts,
+                                     numbers, d_queries, d_keys, d_values, nobody, nobody, nobody);
+    }
     template <class T, std::size_t N>
     void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                   const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts,
@@ -343,21 +314,23 @@ struct attend_tiled_with_op : operation<attend_tiled_with_op<Function, Mask, Rul
                   adjoint<T, 1> d_factors, adjoint<T, 1> d_of_heads, adjoint<T, N> d_table) const
     {
         scratch here;
-        constexpr bool learned = kernels::tiles::learned_rule<Rule>;
         const of_shards<T> to_table(here, d_table), to_factors(here, d_factors),
-            to_heads(here, learned ? d_of_heads : adjoint<T, 1>{});
-        const auto pair = function_with(f, table);
-        const tiles::changes_by<T, std::remove_const_t<decltype(pair)>, Mask> changes(pair, attend.mask);
-        detail::attend_heads<Rule, Compare>{attend.rule}.template backward<T>(
-            changes, queries, keys, values, factors, of_heads.data, real, how, contexts, d_contexts, numbers, d_queries,
-            d_keys, d_values, to_table, to_factors, to_heads);
+            to_heads(here, learns ? d_of_heads : adjoint<T, 1>{});
+        const auto f = function_with(pair, table);
+        const tiles::changes_by<T, std::remove_const_t<decltype(f)>, Mask> changes(f, mask);
+        heads().template backward<T>(changes, queries, keys, values, factors, of_heads.data, real, how, contexts,
+                                     d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors, to_heads);
         to_table.finish();
         to_factors.finish();
         to_heads.finish();
-        if (!learned && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
+        if (!learns && d_of_heads) to_sinks(of_heads, how, contexts, d_contexts, numbers, d_of_heads);
     }
 
 private:
+    static constexpr bool learns = kernels::tiles::learned_rule<Rule>;
+
+    detail::attend_heads<Rule, Compare> heads() const { return {rule}; }
+
     template <class T>
     static void to_sinks(in<T, 1> sinks, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,
                          adjoint<T, 1> d_sinks)
@@ -404,9 +377,6 @@ private:
         T *first_ = nullptr, *others_ = nullptr;
     };
 };
-template <class Function, class Mask, class Rule>
-attend_tiled_with_op(Function, Mask, Rule) -> attend_tiled_with_op<Function, Mask, Rule>;
-template <class Function, class Mask, class Rule, class Compare>
-attend_tiled_with_op(Function, Mask, Rule, Compare) -> attend_tiled_with_op<Function, Mask, Rule, Compare>;
+inline constexpr attend_tiled_op<> attend_tiled{};
 
 }  // namespace heed::ops

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
-#include <heed/kernels/block_sums.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Neighbouring positions: the window of each row, and windows that slide over all positions.
@@ -18,12 +16,10 @@ shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& wher
 {
     where.count.require("window_of", x[0], x[1]);
     for (std::size_t b = 0; b < x[0]; ++b) {
-        if (where.count[b] > where.width || where.begin[b] > x[1] - where.count[b]) {
-            throw shape_error("window_of: the window of row " + std::to_string(b) + " has " +
-                              counted(where.count[b], "position") + " from " + std::to_string(where.begin[b]) +
-                              " on; it must lie within " + counted(x[1], "position") + ", and have at most " +
-                              std::to_string(where.width));
-        }
+        if (where.count[b] > where.width || where.begin[b] > x[1] - where.count[b])
+            detail::refuse("window_of: the window of row ", b, " has ", counted(where.count[b], "position"), " from ",
+                           where.begin[b], " on; it must lie within ", counted(x[1], "position"), ", and have at most ",
+                           where.width);
     }
     shape_of_rank<R> y = x;
     y[1] = where.width;
@@ -31,8 +27,7 @@ shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& wher
 }
 
 /// f(place in the whole, place in the window, count of numbers) for the stretch of each row.
-template <std::size_t R, class F>
-void each_stretch(const shape_of_rank<R>& whole, const window_view& where, F&& f)
+void each_stretch(const auto& whole, const window_view& where, const auto& f)
 {
     const auto [B, positions, N] = by_position(whole);
     for (std::size_t b = 0; b < B; ++b) {
@@ -42,7 +37,7 @@ void each_stretch(const shape_of_rank<R>& whole, const window_view& where, F&& f
 
 inline void require_width(const char* where, std::size_t width)
 {
-    if (width == 0) throw shape_error(std::string(where) + ": a window of 0 words; it must have at least 1");
+    if (width == 0) detail::refuse(where, ": a window of 0 words; it must have at least 1");
 }
 
 }  // namespace detail

@@ -87,7 +87,7 @@ struct modified : by_place<modified<Base, Function, Table>, Base> {
     auto changed(const tensor auto& scores, const auto&, const ops::rows_of_places& where) const
     {
         if constexpr (looks_up) {
-            return ops::modify_with_table_op{f}(scores, table, where);
+            return ops::modify_op{f}(scores, table, where);
         } else {
             return ops::modify_op{f}(scores, where);
         }

@@ -57,7 +57,7 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
     auto changed(const tensor auto& scores, const Queries& queries, const ops::rows_of_places& where) const
     {
         constexpr bool of_one = rank_of<Queries> == 2;
-        return ops::modify_with_table_op{change<of_one>(where.first_query, where.first_sentence)}(
+        return ops::modify_op{change<of_one>(where.first_query, where.first_sentence)}(
             scores, looked_up(this->base.asking(queries)), where);
     }
 

@@ -91,7 +91,7 @@ auto answers_of(const auto& q, const auto& k, const auto& v, const auto& factors
                 const ops::heads_of& how, const Mask& mask = {})
 {
     if constexpr (Compare::has_factors) {
-        const ops::attend_tiled_with_op attend{unmodified{}, mask, kernels::tiles::softmax{}, Compare{}};
+        const ops::attend_tiled_op attend{unmodified{}, mask, kernels::tiles::softmax{}, Compare{}};
         return attend(q, k, v, factors,
                       constant_like(q, shape_of_rank<1>{how.heads}, -std::numeric_limits<double>::infinity()),
                       constant_like(q, shape_of_rank<1>{1}, 0), real, how);
@@ -324,7 +324,7 @@ TEST_CASE("lanes without a query stay out of every sum, even where their weights
     };
     CHECK_GRADIENT(f, q, k, v);
     const auto shifted = [](auto e, place p, const auto& table) { return 0.01 * e + 2000 + table(p.key); };
-    const ops::attend_tiled_with_op attend{shifted, unmasked{}, kernels::tiles::softmax{}, kernels::tiles::additive{}};
+    const ops::attend_tiled_op attend{shifted, unmasked{}, kernels::tiles::softmax{}, kernels::tiles::additive{}};
     const auto table = random({9}, 6, 0.001);
     const auto learns = [&](const auto& x, const auto& by) {
         return attend(x, k, v, factors, constant_like(x, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity()),
@@ -332,7 +332,7 @@ TEST_CASE("lanes without a query stay out of every sum, even where their weights
     };
     CHECK_GRADIENT(learns, q, table);
     const auto raised = [](auto e, place p, const auto& t) { return e + 2000 + t(p.key); };
-    const ops::attend_tiled_with_op products{raised, unmasked{}, kernels::tiles::softmax{}};
+    const ops::attend_tiled_op products{raised, unmasked{}, kernels::tiles::softmax{}};
     const auto of_products = [&](const auto& x, const auto& by) {
         return products(x, k, v, factors,
                         constant_like(x, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity()), by,
@@ -373,7 +373,7 @@ TEST_CASE("a key that nobody sees may be NaN: parameters get the gradient that t
         ad::tape<double> on;
         const auto Q = on.parameter(q), K = on.parameter(k);
         const auto b = on.parameter(bias);
-        const ops::attend_tiled_with_op attend{unmodified{}, others, kernels::tiles::learned_sigmoid{}};
+        const ops::attend_tiled_op attend{unmodified{}, others, kernels::tiles::learned_sigmoid{}};
         const auto c = attend(Q, K, v, on.constant(nothing), b, on.constant(nothing), lengths({20}), ops::heads_of{});
         on.backward(ops::inner(c, support::uneven<double>(c.shape())));
         return std::pair{copy_of(on.gradient(Q)), copy_of(on.gradient(b))};

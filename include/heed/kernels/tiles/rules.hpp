@@ -39,7 +39,7 @@ HEED_SIMD_INLINE auto hidden(V e)
 /// Of normalizers that have no rule.
 struct no_rule {};
 
-/// A rule with a number of each head, an argument of ops::attend_tiled_with_op.
+/// A rule with a number of each head, an argument of ops::attend_tiled_op.
 template <class Rule, class Numbers>
 struct with_numbers_of_heads : Rule {
     using alone = Rule;
