@@ -50,53 +50,33 @@ struct attention {
     static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::negative_scores,
                   HEED_SAYS_NEGATIVE_SCORES);
 
-    /// The query-independent part, once per batch: annotations [B,T,D] and the number of real positions of each row.
-    /// Values behind a row's length are cleared: whatever is there, NaN included, changes no result and no gradient.
+    /// The query-independent part, once per batch: annotations [B,T,D], and which positions are real.
+    ///
+    ///     on(x)      on(x, lengths)      on(x, mask)             mask: boolean_mask<2> [B,T]
+    ///     on(x, v)   on(x, v, lengths)   on(x, v, mask)          keys are made of x, both [B,T,.]
+    ///
+    /// Other positions are cleared: whatever is there, NaN included, changes no result and no gradient.
     ///
     /// A memory owns what it holds, so an array is copied. Two ways copy nothing: an array that is given away,
     /// `on(std::move(annotations), lengths)`, is cleared where it is and becomes the memory's; a view,
     /// `on(view_of(x))`, is only referred to where nothing has to be cleared, and x must then outlive the memory.
     /// (Where a score compares the annotations themselves, as `dot` does, an array that is given away is copied once,
     /// for the keys; a view is not.)
+    template <tensor X, class... Rest>
+        requires((tensor<Rest> || detail::source_limit<std::remove_cvref_t<Rest>>)&&...)
+    auto on(X&& annotations, Rest&&... rest) const
+    {
+        return memory_of(std::forward<X>(annotations), std::forward<Rest>(rest)...);
+    }
     template <tensor X>
-    auto on(X&& annotations, const lengths& real) const
+    auto on(X&& annotations, const lengths& real) const  // also of a list, {3, 2}
     {
         return memory_of(std::forward<X>(annotations), real);
     }
-
-    /// The same for a batch without padding.
-    template <tensor X>
-    auto on(X&& annotations) const
-    {
-        return memory_of(std::forward<X>(annotations));
-    }
-
-    /// The same where any position may be missing, not only the last ones: mask [B,T], true = attend.
-    template <tensor X>
-    auto on(X&& annotations, const boolean_mask<2>& mask) const
-    {
-        return memory_of(std::forward<X>(annotations), mask);
-    }
-
-    /// Keys made of other annotations than the values: both [B,T,.], cleared behind each row's length.
     template <tensor X, tensor V>
     auto on(X&& annotations, V&& values, const lengths& real) const
     {
         return memory_of(std::forward<X>(annotations), std::forward<V>(values), real);
-    }
-
-    /// The same for a batch without padding.
-    template <tensor X, tensor V>
-    auto on(X&& annotations, V&& values) const
-    {
-        return memory_of(std::forward<X>(annotations), std::forward<V>(values));
-    }
-
-    /// The same if any position may be missing: mask [B,T], true = attend.
-    template <tensor X, tensor V>
-    auto on(X&& annotations, V&& values, const boolean_mask<2>& mask) const
-    {
-        return memory_of(std::forward<X>(annotations), std::forward<V>(values), mask);
     }
 
     /// Refused, in one sentence: what is no tensor, no lengths and no mask.
@@ -175,9 +155,7 @@ struct attention {
         if constexpr (detail::grows<source_type>) {
             detail::require_no_tape<attention, decltype(query), decltype(state), Mask>();
             detail::require_one_number<Score>(source);
-            return detail::knowing_lengths(source, detail::in_one_piece(source, [&](const auto& all) {
-                                               return compose(all, query, state, mask);
-                                           }));
+            return detail::knowing_lengths(source, compose(detail::in_one_piece(source), query, state, mask));
         } else {
             const auto& asked = detail::asked<2>(source, query);
             const auto& projected = project(asked);
@@ -237,10 +215,7 @@ struct attention {
         static_assert(!detail::on_a_tape<attention, decltype(memory), decltype(query), decltype(state), Mask>(),
                       "heed: step_into is for plain tensors; on a tape call step or read");
         if constexpr (!detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
-            auto next = step(memory, query, state, mask);
-            result.context = std::move(next.context);
-            if constexpr (requires { result.weights; }) result.weights = std::move(next.weights);
-            result.state = std::move(next.state);
+            detail::keep_answer(result, step(memory, query, state, mask));
         } else {
             const scratch here;
             const auto shown = map_parameters(*this, detail::as_transient{});
@@ -278,9 +253,7 @@ private:
             if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
             if (detail::numbers_differ<Score>(memory))
                 return detail::read_each(*this, memory, queries, projected, state, sees);
-            return detail::knowing_lengths(memory, detail::in_one_piece(memory, [&](const auto& all) {
-                                               return read_all(all, queries, state, sees);
-                                           }));
+            return detail::knowing_lengths(memory, read_all(detail::in_one_piece(memory), queries, state, sees));
         } else {
             return detail::read_many(*this, memory, queries, projected, state, sees);
         }
@@ -297,7 +270,7 @@ private:
         if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
             detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
             detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, sees); });
+            return weights_of(detail::in_one_piece(memory), queries, state, sees);
         } else {
             return detail::weights_of_many(*this, memory, queries, projected, state, sees);
         }

@@ -158,9 +158,8 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                       "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
                       "= true;`)");
         require_one_number<decltype(Attention::score)>(memory);
-        return knowing_lengths(memory, in_one_piece(memory, [&](const auto& all) {
-                                   return detail::answer<How, With>(attend, all, projected, given, state, mask);
-                               }));
+        return knowing_lengths(memory,
+                               detail::answer<How, With>(attend, in_one_piece(memory), projected, given, state, mask));
     } else if constexpr (composed) {
         return answer_of<With>(run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask,
                                                                           unchanged{}, known_of(state)),

@@ -446,7 +446,15 @@ auto owned_answer(const auto& seen, const auto& state, const auto& memory)
             state));
 }
 
-/// The same written into results that the caller keeps.
+/// An answer moved into results that the caller keeps; without weights if these have none.
+void keep_answer(auto& result, auto answer)
+{
+    result.context = std::move(answer.context);
+    if constexpr (requires { result.weights; }) result.weights = std::move(answer.weights);
+    result.state = std::move(answer.state);
+}
+
+/// An answer in the workspace, written into results that the caller keeps.
 void assign_answer(auto& result, const auto& seen, const auto& before, const auto& memory)
 {
     assign(result.context, seen.context);

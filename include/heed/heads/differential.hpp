@@ -152,13 +152,13 @@ struct differential {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto q1 = visit("lambda_q1", self.lambda_q1);
-        auto k1 = visit("lambda_k1", self.lambda_k1);
-        auto q2 = visit("lambda_q2", self.lambda_q2);
-        auto k2 = visit("lambda_k2", self.lambda_k2);
-        auto gain = visit("gain", self.gain);
-        return per_head::differential<decltype(gain)>{std::move(q1),   std::move(k1),    std::move(q2), std::move(k2),
-                                                      std::move(gain), self.lambda_init, self.epsilon};
+        return per_head::differential{visit("lambda_q1", self.lambda_q1),
+                                      visit("lambda_k1", self.lambda_k1),
+                                      visit("lambda_q2", self.lambda_q2),
+                                      visit("lambda_k2", self.lambda_k2),
+                                      visit("gain", self.gain),
+                                      self.lambda_init,
+                                      self.epsilon};
     }
 };
 

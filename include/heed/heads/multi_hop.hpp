@@ -165,9 +165,7 @@ struct multi_hop {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto hops = visit("hops", self.hops);
-        auto update = visit("update", self.update);
-        return multi_hop<decltype(hops), decltype(update)>{std::move(hops), std::move(update)};
+        return heed::multi_hop{visit("hops", self.hops), visit("update", self.update)};
     }
 
 private:
@@ -228,8 +226,7 @@ private:
         return std::pair{std::move(answers), *std::move(later)};
     }
 
-    template <class Ask>
-    auto ask_each(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
+    auto ask_each(const auto& memory, const auto& query, const auto& state, const auto& ask) const
     {
         check(memory, state);
         return hop_by_hop(
@@ -240,8 +237,7 @@ private:
             detail::context_of);
     }
 
-    template <class Ask>
-    auto answer_with_weights(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
+    auto answer_with_weights(const auto& memory, const auto& query, const auto& state, const auto& ask) const
     {
         auto [answers, last] = ask_each(memory, query, state, ask);
         auto contexts = detail::collect(answers, detail::context_of);
@@ -256,9 +252,7 @@ private:
     }
 };
 
-template <class Hops>
-multi_hop(Hops) -> multi_hop<Hops>;
-template <class Hops, class Update>
-multi_hop(Hops, Update) -> multi_hop<Hops, Update>;
+template <class Hops, class Update = add_context>
+multi_hop(Hops, Update = {}) -> multi_hop<Hops, Update>;
 
 }  // namespace heed
