@@ -121,24 +121,24 @@ no_mask mask_of_queries(const Mask&, const part_of_queries&, std::size_t, std::s
 {
     return {};
 }
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, const part_of_queries& part,
-                                            std::size_t B, std::size_t T)
+template <std::size_t N>
+boolean_mask_view<2> mask_of_queries(const boolean_mask_view<N>& mask, const part_of_queries& part, std::size_t B,
+                                     std::size_t T)
 {
-    mask.require("attention of many queries", {B, T});
-    auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
-    for (std::size_t row = 0; row < B * part.count; ++row)
-        std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
-    return {rows, {B * part.count, T}};
-}
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<3>& mask, const part_of_queries& part,
-                                            std::size_t B, std::size_t T)
-{
-    mask.require("attention of many queries", {B, part.count, T});
-    return {mask.data(), {B * part.count, T}};
+    if constexpr (N == 3) {
+        mask.require("attention of many queries", {B, part.count, T});
+        return {mask.data(), {B * part.count, T}};
+    } else {
+        mask.require("attention of many queries", {B, T});
+        auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
+        for (std::size_t row = 0; row < B * part.count; ++row)
+            std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
+        return {rows, {B * part.count, T}};
+    }
 }
 
-/// Weights [B·S,T] by the scores of these projected queries [B,S,A]; masks as views, one of rank 3 with rows for these
-/// queries only. The caller opens a scratch for what it takes of the workspace.
+/// Weights [B·S,T] by the scores of projected queries [B,S,A]. Masks are views, one of rank 3 for these queries only.
+/// The caller opens a scratch.
 auto weights_by_scores(const auto& normalize, const auto& scores, const auto& source, const lengths_view& real,
                        const auto& projected, std::size_t head, const auto& mask, const part_of_queries& part)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <type_traits>
-#include <utility>
+#include <cstddef>
 
 #include <heed/attention/memory.hpp>
 #include <heed/core/growing.hpp>
@@ -18,13 +17,12 @@
 ///         memory = memory.rows(chosen);                   // in a beam: the hypotheses that go on, none copied
 ///     }
 ///
-/// A growing memory is a value like any other: copies that grow do not see each other's words (core/growing.hpp). Its
-/// sentences may differ in length. Scores that read the number of the query, such as score::rotary, then have one for
-/// each sentence (attention/query_numbers.hpp).
+/// Copies that grow do not see each other's words (core/growing.hpp). Sentences may differ in length; scores that read
+/// the number of the query, such as score::rotary, then have one for each (attention/query_numbers.hpp).
 namespace heed {
 
-/// The memory with room behind its last positions, so that `extend` need not copy it. Its sentences may differ in
-/// length. A memory on a tape is returned as it is: there `extend` copies, so that gradients flow.
+/// The memory with room behind its last positions, so that `extend` need not copy it. A memory on a tape is returned as
+/// it is: there `extend` copies, so that gradients flow.
 template <class Values, class Keys>
 auto growing(const memory<Values, Keys>& from)
 {

@@ -19,9 +19,8 @@
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>
 
-/// Many queries at once, block by block: the scores and weights of a block are forgotten before the next one. On the
-/// tape a block is one entry, computed again in the backward pass (rows.hpp). So normalizers and masks that tiles do
-/// not know need no memory for all scores, either.
+/// Many queries at once, block by block, for normalizers and masks that tiles do not know: the scores of a block are
+/// forgotten before the next one. On the tape a block is one entry, computed again in the backward pass (by_rows.hpp).
 namespace heed::detail {
 
 /// How many scores are kept. Up to `on_tape` of them the tape keeps all, since computing them again takes time; 4 M
@@ -97,22 +96,15 @@ private:
     }
 };
 
-/// A mask of places for some queries is drawn where they are computed, forth and back; others are as they are.
-const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&) { return mask; }
+/// A mask of places for some queries of a head is drawn where they are computed, forth and back; others are as they
+/// are.
+const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&, std::size_t) { return mask; }
 template <class Mask>
 boolean_mask_view<3> drawn_of_part(const places_of_queries<Mask>& mask, const lengths_view& real,
-                                   const part_of_queries& part)
+                                   const part_of_queries& part, std::size_t head)
 {
-    return detail::drawn(mask, real, part.first, part.count);
-}
-
-/// A mask of places as another head asks it; others are as they are.
-const auto& asked_by_head(const auto& mask, std::size_t) { return mask; }
-template <class Mask>
-places_of_queries<Mask> asked_by_head(places_of_queries<Mask> mask, std::size_t head)
-{
-    mask.head = head;
-    return mask;
+    const places_of_queries<const Mask&> asked{mask.mask, mask.first, mask.all, mask.positions, head};
+    return detail::drawn(asked, real, part.first, part.count);
 }
 
 /// The contexts of a block, [B,n,D].
@@ -123,11 +115,11 @@ struct contexts_of_block {
             auto from = in.from;
             from.sentence = in.real.first_row();
             from.real = in.real;
-            return detail::combined_all(in.combine,
-                                        weights_of_part(in.score, in.normalize, in.keys, in.source, in.real, in.queries,
-                                                        from, detail::drawn_of_part(in.mask, in.real, in.part),
-                                                        in.part),
-                                        in.values, from);
+            return detail::combined_all(
+                in.combine,
+                weights_of_part(in.score, in.normalize, in.keys, in.source, in.real, in.queries, from,
+                                detail::drawn_of_part(in.mask, in.real, in.part, from.head), in.part),
+                in.values, from);
         };
         using result = one_result<decltype(compute())>;
         // The run on no row asks for the shape, which without a sentence no operation tells; nor may it list operations
@@ -174,7 +166,7 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
     const auto answers = [&] {
         const scratch here;
         return answers_at_once(score, normalize, combine, memory, projected, from,
-                               detail::drawn_of_part(mask, memory.real, every));
+                               detail::drawn_of_part(mask, memory.real, every, from.head));
     };
     using contexts = decltype(answers());
     using family = family_of<contexts>;
@@ -198,8 +190,8 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
         each(projected, [&](const auto& queries, const auto& sees, const auto& part, const auto& now) {
             return detail::combined_all(combine,
                                         weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
-                                                        queries, now, detail::drawn_of_part(sees, memory.real, part),
-                                                        part),
+                                                        queries, now,
+                                                        detail::drawn_of_part(sees, memory.real, part, now.head), part),
                                         memory.values, now);
         });
     } else {

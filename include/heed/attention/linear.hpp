@@ -430,14 +430,10 @@ inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, s
 template <class Score>
 bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& real, std::size_t first, std::size_t S)
 {
-    if constexpr (fades<Score>) {
-        for (std::size_t b = 0; b < real.batch(); ++b) {
-            if (first + S < real[b]) return false;
-        }
-        return rule.decay == 1;
-    } else {
-        return true;
-    }
+    if constexpr (!fades<Score>) return true;
+    for (std::size_t b = 0; b < real.batch(); ++b)
+        if (first + S < real[b]) return false;
+    return rule.decay == 1;
 }
 
 /// Contexts [B,S,D] of projected queries [B,S,F].

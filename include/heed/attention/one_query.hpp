@@ -102,7 +102,7 @@ auto run_step(const Attention& attend, const auto& memory, const auto& projected
     const auto masks = masks_of<Family, T, counts>(memory.mask, mask, bring);
     return step<Family, How, with>(attend.score, attend.normalize, attend.combine, source_in(memory, bring), projected,
                                    given, state, masks, visible_lengths(mask, memory.real, memory.positions()), known,
-                                   first_state_of<Attention, std::remove_cvref_t<decltype(memory)>>{attend, memory});
+                                   memory);
 }
 
 /// A step on plain tensors, in this thread's workspace. `shown`: the attention with its parameters as transients.

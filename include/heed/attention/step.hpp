@@ -14,7 +14,6 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/moment.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
@@ -98,8 +97,7 @@ inline constexpr spread_window_op spread_window{};
 ///     seen = weigh(query(projected, past), keys(k, past))  by a kernel or line by line, sentence by sentence
 ///     next = advance(past, seen.weights, seen.context, at)
 ///
-/// Temporaries between keys and results have [T,A] numbers per sentence. They are never made for a whole batch: the
-/// middle line runs by rows, see rows.hpp.
+/// Temporaries, [T,A] per sentence, are never made for a whole batch: the middle line runs by rows, see by_rows.hpp.
 namespace heed::detail {
 
 /// There is no window.
@@ -117,7 +115,7 @@ step_input<T, X...> input_of_step(lengths_view real, std::size_t step, std::size
     return {std::forward<X>(x)..., real, step, head};
 }
 
-/// The input of the middle line of a step on numbers T.
+/// The input of the middle line of a step, of numbers T.
 template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class Past,
           class History, class Given, class Masks, class Focus>
 struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, History, Given, Masks, Focus> {
@@ -314,16 +312,13 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
     using keys = std::remove_cvref_t<decltype(in.keys)>;
     using kernel = step_kernel<std::remove_cvref_t<decltype(over::innermost(in.score))>,
                                std::remove_cvref_t<decltype(in.normalize)>, std::remove_cvref_t<decltype(in.combine)>>;
-    constexpr bool one_kernel = requires { typename kernel::operation; }
-    &&std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>&&
-            std::is_same_v<std::remove_cvref_t<decltype(in.masks)>, no_masks> &&
-        !shares_rows<keys> && !over::changes_keys<score_type, keys, std::remove_cvref_t<decltype(in.past)>>();
+    constexpr bool whole = std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>;
+    constexpr bool kernels_know = whole && requires { typename kernel::operation; };
+    constexpr bool one_kernel = kernels_know && std::is_same_v<std::remove_cvref_t<decltype(in.masks)>, no_masks> &&
+                                !shares_rows<keys> &&
+                                !over::changes_keys<score_type, keys, std::remove_cvref_t<decltype(in.past)>>();
     // Without a kernel, by_kernel means by_lines. (With a window, the normalizer inside it decides.)
-    constexpr bool no_kernel =
-        std::is_same_v<How, by_kernel> && std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus> && !requires
-    {
-        typename kernel::operation;
-    };
+    constexpr bool no_kernel = std::is_same_v<How, by_kernel> && whole && !kernels_know;
     const middle_of_step<std::conditional_t<no_kernel, by_lines, How>, With> program{};
     if constexpr (std::is_same_v<How, line_by_line> || one_kernel ||
                   !mappable_query<std::remove_cvref_t<decltype(in.given)>> ||
@@ -343,23 +338,20 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
 }
 
 /// One step in a family of tensors. `real`: how many positions of each row the query may see; `known`: how many of each
-/// the state remembers, all of its tensors if there are none; `first`: the state before the first query.
+/// the state remembers, all of its tensors if there are none; `whole`: the memory as the caller has it.
 template <class Family, class How, class With>
 auto step(const auto& score, const auto& normalize, const auto& combine, const auto& memory, const auto& projected,
           const auto& given, const auto& state, const auto& masks, const lengths_view& real, const lengths_view& known,
-          const auto& first)
+          const auto& whole)
 {
     namespace over = heed::score::over;
     using given_type = std::remove_cvref_t<decltype(given)>;
     masks.require(memory.batch, memory.positions);
     require_state_of(memory.batch, state);
     const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks, state.head};
-    auto past = detail::grown_past(
-        score, over::recall(score, state.score, at, memory), [&] { return first.past(); }, known, memory.real,
-        memory.positions, at);
+    auto past = detail::grown_past(score, over::recall(score, state.score, at, memory), known, whole, at);
     const auto query = over::query(score, projected, past);
-    const auto history = detail::grown_history(
-        state.normalize, [&] { return first.history(); }, known, memory.real, memory.positions);
+    const auto history = detail::grown_history(score, normalize, state.normalize, known, whole);
     const auto focus = [&] {
         if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>>) {
             (void)history.map([&](const auto& x) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 #include <heed/attention/bias.hpp>
 #include <heed/attention/query.hpp>

@@ -36,8 +36,7 @@ struct latent_memory {
     std::size_t batch() const { return shape_of(latent)[0]; }
     std::size_t positions() const { return shape_of(latent)[1]; }  // T
 
-    /// The memory of these rows, in this order: a row may be taken several times or not at all. Copies what is kept,
-    /// but not that of a growing memory.
+    /// The memory of these rows, in this order, any number of times each. Copies what is kept, unless it grows.
     latent_memory rows(std::span<const std::size_t> which) const
     {
         static_assert(std::is_same_v<Mask, no_mask>, "heed: latent_memory::rows: a memory with a mask of its own");
@@ -45,8 +44,7 @@ struct latent_memory {
     }
 };
 
-/// The memory with room behind its last positions, so that `extend` need not copy it: see attention/growing.hpp. Its
-/// rows are equally long. A memory on a tape is returned as it is.
+/// The memory with room behind its last positions: see attention/growing.hpp. Its rows are equally long.
 template <class Latent>
 auto growing(const latent_memory<Latent>& from)
 {
@@ -97,14 +95,13 @@ latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 ///     o_{i,h} = Σ_j softmax_j(q_{i,h} · k_{j,h} / √(K + R)) v_{j,h},  u_i = [o_{i,1}; …; o_{i,n}] W_O
 ///                                             DeepSeek-AI 2024 ("DeepSeek-V2"), eq. 9-19
 ///
-/// Nothing is expanded to answer one query: q · (W_UK c_j) = (W_UKᵀ q) · c_j, and Σ_j α_j W_UV c_j = W_UV Σ_j α_j c_j.
-/// W_UK is absorbed into the query and W_UV comes after the sum, so that a step costs 2·T·(C + R) for each head, and
-/// all heads read each position once. Many queries take whichever form is cheaper (`form`), head by head, in tiles
-/// where those pay.
+/// One query expands nothing: q · (W_UK c_j) = (W_UKᵀ q) · c_j, and Σ_j α_j W_UV c_j = W_UV Σ_j α_j c_j. So a step
+/// costs 2·T·(C + R) for each head, and all heads read each position once. Many queries take whichever form is cheaper
+/// (`form`), head by head, in tiles where those pay.
 ///
 ///     latent_heads attend{8, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
 ///
-/// R_p turns by position (score::rotary); `extend` goes on with the next one. The normalizer reads one row of scores
+/// R_p turns by position (score::rotary); `extend` continues with the next. The normalizer reads one row of scores
 /// alone (`row_by_row`). Deviation: queries are not compressed; where they are, ask with the compressed and normalised
 /// ones, and W_Q is the paper's W_UQ. The equations have no norm of c_j; the models, and the authors' program, do
 /// (§3.1.2): give `latent_norm{gain}` as the last member. A model whose context was stretched after training (YaRN)
@@ -219,8 +216,7 @@ struct latent_heads {
         return all_read{ops::linear(ops::join(contexts), W_O), state_of_head(state, 0, S)};
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` turns the weights into contexts and does not
-    /// return them; for pictures and penalties. This call needs memory for all weights.
+    /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {

@@ -26,15 +26,12 @@ namespace detail {
 template <class Score>
 consteval bool prepares_keys()
 {
-    if constexpr (
-        requires { requires Score::prepares_alike; } && !requires(const Score& score) { score.base; }) {
-        return false;
-    } else if constexpr (widens_keys_of<Score>()) {
-        return true;
-    } else if constexpr (requires(const Score& score) { score.base; }) {
-        return prepares_keys<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
+    constexpr bool over = requires(const Score& score) { score.base; };
+    if constexpr (over && !widens_keys_of<Score>()) {
+        return prepares_keys<std::remove_cvref_t<decltype(Score::base)>>();
     } else {
-        return has_prepare<Score>;
+        constexpr bool alike = requires { requires Score::prepares_alike; };
+        return over || (!alike && (widens_keys_of<Score>() || has_prepare<Score>));
     }
 }
 
@@ -43,11 +40,9 @@ consteval bool prepares_keys()
 template <class Heads>
 consteval bool may_share_keys()
 {
-    if constexpr (requires(const Heads& all) { all[0].score; }) {
-        return !prepares_keys<std::remove_cvref_t<decltype(std::declval<const Heads&>()[0].score)>>();
-    } else {
-        return false;
-    }
+    if constexpr (requires(const Heads& all) { all[0].score; })
+        return !prepares_keys<std::remove_cvref_t<decltype(Heads::value_type::score)>>();
+    return false;
 }
 
 }  // namespace detail
@@ -75,7 +70,7 @@ struct unchanged {
 
 }  // namespace per_head
 
-/// The projections of multi_head without biases, as in the paper: query, key, value and output are x W.
+/// The projections of multi_head without biases, as in the paper: x W.
 struct no_biases {
     static std::tuple<> query() { return {}; }
     static std::tuple<> key() { return {}; }
@@ -85,8 +80,7 @@ struct no_biases {
     static auto parameters(auto&, auto&&) { return no_biases{}; }
 };
 
-/// The projections of multi_head with a bias each, as many Transformers have them: of the query, the key, the value and
-/// the output.
+/// The projections of multi_head with a bias each, as many Transformers have them:
 ///
 ///     x W_Q + b_Q,  x W_K + b_K,  x W_V + b_V,  Concat(…) W_O + b_O        PyTorch, nn.MultiheadAttention
 template <class Vector>
@@ -125,12 +119,11 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 /// one temporal. Their queries and annotations are the projected ones.
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
-/// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. `weights_of` returns those
-/// of many queries, [B,n,S,T]. In a state_and_word the state is projected, and every head gets the word. Masks and
-/// functions of scores read the number of their head, `place::head`.
+/// `ops::step_of(weights, i)` are head i's [B,T]. In a state_and_word the state is projected, and every head gets the
+/// word. Masks and functions of scores read the number of their head, `place::head`.
 ///
-/// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
-/// does. The seventh is `biases` for the four projections; by default there are none, as in the paper.
+/// A sixth policy may change the joined contexts before W_O: per_head::gated, per_head::differential. A seventh,
+/// `biases`, belongs to the four projections.
 template <class Heads, class Matrix, class Joined = per_head::unchanged, class Biases = no_biases>
 struct multi_head {
     Heads heads;
@@ -199,7 +192,8 @@ struct multi_head {
     {
         const auto answers = ask_each(memory, state, queries_of_heads<2>(query),
                                       [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
-        return read_out{join_heads(answers, query), detail::states_of(answers, state.step + 1)};
+        return read_out{from_heads(ops::join(detail::collect(answers, detail::context_of)), query),
+                        detail::states_of(answers, state.step + 1)};
     }
 
     /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], each head's state running from the first to the last.
@@ -221,8 +215,7 @@ struct multi_head {
         return all_read{std::move(contexts), std::move(next)};
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` turns the weights into contexts and does not
-    /// return them; for pictures and penalties. This call needs memory for all weights.
+    /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -349,7 +342,7 @@ private:
         })};
     }
 
-    /// The same of annotations the first of which stands at this position of its row.
+    /// The same of annotations whose first position in each row this is.
     auto memory_from(const lengths_view& first, const auto&... source) const
     {
         const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
@@ -389,15 +382,9 @@ private:
     auto answer_with_weights(const auto& memory, const auto& state, const auto& query, const auto& ask) const
     {
         const auto answers = ask_each(memory, state, queries_of_heads<2>(query), ask);
-        return attended{join_heads(answers, query),
+        return attended{from_heads(ops::join(detail::collect(answers, detail::context_of)), query),
                         ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
                         detail::states_of(answers, state.step + 1)};
-    }
-
-    /// joined(Concat(head_1, …, head_n)) W_O
-    auto join_heads(const auto& answers, const auto& query) const
-    {
-        return from_heads(ops::join(detail::collect(answers, detail::context_of)), query);
     }
 };
 

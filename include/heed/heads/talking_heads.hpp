@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,7 +18,7 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/rows.hpp>
+#include <heed/ops/operation.hpp>
 #include <heed/simd/place.hpp>
 
 namespace heed::ops {
@@ -110,8 +109,7 @@ struct talk {
         const auto mixed = ops::mix_heads(ops::stack(scores), in.score.of_scores);  // [n,B·s,T]
         const auto weighed = each_of(heads, [&](std::size_t g) {
             return weights_by_scores(heads[g].normalize, ops::block(mixed, g), cut(in, in.source, positions), in.real,
-                                     in.queries, g, detail::drawn_of_part(asked_by_head(in.mask, g), in.real, in.part),
-                                     in.part);
+                                     in.queries, g, detail::drawn_of_part(in.mask, in.real, in.part, g), in.part);
         });
         const auto weights = ops::mix_heads(ops::stack(weighed), in.score.of_weights);
         auto all = ops::join(each_of(heads, [&](std::size_t h) {
@@ -207,9 +205,9 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
 /// weighted sum. Masks hide positions after the scores are mixed: a mask's `place::head` is a head of softmax, and that
 /// of score::modified a head of scores. Additive masks are not taken.
 ///
-/// No kernel of one head can do this: many queries are answered in blocks of rows, of which the scores of all heads,
-/// about 2^18 numbers, are stored for one sentence at a time; going back they are computed again. `step` returns the
-/// mixed weights U, [B,n,T]: they need not be positive, nor sum to 1.
+/// Many queries are answered in blocks: the scores of all heads for one block and sentence, about 2^18 numbers, are
+/// stored at a time and computed again in the backward pass. `step` returns the mixed weights U, [B,n,T]: they need not
+/// be positive, nor sum to 1.
 template <class Base, class Matrix>
 struct talking_heads {
     Base base;   // a multi_head
@@ -280,8 +278,7 @@ struct talking_heads {
         return all_read{base.from_heads(ops::append_all(blocks), queries), from_query(state, state.step + S)};
     }
 
-    /// The mixed weights U of many queries, of every head: [B,n,S,T]. `read_all` turns the weights into contexts and
-    /// does not return them; for pictures and penalties. This call needs memory for all weights.
+    /// The mixed weights U of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
