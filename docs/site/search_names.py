@@ -11,7 +11,7 @@ from pathlib import Path
 
 HEADER = re.compile(r"include/heed/((?:(?:score|normalize|combine|penalty|heads|pairs)/)?\w+)\.hpp")
 # The namespace of what a header has; of most, its folder.
-SCOPES = {"heads": "", "pairs": "", **{f"heads/{name}": "per_head" for name in ("differential", "gated", "unchanged")}}
+SCOPES = {"heads": "", "pairs": "", **{f"heads/{name}": "per_head" for name in ("differential", "gated")}}
 
 
 def of_mechanisms(folder: Path) -> dict[str, list[str]]:

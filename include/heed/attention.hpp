@@ -13,13 +13,11 @@
 #include <heed/attention/growing.hpp>
 #include <heed/attention/grown.hpp>
 #include <heed/attention/many_queries.hpp>
-#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
 #include <heed/attention/one_query.hpp>
 #include <heed/attention/query_numbers.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/core/family.hpp>
 #include <heed/core/workspace.hpp>
 
 /// Attention: three policies make a mechanism.
@@ -28,9 +26,9 @@
 ///     α = normalize(e, history)      how do scores become weights?
 ///     c = combine(α, values)         how do weights and values become one context?
 ///
-/// `on` does once per batch what does not depend on the query; `start` returns what the mechanism remembers before the
-/// first step; `step` answers one query. Nothing is hidden in the layer: state goes in and comes out. Plain tensors run
-/// without a tape; as soon as the policies' parameters or the tensors are taped, everything trains.
+/// `on` does once per batch what does not depend on the query; `start` returns the state before the first step; `step`
+/// answers one query. No state is hidden: it goes in and comes out. Plain tensors run without a tape; as soon as a
+/// policy's parameters or the tensors are taped, everything trains.
 namespace heed {
 
 /// An attention mechanism: a score, a normalizer and a combiner, held by value. What does not compose is refused when
@@ -50,53 +48,33 @@ struct attention {
     static_assert(fault_of<Score, Normalize, Combine>() != composition_fault::negative_scores,
                   HEED_SAYS_NEGATIVE_SCORES);
 
-    /// The query-independent part, once per batch: annotations [B,T,D] and the number of real positions of each row.
-    /// Values behind a row's length are cleared: whatever is there, NaN included, changes no result and no gradient.
+    /// The query-independent part, once per batch: annotations [B,T,D], and which positions are real.
+    ///
+    ///     on(x)      on(x, lengths)      on(x, mask)             mask: boolean_mask<2> [B,T]
+    ///     on(x, v)   on(x, v, lengths)   on(x, v, mask)          keys are made of x, both [B,T,.]
+    ///
+    /// Other positions are cleared: whatever is there, NaN included, changes no result and no gradient.
     ///
     /// A memory owns what it holds, so an array is copied. Two ways copy nothing: an array that is given away,
     /// `on(std::move(annotations), lengths)`, is cleared where it is and becomes the memory's; a view,
     /// `on(view_of(x))`, is only referred to where nothing has to be cleared, and x must then outlive the memory.
     /// (Where a score compares the annotations themselves, as `dot` does, an array that is given away is copied once,
     /// for the keys; a view is not.)
+    template <tensor X, class... Rest>
+        requires((tensor<Rest> || detail::source_limit<std::remove_cvref_t<Rest>>)&&...)
+    auto on(X&& annotations, Rest&&... rest) const
+    {
+        return memory_of(std::forward<X>(annotations), std::forward<Rest>(rest)...);
+    }
     template <tensor X>
-    auto on(X&& annotations, const lengths& real) const
+    auto on(X&& annotations, const lengths& real) const  // also of a list, {3, 2}
     {
         return memory_of(std::forward<X>(annotations), real);
     }
-
-    /// The same for a batch without padding.
-    template <tensor X>
-    auto on(X&& annotations) const
-    {
-        return memory_of(std::forward<X>(annotations));
-    }
-
-    /// The same where any position may be missing, not only the last ones: mask [B,T], true = attend.
-    template <tensor X>
-    auto on(X&& annotations, const boolean_mask<2>& mask) const
-    {
-        return memory_of(std::forward<X>(annotations), mask);
-    }
-
-    /// Keys made of other annotations than the values: both [B,T,.], cleared behind each row's length.
     template <tensor X, tensor V>
     auto on(X&& annotations, V&& values, const lengths& real) const
     {
         return memory_of(std::forward<X>(annotations), std::forward<V>(values), real);
-    }
-
-    /// The same for a batch without padding.
-    template <tensor X, tensor V>
-    auto on(X&& annotations, V&& values) const
-    {
-        return memory_of(std::forward<X>(annotations), std::forward<V>(values));
-    }
-
-    /// The same if any position may be missing: mask [B,T], true = attend.
-    template <tensor X, tensor V>
-    auto on(X&& annotations, V&& values, const boolean_mask<2>& mask) const
-    {
-        return memory_of(std::forward<X>(annotations), std::forward<V>(values), mask);
     }
 
     /// Refused, in one sentence: what is no tensor, no lengths and no mask.
@@ -104,9 +82,8 @@ struct attention {
         requires((detail::no_source<X> || ...))
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }
 
-    /// The memory with more annotations [B,t,D] behind its own, as a decoder that attends to its own words needs after
-    /// each of them. A growing memory (attention/growing.hpp) costs what is new, amortised; any other one is copied,
-    /// and must be without padding.
+    /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A growing
+    /// memory (attention/growing.hpp) costs what is new, amortised; any other is copied, and must be without padding.
     ///
     ///     auto memory = growing(attend.on(prompt));
     ///     memory = attend.extend(memory, word);
@@ -175,9 +152,7 @@ struct attention {
         if constexpr (detail::grows<source_type>) {
             detail::require_no_tape<attention, decltype(query), decltype(state), Mask>();
             detail::require_one_number<Score>(source);
-            return detail::knowing_lengths(source, detail::in_one_piece(source, [&](const auto& all) {
-                                               return compose(all, query, state, mask);
-                                           }));
+            return detail::knowing_lengths(source, compose(detail::in_one_piece(source), query, state, mask));
         } else {
             const auto& asked = detail::asked<2>(source, query);
             const auto& projected = project(asked);
@@ -202,13 +177,27 @@ struct attention {
     ///
     ///     auto [contexts, state] = attend.read_all(memory, queries, attend.start(memory, past));
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
+    auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
-        return answer_all(detail::memory_of_one(memory), queries, state, mask);
+        const auto& source = detail::memory_of_one(memory);
+        detail::require_fits<attention, decltype(source)>();
+        const auto& queries = detail::asked<3>(source, given);
+        const auto& state = detail::own_state(*this, source, given_state);
+        const auto& projected = project(queries);
+        const auto& sees = detail::mask_of_many(mask);
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(source)>>) {
+            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
+            // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
+            if (shape_of(projected)[1] == 1) return detail::read_one(*this, source, queries, projected, state, sees);
+            if (detail::numbers_differ<Score>(source))
+                return detail::read_each(*this, source, queries, projected, state, sees);
+            return detail::knowing_lengths(source, read_all(detail::in_one_piece(source), queries, state, sees));
+        } else {
+            return detail::read_many(*this, source, queries, projected, state, sees);
+        }
     }
 
-    /// The weights of many queries, [B,S,T], which `read_all` makes contexts of and does not return: for pictures and
-    /// penalties. This call needs memory for all weights. Weights per position.
+    /// The weights of many queries, [B,S,T], all in memory. For pictures and penalties. Weights per position.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -218,11 +207,22 @@ struct attention {
 
     /// The same from a state of the caller's.
     template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
         static_assert(Score::weights == weight_kind::per_position,
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
-        return all_weights(detail::memory_of_one(memory), queries, state, mask);
+        const auto& source = detail::memory_of_one(memory);
+        const auto& queries = detail::asked<3>(source, given);
+        const auto& state = detail::own_state(*this, source, given_state);
+        const auto& projected = project(queries);
+        const auto& sees = detail::mask_of_many(mask);
+        if constexpr (detail::grows<std::remove_cvref_t<decltype(source)>>) {
+            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
+            detail::require_one_number<Score>(source);
+            return weights_of(detail::in_one_piece(source), queries, state, sees);
+        } else {
+            return detail::weights_of_many(*this, source, queries, projected, state, sees);
+        }
     }
 
     /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
@@ -237,10 +237,7 @@ struct attention {
         static_assert(!detail::on_a_tape<attention, decltype(memory), decltype(query), decltype(state), Mask>(),
                       "heed: step_into is for plain tensors; on a tape call step or read");
         if constexpr (!detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
-            auto next = step(memory, query, state, mask);
-            result.context = std::move(next.context);
-            if constexpr (requires { result.weights; }) result.weights = std::move(next.weights);
-            result.state = std::move(next.state);
+            detail::keep_answer(result, step(memory, query, state, mask));
         } else {
             const scratch here;
             const auto shown = map_parameters(*this, detail::as_transient{});
@@ -263,46 +260,6 @@ struct attention {
     }
 
 private:
-    /// `read_all` of a memory of one attention.
-    template <class Mask>
-    auto answer_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
-    {
-        detail::require_fits<attention, decltype(memory)>();
-        const auto& queries = detail::asked<3>(memory, given);
-        const auto& state = detail::own_state(*this, memory, given_state);
-        const auto& projected = project(queries);
-        const auto& sees = detail::mask_of_many(mask);
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
-            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
-            if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
-            if (detail::numbers_differ<Score>(memory))
-                return detail::read_each(*this, memory, queries, projected, state, sees);
-            return detail::knowing_lengths(memory, detail::in_one_piece(memory, [&](const auto& all) {
-                                               return read_all(all, queries, state, sees);
-                                           }));
-        } else {
-            return detail::read_many(*this, memory, queries, projected, state, sees);
-        }
-    }
-
-    /// `weights_of` of a memory of one attention.
-    template <class Mask>
-    auto all_weights(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
-    {
-        const auto& queries = detail::asked<3>(memory, given);
-        const auto& state = detail::own_state(*this, memory, given_state);
-        const auto& projected = project(queries);
-        const auto& sees = detail::mask_of_many(mask);
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(memory)>>) {
-            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            detail::require_one_number<Score>(memory);
-            return detail::in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, sees); });
-        } else {
-            return detail::weights_of_many(*this, memory, queries, projected, state, sees);
-        }
-    }
-
     template <class... Source>
     auto memory_of(Source&&... source) const
     {

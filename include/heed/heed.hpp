@@ -24,7 +24,6 @@
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/heads/differential.hpp>
 #include <heed/heads/gated.hpp>
-#include <heed/heads/unchanged.hpp>
 #include <heed/normalize/argmax.hpp>
 #include <heed/normalize/chunkwise.hpp>
 #include <heed/normalize/connected.hpp>

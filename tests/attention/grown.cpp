@@ -110,7 +110,7 @@ void check(const auto& attend, hidden how)
             attend.step_into(result, memory, query(s), kept);
             CHECK(support::distance(result.context, expected.context) < 1e-12);
             if constexpr (!with_word) {
-                const auto all = attend.read_all(memory, ops::steps_between(queries, s, s + 1), read);
+                const auto all = attend.read_all(memory, ops::slice(queries, 1, s, s + 1), read);
                 CHECK(support::distance(ops::step_of(all.contexts, 0), expected.context) < 1e-12);
                 read = all.state;
             }
@@ -268,7 +268,7 @@ TEST_CASE("many queries, and heads that remember, of a memory that grows between
                     const counts more{seen[s][0] - seen[s - 1][0], seen[s][1] - seen[s - 1][1]};
                     memory = attend.extend(memory, part_of(words, seen[s - 1], more), lengths(more));
                 }
-                const auto all = attend.read_all(memory, ops::steps_between(queries, 8 * s, 8 * s + 8), state);
+                const auto all = attend.read_all(memory, ops::slice(queries, 1, 8 * s, 8 * s + 8), state);
                 for (std::size_t i = 0; i < 8; ++i) {
                     const auto is = attend.step(memory, ops::step_of(queries, 8 * s + i), one);
                     CHECK(support::distance(ops::step_of(all.contexts, i), is.context) < 1e-12);

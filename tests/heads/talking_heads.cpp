@@ -113,6 +113,20 @@ TEST_CASE("scores are mixed before softmax, weights after it: number by number, 
     CHECK(one.weights(1, 2, 0) != 0);
 }
 
+TEST_CASE("a mask that does not fit is refused")
+{
+    const auto attend = with(P_l, P_w);
+    const auto x = random({2, 6, D}, 7), q = random({2, 5, D}, 8);
+    const auto memory = attend.on(x);
+    const auto refused = [&](const auto& mask) { CHECK_THROWS_AS(attend(memory, q, mask), shape_error); };
+    refused(lengths{6});
+    refused(lengths{6, 7});
+    refused(boolean_mask<2>(shape_of_rank<2>{1, 6}));
+    refused(boolean_mask<2>(shape_of_rank<2>{2, 5}));
+    refused(boolean_mask<3>(shape_of_rank<3>{1, 5, 6}));
+    refused(boolean_mask<3>(shape_of_rank<3>{2, 4, 6}));
+}
+
 TEST_CASE("unit matrices leave the heads as they are")
 {
     array<double, 2> unit(shape_of_rank<2>{n, n}, 0.0);
@@ -232,7 +246,6 @@ TEST_CASE("operations")
 {
     CHECK_GRADIENT([](const auto& x, const auto& P) { return ops::mix_heads(x, P); }, random({3, 2, 4}, 1),
                    random({3, 2}, 2));
-    CHECK_GRADIENT([](const auto& x) { return ops::steps_between(x, 1, 3); }, random({2, 4, 3}, 1));
     CHECK_GRADIENT([](const auto& x) { return ops::reshaped(x, shape_of_rank<2>{2, 12}); }, random({2, 4, 3}, 1));
     const auto x = random({3, 2, 700}, 1);  // more than one piece
     const auto P = random({3, 2}, 2);
@@ -240,6 +253,5 @@ TEST_CASE("operations")
     for (const std::size_t t : {std::size_t{0}, std::size_t{511}, std::size_t{699}})
         CHECK(y(1, 1, t) == support::approx(P(0, 1) * x(0, 1, t) + P(1, 1) * x(1, 1, t) + P(2, 1) * x(2, 1, t)));
     CHECK_THROWS_WITH_AS(ops::mix_heads(x, random({2, 2}, 1)), doctest::Contains("a row for each head"), shape_error);
-    CHECK_THROWS_WITH_AS(ops::steps_between(x, 1, 3), doctest::Contains("steps 1 to 3"), shape_error);
     CHECK_THROWS_WITH_AS(ops::reshaped(x, shape_of_rank<2>{2, 12}), doctest::Contains("another number"), shape_error);
 }

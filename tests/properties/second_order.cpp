@@ -116,7 +116,6 @@ TEST_CASE("parts of tensors")
     CHECK_CURVATURE(ops::swap_axes, with(), x);
     CHECK_CURVATURE(ops::transpose, with(), x);
     CHECK_CURVATURE(ops::pick, with(array<double, 3>{{{2}, {0}}, {{1}, {1}}}), random({2, 3}, 7));
-    CHECK_CURVATURE(ops::steps_between, with(std::size_t{1}, std::size_t{3}), x);
     CHECK_CURVATURE(ops::mix_heads, with(), x, random({2, 3}, 8));
     CHECK_CURVATURE(ops::lookup, with(some_words().words), random({4, 3}, 9));
 }

@@ -121,37 +121,43 @@ no_mask mask_of_queries(const Mask&, const part_of_queries&, std::size_t, std::s
 {
     return {};
 }
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, const part_of_queries& part,
-                                            std::size_t B, std::size_t T)
+template <std::size_t N>
+boolean_mask_view<2> mask_of_queries(const boolean_mask_view<N>& mask, const part_of_queries& part, std::size_t B,
+                                     std::size_t T)
 {
-    mask.require("attention of many queries", {B, T});
-    auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
-    for (std::size_t row = 0; row < B * part.count; ++row)
-        std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
-    return {rows, {B * part.count, T}};
-}
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<3>& mask, const part_of_queries& part,
-                                            std::size_t B, std::size_t T)
-{
-    mask.require("attention of many queries", {B, part.count, T});
-    return {mask.data(), {B * part.count, T}};
+    if constexpr (N == 3) {
+        mask.require("attention of many queries", {B, part.count, T});
+        return {mask.data(), {B * part.count, T}};
+    } else {
+        mask.require("attention of many queries", {B, T});
+        auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
+        for (std::size_t row = 0; row < B * part.count; ++row)
+            std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
+        return {rows, {B * part.count, T}};
+    }
 }
 
-/// Weights [B·S,T] of these projected queries [B,S,A], the first of which is from.first; masks as views, one of rank 3
-/// with rows for these queries only. The caller opens a scratch for what it takes of the workspace.
-template <class Source, class Mask>
-auto weights_of_part(const auto& score, const auto& normalize, const auto& keys, const Source& source,
-                     const lengths_view& real, const auto& projected, const heed::score::over::queries_from& from,
-                     const Mask& mask, const part_of_queries& part)
+/// Weights [B·S,T] by the scores of projected queries [B,S,A]. Masks are views, one of rank 3 for these queries only.
+/// The caller opens a scratch.
+auto weights_by_scores(const auto& normalize, const auto& scores, const auto& source, const lengths_view& real,
+                       const auto& projected, std::size_t head, const auto& mask, const part_of_queries& part)
 {
-    const std::size_t T = shape_of(keys)[1], B = real.batch();
-    const auto scores = heed::score::over::match_all(score, projected, keys, from);
+    const std::size_t T = shape_of(scores)[1], B = real.batch();
     using family = family_of<decltype(scores)>;
     const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
         mask_of_queries(source, part, B, T), mask_of_queries(mask, part, B, T), unchanged{});
     const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{
-        lengths_of_rows(mask, part, real, T), 0, projected, masks, from.head};
+        lengths_of_rows(mask, part, real, T), 0, projected, masks, head};
     return weigh(normalize, scores, no_state{}, at);
+}
+
+/// The same by a score; the first query is from.first.
+auto weights_of_part(const auto& score, const auto& normalize, const auto& keys, const auto& source,
+                     const lengths_view& real, const auto& projected, const heed::score::over::queries_from& from,
+                     const auto& mask, const part_of_queries& part)
+{
+    return weights_by_scores(normalize, heed::score::over::match_all(score, projected, keys, from), source, real,
+                             projected, from.head, mask, part);
 }
 
 /// The same of all queries.

@@ -9,8 +9,7 @@
 #include <heed/core/transient.hpp>
 #include <heed/simd/place.hpp>
 
-/// Masks of places for the mechanisms that take a row of truth values for each query. They are drawn for as many
-/// queries as are computed at once, a block or a step, and forgotten with their scores.
+/// Masks of places as truth values, drawn for the queries of a block or a step and forgotten with their scores.
 namespace heed::detail {
 
 /// A mask of places and the queries that it is asked about: `all` of them, the first of which has the number `first`.

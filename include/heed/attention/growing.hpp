@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <type_traits>
-#include <utility>
+#include <cstddef>
 
 #include <heed/attention/memory.hpp>
 #include <heed/core/growing.hpp>
 #include <heed/core/several.hpp>
+#include <heed/core/shared_tensor.hpp>
 
 /// Memories that grow, for a decoder that attends to its own words:
 ///
@@ -17,13 +17,12 @@
 ///         memory = memory.rows(chosen);                   // in a beam: the hypotheses that go on, none copied
 ///     }
 ///
-/// A growing memory is a value like any other: copies that grow do not see each other's words (core/growing.hpp). Its
-/// sentences may differ in length. Scores that read the number of the query, such as score::rotary, then have one for
-/// each sentence (attention/query_numbers.hpp).
+/// Copies that grow do not see each other's words (core/growing.hpp). Sentences may differ in length; scores that read
+/// the number of the query, such as score::rotary, then have one for each (attention/query_numbers.hpp).
 namespace heed {
 
-/// The memory with room behind its last positions, so that `extend` need not copy it. Its sentences may differ in
-/// length. A memory on a tape is returned as it is: there `extend` copies, so that gradients flow.
+/// The memory with room behind its last positions, so that `extend` need not copy it. A memory on a tape is returned as
+/// it is: there `extend` copies, so that gradients flow.
 template <class Values, class Keys>
 auto growing(const memory<Values, Keys>& from)
 {
@@ -78,14 +77,18 @@ auto positions_of(const memory<growing_tensor<T>, growing_tensor<T>>& from, std:
     return memory<view, view>{part(from.values), part(from.keys), lengths{end - begin}};
 }
 
-/// f(the memory in one piece), for what does not run by rows: several sentences are copied.
+/// In one piece, for what does not run by rows: several sentences are copied.
 template <class T>
-auto in_one_piece(const memory<growing_tensor<T>, growing_tensor<T>>& from, const auto& f)
+shared_tensor<T, 3> in_one_piece(const growing_tensor<T>& x)
 {
-    using view = tensor_view<const T, 3>;
-    if (from.batch() <= 1) return f(memory<view, view>{view_of(from.values), view_of(from.keys), from.real});
-    const auto all = gathered(from);
-    return f(memory<view, view>{view_of(all.values), view_of(all.keys), all.real});
+    if (x.shape()[0] <= 1) return x.view();
+    return gathered(x);
+}
+template <class T>
+auto in_one_piece(const memory<growing_tensor<T>, growing_tensor<T>>& from)
+{
+    using kept = shared_tensor<T, 3>;
+    return memory<kept, kept>{in_one_piece(from.values), in_one_piece(from.keys), from.real};
 }
 
 }  // namespace detail

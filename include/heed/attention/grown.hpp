@@ -5,21 +5,15 @@
 #include <cstddef>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include <heed/attention/families.hpp>
-#include <heed/attention/growing.hpp>
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/query_numbers.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/growing.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/core/workspace.hpp>
-#include <heed/ops/broadcast.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/rows.hpp>
 
 namespace heed::ops {
@@ -147,48 +141,53 @@ struct with_begun_positions {
     }
 };
 
-/// Has a memory positions that a state does not remember, or the state others?
+/// Has a memory positions that a state does not remember, or the state others? Throws shape_error if they differ and
+/// the lengths that the state knows are those of another number of rows.
 bool has_grown(const auto& state, const lengths_view& known, const lengths_view& real, std::size_t positions)
 {
     bool differs = false;
     for (std::size_t b = 0; b < known.batch(); ++b) differs = differs || b >= real.batch() || known[b] != real[b];
     if (!differs) (void)state.map(differs_in_positions{positions, differs});
+    if (differs && known.batch() != 0 && known.batch() != real.batch()) {
+        throw shape_error("attention: the state is for " + std::to_string(known.batch()) +
+                          " sentences, but the memory has " + std::to_string(real.batch()) +
+                          "; select the rows of both");
+    }
     return differs;
 }
 
-/// Throws shape_error unless the lengths that a state knows are those of as many rows.
-inline void require_known(const lengths_view& known, std::size_t batch)
+/// A normalizer's state as `start` makes it for a memory.
+template <class Score>
+auto first_history(const Score& score, const auto& normalize, const auto& memory)
 {
-    if (known.batch() != 0 && known.batch() != batch) {
-        throw shape_error("attention: the state is for " + std::to_string(known.batch()) +
-                          " sentences, but the memory " + "has " + std::to_string(batch) + "; select the rows of both");
-    }
+    constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
+    shape_of_rank<rank> shape{memory.batch(), memory.positions()};
+    if constexpr (Score::weights == weight_kind::per_dimension) shape[2] = memory.width();
+    if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
+    return start_of(normalize, [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); });
 }
 
-/// A normalizer's state for all positions of a memory. `begin()`: what `start` makes for it.
+/// A normalizer's state for all positions of a memory.
 template <class State>
-State grown_history(const State& state, const auto& begin, const lengths_view& known, const lengths_view& real,
-                    std::size_t positions)
+State grown_history(const auto& score, const auto& normalize, const State& state, const lengths_view& known,
+                    const auto& memory)
 {
     if constexpr (may_have_positions<State>) {
-        if (has_grown(state, known, real, positions)) {
-            require_known(known, real.batch());
-            return state.map(with_begun_positions{known, real, positions}, begin());
-        }
+        if (has_grown(state, known, memory.real, memory.positions()))
+            return state.map(with_begun_positions{known, memory.real, memory.positions()},
+                             first_history(score, normalize, memory));
     }
     return state;
 }
 
-/// A score's state for all positions of a memory, the same way. It has been told of the query at `at`.
-template <class Score, class State>
-State grown_past(const Score& score, State state, const auto& begin, const lengths_view& known,
-                 const lengths_view& real, std::size_t positions, const auto& at)
+/// A score's state for all positions of a memory. It has been told of the query at `at`.
+template <class State>
+State grown_past(const auto& score, State state, const lengths_view& known, const auto& memory, const auto& at)
 {
     if constexpr (may_have_positions<State>) {
-        if (has_grown(state, known, real, positions)) {
-            require_known(known, real.batch());
-            return heed::score::over::grow(score, state, begin(), with_begun_positions{known, real, positions}, at);
-        }
+        if (has_grown(state, known, memory.real, memory.positions()))
+            return heed::score::over::grow(score, state, heed::score::over::start(score, memory),
+                                           with_begun_positions{known, memory.real, memory.positions()}, at);
     }
     return state;
 }
@@ -224,24 +223,5 @@ Answer knowing_lengths(const auto& memory, Answer answer)
     know_lengths(answer.state, memory);
     return answer;
 }
-
-/// What `start` of an attention makes for a memory, part by part.
-template <class Score>
-auto first_history(const Score& score, const auto& normalize, const auto& memory)
-{
-    constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
-    shape_of_rank<rank> shape{memory.batch(), memory.positions()};
-    if constexpr (Score::weights == weight_kind::per_dimension) shape[2] = memory.width();
-    if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
-    return start_of(normalize, [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); });
-}
-template <class Attention, class Memory>
-struct first_state_of {
-    const Attention& attend;
-    const Memory& memory;
-
-    auto history() const { return first_history(attend.score, attend.normalize, memory); }
-    auto past() const { return heed::score::over::start(attend.score, memory); }
-};
 
 }  // namespace heed::detail

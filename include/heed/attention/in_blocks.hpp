@@ -14,14 +14,13 @@
 #include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
+#include <heed/core/several.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/ops/windows.hpp>
 
-/// Many queries at once, block by block: the scores and weights of a block are forgotten before the next one. On the
-/// tape a block is one entry, computed again in the backward pass (rows.hpp). So normalizers and masks that tiles do
-/// not know need no memory for all scores, either.
+/// Many queries at once, block by block, for normalizers and masks that tiles do not know: the scores of a block are
+/// forgotten before the next one. On the tape a block is one entry, computed again in the backward pass (by_rows.hpp).
 namespace heed::detail {
 
 /// How many scores are kept. Up to `on_tape` of them the tape keeps all, since computing them again takes time; 4 M
@@ -35,30 +34,30 @@ struct kept_scores {
     }
 };
 
-template <class... X>
+template <class T, class... X>
 struct input_of_block;
 
-/// Makes one.
-template <class... X>
-input_of_block<X...> block_of(lengths_view real, const part_of_queries& part,
-                              const heed::score::over::queries_from& from, X... x)
+/// Makes one, which refers to lvalues.
+template <class T, class... X>
+input_of_block<T, X...> block_of(lengths_view real, const part_of_queries& part,
+                                 const heed::score::over::queries_from& from, X&&... x)
 {
-    return {std::move(x)..., real, part, from};
+    return {std::forward<X>(x)..., real, part, from};
 }
 
-/// A block's input. Masks are views.
-template <class Score, class Normalize, class Combine, class Queries, class Keys, class Values, class Source,
+/// A block of queries of numbers T, the input of a program by rows. Masks are views.
+template <class T, class Score, class Normalize, class Combine, class Queries, class Keys, class Values, class Source,
           class Mask>
-struct input_of_block<Score, Normalize, Combine, Queries, Keys, Values, Source, Mask> {
-    using element = element_of<Keys>;
+struct input_of_block<T, Score, Normalize, Combine, Queries, Keys, Values, Source, Mask> {
+    using element = T;
     static constexpr bool shared = false;
 
     Score score;
     Normalize normalize;
     Combine combine;
     Queries queries;  // [B,n,A] projected
-    Keys keys;        // [B,T,A]
-    Values values;    // [B,T,D]
+    Keys keys;        // [B,T,A], or a std::vector with those of each head
+    Values values;    // [B,T,D], likewise
     Source source;    // which positions the memory has
     Mask mask;
     lengths_view real;
@@ -70,20 +69,22 @@ struct input_of_block<Score, Normalize, Combine, Queries, Keys, Values, Source, 
         auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
         auto n = map_parameters(normalize, whole);
         auto c = map_parameters(combine, whole);
-        return detail::block_of(row.part(real), part, from, std::move(s), std::move(n), std::move(c), row(queries),
-                                row(keys), row(values), rows_of_mask(row, source), rows_of_mask(row, mask));
+        return detail::block_of<T>(row.part(real), part, from, std::move(s), std::move(n), std::move(c), row(queries),
+                                   row_of_each(row, keys), row_of_each(row, values), rows_of_mask(row, source),
+                                   rows_of_mask(row, mask));
     }
-    void visit(const auto& row, const auto& whole) const
-    {
-        (void)map_parameters(score, whole);
-        (void)map_parameters(normalize, whole);
-        (void)map_parameters(combine, whole);
-        (void)row(queries);
-        (void)row(keys);
-        (void)row(values);
-    }
+    void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 
 private:
+    template <class X>
+    static auto row_of_each(const auto& row, const X& x)
+    {
+        if constexpr (tensor<X>) {
+            return row(x);
+        } else {
+            return detail::collect(x, row);
+        }
+    }
     template <class M>
     static auto rows_of_mask(const auto& row, const M& mask)
     {
@@ -95,50 +96,63 @@ private:
     }
 };
 
-/// A mask of places for some queries is drawn where they are computed, forth and back; others are as they are.
-const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&) { return mask; }
+/// A mask of places for some queries of a head is drawn where they are computed, forth and back; others are as they
+/// are.
+const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&, std::size_t) { return mask; }
 template <class Mask>
 boolean_mask_view<3> drawn_of_part(const places_of_queries<Mask>& mask, const lengths_view& real,
-                                   const part_of_queries& part)
+                                   const part_of_queries& part, std::size_t head)
 {
-    return detail::drawn(mask, real, part.first, part.count);
+    const places_of_queries<const Mask&> asked{mask.mask, mask.first, mask.all, mask.positions, head};
+    return detail::drawn(asked, real, part.first, part.count);
 }
 
 /// The contexts of a block, [B,n,D].
 struct contexts_of_block {
     auto operator()(const auto& in) const
     {
-        const auto compute = [](const auto& of) {
-            auto from = of.from;
-            from.sentence = of.real.first_row();
-            from.real = of.real;
-            return detail::combined_all(of.combine,
-                                        weights_of_part(of.score, of.normalize, of.keys, of.source, of.real, of.queries,
-                                                        from, detail::drawn_of_part(of.mask, of.real, of.part),
-                                                        of.part),
-                                        of.values, from);
+        const auto compute = [&in] {
+            auto from = in.from;
+            from.sentence = in.real.first_row();
+            from.real = in.real;
+            return detail::combined_all(
+                in.combine,
+                weights_of_part(in.score, in.normalize, in.keys, in.source, in.real, in.queries, from,
+                                detail::drawn_of_part(in.mask, in.real, in.part, from.head), in.part),
+                in.values, from);
         };
-        using result = one_result<decltype(compute(in))>;
+        using result = one_result<decltype(compute())>;
         // The run on no row asks for the shape, which without a sentence no operation tells; nor may it list operations
         // whose results are worth keeping, since a row of [n,T] is not all that there is of a sentence.
         if (in.real.batch() == 0) {
             const shape_of_rank<3> none{0, in.part.count, shape_of(in.values)[2]};
             return result{constant_like(in.values, none, 0)};
         }
-        return result{compute(in)};
+        return result{compute()};
     }
 };
 
-/// The rows of a mask for some queries.
-const auto& mask_of_part(const auto& mask, const part_of_queries&) { return mask; }
-inline boolean_mask_view<3> mask_of_part(const boolean_mask_view<3>& mask, const part_of_queries& part)
+/// The rows of a mask for some queries of a batch [B,T]. Throws shape_error if it does not fit.
+const auto& mask_of_part(const auto& mask, const part_of_queries&, std::size_t, std::size_t) { return mask; }
+inline lengths_view mask_of_part(const lengths_view& mask, const part_of_queries&, std::size_t B, std::size_t T)
 {
-    const auto [B, S, T] = mask.shape();
-    mask.require("attention of many queries", {B, part.all, T});
-    auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
-    for (std::size_t b = 0; b < B; ++b)
-        std::copy_n(mask.data() + (b * S + part.first) * T, part.count * T, rows + b * part.count * T);
-    return {rows, {B, part.count, T}};
+    mask.require("attention of many queries", B, T);
+    return mask;
+}
+template <std::size_t N>
+boolean_mask_view<N> mask_of_part(const boolean_mask_view<N>& mask, const part_of_queries& part, std::size_t B,
+                                  std::size_t T)
+{
+    if constexpr (N == 2) {
+        mask.require("attention of many queries", {B, T});
+        return mask;
+    } else {
+        mask.require("attention of many queries", {B, part.all, T});
+        auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
+        for (std::size_t b = 0; b < B; ++b)
+            std::copy_n(mask.data() + (b * part.all + part.first) * T, part.count * T, rows + b * part.count * T);
+        return {rows, {B, part.count, T}};
+    }
 }
 
 /// Contexts [B,S,D] of projected queries [B,S,A], the first of which is from.first.
@@ -147,60 +161,51 @@ auto answers_in_blocks(const auto& score, const auto& normalize, const auto& com
                        const auto& projected, const heed::score::over::queries_from& from, const Mask& mask,
                        const kept_scores& keep = {})
 {
+    const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
+    const part_of_queries every{0, S, S};
     const auto answers = [&] {
         const scratch here;
-        const part_of_queries all{0, shape_of(projected)[1], shape_of(projected)[1]};
         return answers_at_once(score, normalize, combine, memory, projected, from,
-                               detail::drawn_of_part(mask, memory.real, all));
+                               detail::drawn_of_part(mask, memory.real, every, from.head));
     };
     using contexts = decltype(answers());
     using family = family_of<contexts>;
-    const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
     const std::size_t most = keep.queries(T);
     constexpr bool taped = !std::is_same_v<family, plain_family>;
     if (S <= most || B == 0 || (taped && B * S * T < keep.on_tape) ||
         !known_to_kernels_as<std::remove_cvref_t<decltype(combine)>, kernels::weighted_sum_of_row>)
         return answers();
     std::vector<contexts> blocks;
-    const auto each = [&](const auto& answer) {
+    const auto each = [&](const auto& queries, const auto& answer) {
         for (std::size_t first = 0; first < S; first += most) {
             const scratch here;
             const part_of_queries part{first, std::min(most, S - first), S};
-            auto* const begin = transient_family::take<std::size_t>(2 * B);
-            std::fill_n(begin, B, first);
-            std::fill_n(begin + B, B, part.count);
             auto now = from;
             now.first += first;
-            blocks.push_back(answer(window_view{begin, {begin + B, B}, part.count}, part, now));
+            blocks.push_back(answer(ops::slice(queries, 1, first, first + part.count),
+                                    mask_of_part(shown(mask), part, B, T), part, now));
         }
     };
     if constexpr (!taped) {
-        each([&](const window_view& where, const part_of_queries& part, const auto& now) {
-            return detail::combined_all(
-                combine,
-                weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
-                                ops::window_of(projected, where), now,
-                                detail::drawn_of_part(mask_of_part(shown(mask), part), memory.real, part), part),
-                memory.values, now);
+        each(projected, [&](const auto& queries, const auto& sees, const auto& part, const auto& now) {
+            return detail::combined_all(combine,
+                                        weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
+                                                        queries, now,
+                                                        detail::drawn_of_part(sees, memory.real, part, now.head), part),
+                                        memory.values, now);
         });
     } else {
         // Everything goes onto the tape, once.
-        const auto bring = variables_beside<element_of<contexts>>(family{}, [&](const auto& look) {
-            (void)map_parameters(score, look);
-            (void)map_parameters(normalize, look);
-            (void)map_parameters(combine, look);
-            (void)look(projected);
-            (void)look(memory.keys);
-            (void)look(memory.values);
-        });
-        const auto s = map_parameters(score, bring);
-        const auto n = map_parameters(normalize, bring);
-        const auto c = map_parameters(combine, bring);
-        const auto queries = bring(projected), keys = bring(memory.keys), values = bring(memory.values);
-        each([&](const window_view& where, const part_of_queries& part, const auto& now) {
+        using number = element_of<contexts>;
+        const auto all = detail::block_of<number>(memory.real, every, from, score, normalize, combine, projected,
+                                                  memory.keys, memory.values, no_mask{}, no_mask{});
+        const auto bring = variables_beside<number>(family{}, [&](const auto& look) { all.visit(look, look); });
+        const auto lifted = all.map(bring, bring);
+        each(lifted.queries, [&](const auto& queries, const auto& sees, const auto& part, const auto& now) {
             return by_rows(family{}, contexts_of_block{},
-                           detail::block_of(memory.real, part, now, s, n, c, ops::window_of(queries, where), keys,
-                                            values, shown(memory.mask), mask_of_part(shown(mask), part)),
+                           detail::block_of<number>(memory.real, part, now, lifted.score, lifted.normalize,
+                                                    lifted.combine, queries, lifted.keys, lifted.values,
+                                                    shown(memory.mask), sees),
                            B, 8 * part.count * T * memory.width())
                 .x;
         });

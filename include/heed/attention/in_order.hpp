@@ -19,7 +19,6 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/tiles.hpp>
 #include <heed/simd/place.hpp>
-#include <heed/simd/tables.hpp>
 
 namespace heed::ops {
 
@@ -124,8 +123,7 @@ attend_in_order_op(Function, Mask, modulated_by_past) -> attend_in_order_op<Func
 
 }  // namespace heed::ops
 
-/// Many queries at once where each key remembers the scores that it had: the temporal normalizers, in the tiles of
-/// kernels/tiles/temporal.hpp.
+/// Many queries at once by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp.
 namespace heed::detail {
 
 /// The first keys of each sentence, as many as a mask of lengths says. The others count in a history, too.
@@ -146,9 +144,7 @@ auto answers_in_order(const Score& score, const auto& normalize, const Memory& m
 {
     const ops::heads_of how{.first_query = state.step, .first_head = state.head};
     const auto asked = asking_all(score, projected, memory, state.step);
-    const auto before = grown_history(
-        state.normalize, [&] { return first_history(score, normalize, memory); }, known_of(state), memory.real,
-        memory.positions());
+    const auto before = grown_history(score, normalize, state.normalize, known_of(state), memory);
     const auto answer = [&](const auto& sees) {
         return ops::attend_in_order_op{change_of(score, state.step), sees, normalize.by_tiles()}(
             asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);

@@ -42,13 +42,7 @@ struct sums_with_age {
         if (causal)
             return kernels::sums_over_past<T>(S, n, shift, width, depth, kernels::fading_with_age<T>(decay, here), x, k,
                                               v, put);
-        // All queries see all keys, whose ages are the same for each: a sum over the past of rows without age.
-        const auto aged = [&](std::size_t first, std::size_t count, T* to) {
-            k(first, count, to);
-            age(first, count, width, to);
-        };
-        kernels::sums_over_past<T>(S, n, static_cast<std::ptrdiff_t>(n), width, depth,
-                                   kernels::fading_with_age<T>(1, here), x, aged, v, put);
+        over_all(S, n, width, depth, x, aged(k, width), v, put);
     }
     /// For each key the sum over the queries that see it.
     void over_queries(std::size_t width, std::size_t depth, const auto& x, const auto& k, const auto& v,
@@ -56,12 +50,7 @@ struct sums_with_age {
     {
         scratch here;
         if (causal) return from_last(S, n, width, depth, kernels::fading_with_age<T>(decay, here), x, k, v, put);
-        const auto aged = [&](std::size_t first, std::size_t count, T* to) {
-            x(first, count, to);
-            age(first, count, width, to);
-        };
-        kernels::sums_over_past<T>(n, S, static_cast<std::ptrdiff_t>(S), width, depth,
-                                   kernels::fading_with_age<T>(1, here), aged, k, v, put);
+        over_all(n, S, width, depth, aged(x, width), k, v, put);
     }
 
     /// The same for queries that see keys up to their own: rows are counted from the last, and so is `fading`.
@@ -86,14 +75,24 @@ struct sums_with_age {
     }
 
 private:
-    /// Rows first … first + count − 1 of n, times γ^(n − 1 − row).
-    void age(std::size_t first, std::size_t count, std::size_t width, T* rows) const
+    /// All queries see all keys, whose ages are the same for each: a sum over the past of rows without age.
+    static void over_all(std::size_t to, std::size_t from, std::size_t width, std::size_t depth, const auto& x,
+                         const auto& k, const auto& v, const auto& put)
     {
-        if (decay == 1) return;
-        for (std::size_t r = 0; r < count; ++r) {
-            const auto by = static_cast<T>(std::pow(decay, static_cast<double>(n - 1 - first - r)));
-            for (std::size_t i = 0; i < width; ++i) rows[r * width + i] *= by;
-        }
+        scratch here;
+        kernels::sums_over_past<T>(to, from, static_cast<std::ptrdiff_t>(from), width, depth,
+                                   kernels::fading_with_age<T>(1, here), x, k, v, put);
+    }
+    /// The keys' rows, times γ^(n − 1 − row).
+    auto aged(const auto& get, std::size_t width) const
+    {
+        return [&get, width, this](std::size_t first, std::size_t count, T* to) {
+            get(first, count, to);
+            for (std::size_t r = 0; r < count && decay != 1; ++r) {
+                const auto by = static_cast<T>(std::pow(decay, static_cast<double>(n - 1 - first - r)));
+                for (std::size_t i = 0; i < width; ++i) to[r * width + i] *= by;
+            }
+        };
     }
     /// The last row becomes the first.
     static void turn(std::size_t count, std::size_t width, T* rows)
@@ -121,6 +120,26 @@ struct sums_with_gates {
         sums_with_age<T>::from_last(S, n, width, depth, kernels::fading_by_gates<T>{c_from_last}, x, k, v, put);
     }
 };
+
+/// The shape of contexts by sums, where keys are so much wider than queries.
+inline shape_of_rank<3> shape_by_sums(const char* where, const shape_of_rank<3>& q, const shape_of_rank<3>& k,
+                                      const shape_of_rank<3>& v, const lengths_view& real, std::size_t wider)
+{
+    require_shape(where, "the keys", k, {q[0], k[1], q[2] + wider},
+                  wider == 0 ? "one row for each row of queries, as wide as they are"
+                             : "one row for each row of queries, two columns wider than they are");
+    require_shape(where, "the values", v, {q[0], k[1], v[2]}, "one for each key");
+    real.require(where, q[0], k[1]);
+    return {q[0], q[1], v[2]};
+}
+
+/// f(b) for each sentence; threads share them.
+void each_sentence(std::size_t B, const auto& f)
+{
+    parallel_for(B, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) f(b);
+    });
+}
 
 /// A function (first, count, to) that copies the rows of sentence b, without the first `skip` numbers of each.
 template <class T>
@@ -208,32 +227,21 @@ struct linear_attention_op : operation<linear_attention_op> {
     static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
                                   bool, const rule_of_sums&)
     {
-        const auto q = queries.shape, k = keys.shape, v = values.shape;
-        require_shape("linear_attention", "the keys", k, {q[0], k[1], q[2]},
-                      "one row for each row of queries, as wide as they are");
-        require_shape("linear_attention", "the values", v, {q[0], k[1], v[2]}, "one for each key");
-        real.require("linear_attention", q[0], k[1]);
-        return {q[0], q[1], v[2]};
+        return detail::shape_by_sums("linear_attention", queries.shape, keys.shape, values.shape, real, 0);
     }
 
     /// What each query is divided by.
-    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, bool,
-                             const rule_of_sums&)
-    {
-        return queries.shape[0] * queries.shape[1];
-    }
+    static std::size_t saved(const auto& queries, const auto&...) { return queries.shape[0] * queries.shape[1]; }
 
     template <class T>
     static void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, bool causal,
                         const rule_of_sums& rule, out<T, 3> contexts, T* divisors)
     {
         const std::size_t S = queries.shape[1];
-        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t b = begin; b < end; ++b) {
-                detail::contexts_by_sums<T>(detail::sums_with_age<T>{causal, S, real[b], rule.decay}, queries.shape[2],
-                                            rule.divides, b * S, detail::rows_of(queries, b), detail::rows_of(keys, b),
-                                            detail::rows_with_one(values, b), contexts, divisors);
-            }
+        detail::each_sentence(queries.shape[0], [&](std::size_t b) {
+            detail::contexts_by_sums<T>(detail::sums_with_age<T>{causal, S, real[b], rule.decay}, queries.shape[2],
+                                        rule.divides, b * S, detail::rows_of(queries, b), detail::rows_of(keys, b),
+                                        detail::rows_with_one(values, b), contexts, divisors);
         });
     }
 
@@ -243,16 +251,14 @@ struct linear_attention_op : operation<linear_attention_op> {
                          adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
     {
         const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2];
-        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t b = begin; b < end; ++b) {
-                const detail::sums_with_age<T> sums{causal, S, real[b], rule.decay};
-                const auto d_sums = detail::rows_of_d_sums<T>(rule.divides, b * S, contexts, d_contexts, divisors);
-                const auto q = detail::rows_of(queries, b), k = detail::rows_of(keys, b);
-                const auto v = detail::rows_with_one(values, b);
-                if (d_queries) sums.over_keys(D + 1, F, d_sums, v, k, detail::adding_rows(d_queries, b, F, F));
-                if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, detail::adding_rows(d_keys, b, F, F));
-                if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
-            }
+        detail::each_sentence(queries.shape[0], [&](std::size_t b) {
+            const detail::sums_with_age<T> sums{causal, S, real[b], rule.decay};
+            const auto d_sums = detail::rows_of_d_sums<T>(rule.divides, b * S, contexts, d_contexts, divisors);
+            const auto q = detail::rows_of(queries, b), k = detail::rows_of(keys, b);
+            const auto v = detail::rows_with_one(values, b);
+            if (d_queries) sums.over_keys(D + 1, F, d_sums, v, k, detail::adding_rows(d_queries, b, F, F));
+            if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, detail::adding_rows(d_keys, b, F, F));
+            if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
         });
     }
 };
@@ -272,34 +278,24 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
     static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
                                   std::size_t, bool)
     {
-        const auto q = queries.shape, k = keys.shape, v = values.shape;
-        carry_sums_op::require_columns(k);
-        require_shape("gated_linear_attention", "the keys", k, {q[0], k[1], q[2] + 2},
-                      "one row for each row of queries, two columns wider than they are");
-        require_shape("gated_linear_attention", "the values", v, {q[0], k[1], v[2]}, "one for each key");
-        real.require("gated_linear_attention", q[0], k[1]);
-        return {q[0], q[1], v[2]};
+        carry_sums_op::require_columns(keys.shape);
+        return detail::shape_by_sums("gated_linear_attention", queries.shape, keys.shape, values.shape, real, 2);
     }
 
     /// What each query is divided by.
-    static std::size_t saved(const auto& queries, const auto&, const auto&, const lengths_view&, std::size_t, bool)
-    {
-        return queries.shape[0] * queries.shape[1];
-    }
+    static std::size_t saved(const auto& queries, const auto&...) { return queries.shape[0] * queries.shape[1]; }
 
     template <class T>
     static void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, const lengths_view& real, std::size_t first,
                         bool divides, out<T, 3> contexts, T* divisors)
     {
         const std::size_t S = queries.shape[1];
-        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t b = begin; b < end; ++b) {
-                const scratch here;
-                const auto sums = sums_of(keys, b, S, real[b]);
-                detail::contexts_by_sums<T>(sums, queries.shape[2], divides, b * S, faded_rows(queries, b, sums, first),
-                                            detail::rows_of(keys, b, 2), detail::rows_with_one(values, b), contexts,
-                                            divisors);
-            }
+        detail::each_sentence(queries.shape[0], [&](std::size_t b) {
+            const scratch here;
+            const auto sums = sums_of(keys, b, S, real[b]);
+            detail::contexts_by_sums<T>(sums, queries.shape[2], divides, b * S, faded_rows(queries, b, sums, first),
+                                        detail::rows_of(keys, b, 2), detail::rows_with_one(values, b), contexts,
+                                        divisors);
         });
     }
 
@@ -309,35 +305,33 @@ struct gated_linear_attention_op : operation<gated_linear_attention_op> {
                          adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
     {
         const std::size_t S = queries.shape[1], F = queries.shape[2], D = values.shape[2], N = F + 2;
-        parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t b = begin; b < end; ++b) {
-                const scratch here;
-                const auto sums = sums_of(keys, b, S, real[b]);
-                const auto d_sums = detail::rows_of_d_sums<T>(divides, b * S, contexts, d_contexts, divisors);
-                const auto q = faded_rows(queries, b, sums, first);
-                const auto k = detail::rows_of(keys, b, 2);
-                const auto v = detail::rows_with_one(values, b);
-                const auto d_c = [&](std::size_t j) -> T& { return d_keys.data[(b * keys.shape[1] + j) * N + 1]; };
-                const auto add_q = [&](std::size_t begun, std::size_t count, const T* rows) {
-                    for (std::size_t r = 0; r < count; ++r) {
-                        const std::size_t s = begun + r, at = (b * S + s) * F;
-                        const T left = left_of(sums, s, first);
-                        if (d_queries) kernels::add_scaled(F, d_queries.data + at, left, rows + r * F);
-                        if (d_keys && sums.n > 0)
-                            d_c(stands(sums, s, first)) -= left * kernels::dot(F, queries.data + at, rows + r * F);
-                    }
-                };
-                const auto add_k = [&](std::size_t begun, std::size_t count, const T* rows) {
-                    for (std::size_t r = 0; r < count; ++r) {
-                        const std::size_t j = begun + r, at = (b * keys.shape[1] + j) * N + 2;
-                        kernels::add(F, d_keys.data + at, rows + r * F);
-                        d_c(j) += kernels::dot(F, keys.data + at, rows + r * F);
-                    }
-                };
-                if (d_queries || d_keys) sums.over_keys(D + 1, F, d_sums, v, k, add_q);
-                if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, add_k);
-                if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
-            }
+        detail::each_sentence(queries.shape[0], [&](std::size_t b) {
+            const scratch here;
+            const auto sums = sums_of(keys, b, S, real[b]);
+            const auto d_sums = detail::rows_of_d_sums<T>(divides, b * S, contexts, d_contexts, divisors);
+            const auto q = faded_rows(queries, b, sums, first);
+            const auto k = detail::rows_of(keys, b, 2);
+            const auto v = detail::rows_with_one(values, b);
+            const auto d_c = [&](std::size_t j) -> T& { return d_keys.data[(b * keys.shape[1] + j) * N + 1]; };
+            const auto add_q = [&](std::size_t begun, std::size_t count, const T* rows) {
+                for (std::size_t r = 0; r < count; ++r) {
+                    const std::size_t s = begun + r, at = (b * S + s) * F;
+                    const T left = left_of(sums, s, first);
+                    if (d_queries) kernels::add_scaled(F, d_queries.data + at, left, rows + r * F);
+                    if (d_keys && sums.n > 0)
+                        d_c(stands(sums, s, first)) -= left * kernels::dot(F, queries.data + at, rows + r * F);
+                }
+            };
+            const auto add_k = [&](std::size_t begun, std::size_t count, const T* rows) {
+                for (std::size_t r = 0; r < count; ++r) {
+                    const std::size_t j = begun + r, at = (b * keys.shape[1] + j) * N + 2;
+                    kernels::add(F, d_keys.data + at, rows + r * F);
+                    d_c(j) += kernels::dot(F, keys.data + at, rows + r * F);
+                }
+            };
+            if (d_queries || d_keys) sums.over_keys(D + 1, F, d_sums, v, k, add_q);
+            if (d_keys) sums.over_queries(D + 1, F, v, d_sums, q, add_k);
+            if (d_values) sums.over_queries(F, D + 1, k, q, d_sums, detail::adding_rows(d_values, b, D, D + 1));
         });
     }
 
@@ -436,14 +430,10 @@ inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, s
 template <class Score>
 bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& real, std::size_t first, std::size_t S)
 {
-    if constexpr (fades<Score>) {
-        for (std::size_t b = 0; b < real.batch(); ++b) {
-            if (first + S < real[b]) return false;
-        }
-        return rule.decay == 1;
-    } else {
-        return true;
-    }
+    if constexpr (!fades<Score>) return true;
+    for (std::size_t b = 0; b < real.batch(); ++b)
+        if (first + S < real[b]) return false;
+    return rule.decay == 1;
 }
 
 /// Contexts [B,S,D] of projected queries [B,S,F].

@@ -28,8 +28,7 @@ struct memory {
     std::size_t positions() const { return shape_of(values)[1]; }  // T
     std::size_t width() const { return shape_of(values)[2]; }      // D of the values
 
-    /// The memory of these rows, in this order: a row may be taken several times or not at all. Copies the keys and
-    /// values, but not those of a growing memory.
+    /// The memory of these rows, in this order, any number of times each. Copies keys and values, unless they grow.
     memory rows(std::span<const std::size_t> which) const
     {
         memory some{ops::rows_of(values, which), ops::rows_of(keys, which), real.rows({which.begin(), which.end()}),
@@ -85,8 +84,7 @@ concept shared_by_rows = requires(const Memory& memory)
 
 namespace detail {
 
-/// Does the gradient of the keys reach the parameters that made them? Not if the plain score made the keys and the
-/// lifted one reads them.
+/// Does the gradient of the keys reach the parameters that made them? Not if the plain score made them.
 template <class Score, class Memory>
 consteval bool keys_train()
 {

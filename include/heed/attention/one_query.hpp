@@ -102,7 +102,7 @@ auto run_step(const Attention& attend, const auto& memory, const auto& projected
     const auto masks = masks_of<Family, T, counts>(memory.mask, mask, bring);
     return step<Family, How, with>(attend.score, attend.normalize, attend.combine, source_in(memory, bring), projected,
                                    given, state, masks, visible_lengths(mask, memory.real, memory.positions()), known,
-                                   first_state_of<Attention, std::remove_cvref_t<decltype(memory)>>{attend, memory});
+                                   memory);
 }
 
 /// A step on plain tensors, in this thread's workspace. `shown`: the attention with its parameters as transients.
@@ -158,9 +158,8 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                       "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
                       "= true;`)");
         require_one_number<decltype(Attention::score)>(memory);
-        return knowing_lengths(memory, in_one_piece(memory, [&](const auto& all) {
-                                   return detail::answer<How, With>(attend, all, projected, given, state, mask);
-                               }));
+        return knowing_lengths(memory,
+                               detail::answer<How, With>(attend, in_one_piece(memory), projected, given, state, mask));
     } else if constexpr (composed) {
         return answer_of<With>(run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask,
                                                                           unchanged{}, known_of(state)),

@@ -10,16 +10,12 @@ namespace heed::detail {
 
 /// x W by a matrix of this mechanism, and b if there is one, in a tuple. `name`: what x is to it, "the query", for the
 /// error if it does not fit.
-template <class Mechanism>
-auto projection(const Mechanism& mechanism, const char* name, const auto& x, const auto& W, const auto& bias)
+template <class Bias = std::tuple<>>
+auto projection(const auto& mechanism, const char* name, const auto& x, const auto& W, const Bias& bias = {})
 try {
     return std::apply([&](const auto&... b) { return ops::linear(x, W, b...); }, bias);
 } catch (const shape_error& found) {
     throw_whose(found, mechanism, {detail::named(name, x)});
-}
-auto projection(const auto& mechanism, const char* name, const auto& x, const auto& W)
-{
-    return projection(mechanism, name, x, W, std::tuple{});
 }
 
 }  // namespace heed::detail

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <any>
 #include <cstddef>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -16,18 +15,9 @@
 
 /// The state of a mechanism between steps, and how it gets onto a tape.
 ///
-/// State is an explicit, copyable value: `step` takes one and returns the next. Its family follows from the tensors
-/// that it was made of, and the same source serves all families:
-///
-///     auto state = attend.start(memory);
-///     for (const auto& s : decoder_states) {
-///         auto [context, weights, next] = attend.step(memory, s, state);
-///         state = next;
-///     }
-///
-/// If only queries are on a tape, `start` sees no tape: the first state is plain, and the next one is taped. A C++
-/// variable cannot change its type. So a plain state that is assigned a taped one keeps it beside its own numbers, and
-/// the next step continues from there.
+/// State is an explicit, copyable value: `step` takes one and returns the next. If only queries are on a tape, `start`
+/// sees no tape: the first state is plain, and the next one is taped. Since a variable cannot change its type, a plain
+/// state that is assigned a taped one keeps it beside its own numbers, and the next step continues from there.
 namespace heed {
 
 /// The state of a normalizer without one.
@@ -127,9 +117,8 @@ To numbers_of_state(const From& from)
 
 /// The state of a mechanism between steps; an ordinary value.
 ///
-/// `start` makes the first one. If parameters and memory are plain, it is plain; with queries on a tape, later states
-/// are taped. `state = next` then holds both: the numbers, and the taped state with which the next step continues, so
-/// that gradients flow through all steps.
+/// `start` makes the first one; `state = next` keeps a taped state beside its numbers, so that gradients flow through
+/// all steps.
 template <class History, class Past = no_past>
 struct attention_state {
     static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<Past>;

@@ -14,7 +14,6 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/moment.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
@@ -98,8 +97,7 @@ inline constexpr spread_window_op spread_window{};
 ///     seen = weigh(query(projected, past), keys(k, past))  by a kernel or line by line, sentence by sentence
 ///     next = advance(past, seen.weights, seen.context, at)
 ///
-/// Temporaries between keys and results have [T,A] numbers per sentence. They are never made for a whole batch: the
-/// middle line runs by rows, see rows.hpp.
+/// Temporaries, [T,A] per sentence, are never made for a whole batch: the middle line runs by rows, see by_rows.hpp.
 namespace heed::detail {
 
 /// There is no window.
@@ -107,11 +105,21 @@ struct no_focus {
     no_focus map(const auto&) const { return {}; }
 };
 
-/// The input of the middle line of a step. It refers to the caller's tensors; `map` returns one that holds handles.
-template <class Score, class Normalize, class Combine, class Query, class Keys, class Values, class Past, class History,
-          class Given, class Masks, class Focus>
-struct step_input {
-    using element = element_of_rows<std::remove_cvref_t<Keys>>;
+template <class T, class... X>
+struct step_input;
+
+/// Makes one, which refers to lvalues.
+template <class T, class... X>
+step_input<T, X...> input_of_step(lengths_view real, std::size_t step, std::size_t head, X&&... x)
+{
+    return {std::forward<X>(x)..., real, step, head};
+}
+
+/// The input of the middle line of a step, of numbers T.
+template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class Past,
+          class History, class Given, class Masks, class Focus>
+struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, History, Given, Masks, Focus> {
+    using element = T;
     static constexpr bool shared = shares_rows<std::remove_cvref_t<Keys>>;
 
     Score score;
@@ -134,41 +142,12 @@ struct step_input {
         auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
         auto n = map_parameters(normalize, whole);
         auto c = map_parameters(combine, whole);
-        return made(row.part(real), step, head, std::move(s), std::move(n), std::move(c), map_query(query, row),
-                    row(keys), row(values), past.map(row), history.map(row), map_query(given, row), masks.map(row),
-                    focus.map(row));
+        return detail::input_of_step<T>(row.part(real), step, head, std::move(s), std::move(n), std::move(c),
+                                        map_query(query, row), row(keys), row(values), past.map(row), history.map(row),
+                                        map_query(given, row), masks.map(row), focus.map(row));
     }
-
-    /// Calls row(x) and whole(x) for the same tensors and ignores what they return.
-    void visit(const auto& row, const auto& whole) const
-    {
-        (void)map_parameters(score, whole);
-        (void)map_parameters(normalize, whole);
-        (void)map_parameters(combine, whole);
-        (void)map_query(query, row);
-        (void)row(keys);
-        (void)row(values);
-        (void)past.map(row);
-        (void)history.map(row);
-        (void)map_query(given, row);
-        masks.visit(row);
-        (void)focus.map(row);
-    }
-
-private:
-    template <class... X>
-    static step_input<X...> made(lengths_view real, std::size_t step, std::size_t head, X... x)
-    {
-        return {std::move(x)..., real, step, head};
-    }
+    void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 };
-
-/// The input that refers to the caller's tensors.
-template <class... X>
-step_input<const X&...> input_of_step(lengths_view real, std::size_t step, std::size_t head, const X&... x)
-{
-    return {x..., real, step, head};
-}
 
 /// The part of each tensor with positions that lies in its row's window.
 struct out_of_windows {
@@ -256,24 +235,20 @@ struct source_of_step {
 template <class Memory>
 auto source_in(const Memory& memory, const auto& bring)
 {
+    const auto source = [&]<class K, class V>(K&& keys, V&& values) {
+        return source_of_step<K, V>{std::forward<K>(keys), std::forward<V>(values), memory.batch(),
+                                    memory.positions(),    memory.width(),          memory.real};
+    };
+    using keys = std::remove_cvref_t<decltype(memory.keys)>;
+    using values = std::remove_cvref_t<decltype(memory.values)>;
     if constexpr (shared_by_rows<Memory>) {
         memory.require_sentences();
-        using keys = shared_rows<std::remove_cvref_t<decltype(memory.keys)>>;
-        using values = shared_rows<std::remove_cvref_t<decltype(memory.values)>>;
         const auto* const sentence = memory.sentence.data();
-        return source_of_step<keys, values>{{memory.keys, sentence}, {memory.values, sentence},
-                                            memory.batch(),          memory.positions(),
-                                            memory.width(),          memory.real};
+        return source(shared_rows<keys>{memory.keys, sentence}, shared_rows<values>{memory.values, sentence});
     } else if constexpr (grows<Memory>) {
-        using keys = growing_rows<std::remove_cvref_t<decltype(memory.keys)>>;
-        using values = growing_rows<std::remove_cvref_t<decltype(memory.values)>>;
-        return source_of_step<keys, values>{{memory.keys},      {memory.values}, memory.batch(),
-                                            memory.positions(), memory.width(),  memory.real};
+        return source(growing_rows<keys>{memory.keys}, growing_rows<values>{memory.values});
     } else {
-        using keys = decltype(bring(memory.keys));
-        using values = decltype(bring(memory.values));
-        return source_of_step<keys, values>{bring(memory.keys), bring(memory.values), memory.batch(),
-                                            memory.positions(), memory.width(),       memory.real};
+        return source(bring(memory.keys), bring(memory.values));
     }
 }
 
@@ -298,6 +273,8 @@ struct stepped {
     History history;
     Past past;
 };
+template <class Context, class Weights, class History, class Past>
+stepped(Context, Weights, History, Past) -> stepped<Context, Weights, History, Past>;
 
 /// Throws shape_error unless a tensor has a row for each sentence.
 struct require_row_each {
@@ -335,16 +312,13 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
     using keys = std::remove_cvref_t<decltype(in.keys)>;
     using kernel = step_kernel<std::remove_cvref_t<decltype(over::innermost(in.score))>,
                                std::remove_cvref_t<decltype(in.normalize)>, std::remove_cvref_t<decltype(in.combine)>>;
-    constexpr bool one_kernel = requires { typename kernel::operation; }
-    &&std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>&&
-            std::is_same_v<std::remove_cvref_t<decltype(in.masks)>, no_masks> &&
-        !shares_rows<keys> && !over::changes_keys<score_type, keys, std::remove_cvref_t<decltype(in.past)>>();
+    constexpr bool whole = std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>;
+    constexpr bool kernels_know = whole && requires { typename kernel::operation; };
+    constexpr bool one_kernel = kernels_know && std::is_same_v<std::remove_cvref_t<decltype(in.masks)>, no_masks> &&
+                                !shares_rows<keys> &&
+                                !over::changes_keys<score_type, keys, std::remove_cvref_t<decltype(in.past)>>();
     // Without a kernel, by_kernel means by_lines. (With a window, the normalizer inside it decides.)
-    constexpr bool no_kernel =
-        std::is_same_v<How, by_kernel> && std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus> && !requires
-    {
-        typename kernel::operation;
-    };
+    constexpr bool no_kernel = std::is_same_v<How, by_kernel> && whole && !kernels_know;
     const middle_of_step<std::conditional_t<no_kernel, by_lines, How>, With> program{};
     if constexpr (std::is_same_v<How, line_by_line> || one_kernel ||
                   !mappable_query<std::remove_cvref_t<decltype(in.given)>> ||
@@ -364,23 +338,20 @@ auto run_middle(const In& in, std::size_t batch, std::size_t work)
 }
 
 /// One step in a family of tensors. `real`: how many positions of each row the query may see; `known`: how many of each
-/// the state remembers, all of its tensors if there are none; `first`: the state before the first query.
+/// the state remembers, all of its tensors if there are none; `whole`: the memory as the caller has it.
 template <class Family, class How, class With>
 auto step(const auto& score, const auto& normalize, const auto& combine, const auto& memory, const auto& projected,
           const auto& given, const auto& state, const auto& masks, const lengths_view& real, const lengths_view& known,
-          const auto& first)
+          const auto& whole)
 {
     namespace over = heed::score::over;
     using given_type = std::remove_cvref_t<decltype(given)>;
     masks.require(memory.batch, memory.positions);
     require_state_of(memory.batch, state);
     const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks, state.head};
-    auto past = detail::grown_past(
-        score, over::recall(score, state.score, at, memory), [&] { return first.past(); }, known, memory.real,
-        memory.positions, at);
+    auto past = detail::grown_past(score, over::recall(score, state.score, at, memory), known, whole, at);
     const auto query = over::query(score, projected, past);
-    const auto history = detail::grown_history(
-        state.normalize, [&] { return first.history(); }, known, memory.real, memory.positions);
+    const auto history = detail::grown_history(score, normalize, state.normalize, known, whole);
     const auto focus = [&] {
         if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>>) {
             (void)history.map([&](const auto& x) {
@@ -395,10 +366,11 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
             return no_focus{};
         }
     }();
-    auto seen = run_middle<Family, How, With>(input_of_step(real, state.step, state.head, score, normalize,
-                                                            summing(combine), query, memory.keys, memory.values, past,
-                                                            history, given, masks, focus),
-                                              memory.batch, 8 * memory.positions * memory.width);
+    using number = element_of_rows<std::remove_cvref_t<decltype(memory.keys)>>;
+    auto seen = run_middle<Family, How, With>(
+        detail::input_of_step<number>(real, state.step, state.head, score, normalize, summing(combine), query,
+                                      memory.keys, memory.values, past, history, given, masks, focus),
+        memory.batch, 8 * memory.positions * memory.width);
     auto context = [&] {
         if constexpr (!hook::finishes<std::remove_cvref_t<decltype(combine)>>) {
             return std::move(seen.context);
@@ -412,21 +384,18 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
         }
     }();
     auto next = over::advance(score, std::move(past), seen.weights, context, at);
-    return stepped<decltype(context), decltype(seen.weights), decltype(seen.history), decltype(next)>{
-        std::move(context), std::move(seen.weights), std::move(seen.history), std::move(next)};
+    return stepped{std::move(context), std::move(seen.weights), std::move(seen.history), std::move(next)};
 }
 
 /// The result as the caller gets it, of the query that was asked in the state `before`.
 template <class With, class Context, class Weights, class History, class Past>
 auto answer_of(stepped<Context, Weights, History, Past> seen, const auto& before)
 {
-    using state_type = attention_state<History, Past>;
-    state_type state{std::move(seen.history), before.step + 1, std::move(seen.past), before.head};
+    attention_state<History, Past> state{std::move(seen.history), before.step + 1, std::move(seen.past), before.head};
     if constexpr (std::is_same_v<With, weights_too>) {
-        return attended<Context, Weights, state_type>{std::move(seen.context), std::move(seen.weights),
-                                                      std::move(state)};
+        return attended{std::move(seen.context), std::move(seen.weights), std::move(state)};
     } else {
-        return read_out<Context, state_type>{std::move(seen.context), std::move(state)};
+        return read_out{std::move(seen.context), std::move(state)};
     }
 }
 
@@ -436,17 +405,21 @@ template <class With>
 auto owned_answer(const auto& seen, const auto& state, const auto& memory)
 {
     const owned copy;
-    auto history = state.normalize.map(copy, seen.history);
-    auto past = state.score.map(copy, seen.past);
     return knowing_lengths(
-        memory,
-        answer_of<With>(
-            stepped<decltype(copy(seen.context)), decltype(copy(seen.weights)), decltype(history), decltype(past)>{
-                copy(seen.context), copy(seen.weights), std::move(history), std::move(past)},
-            state));
+        memory, answer_of<With>(stepped{copy(seen.context), copy(seen.weights), state.normalize.map(copy, seen.history),
+                                        state.score.map(copy, seen.past)},
+                                state));
 }
 
-/// The same written into results that the caller keeps.
+/// An answer moved into results that the caller keeps; without weights if these have none.
+void keep_answer(auto& result, auto answer)
+{
+    result.context = std::move(answer.context);
+    if constexpr (requires { result.weights; }) result.weights = std::move(answer.weights);
+    result.state = std::move(answer.state);
+}
+
+/// An answer in the workspace, written into results that the caller keeps.
 void assign_answer(auto& result, const auto& seen, const auto& before, const auto& memory)
 {
     assign(result.context, seen.context);

@@ -11,7 +11,6 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/weighted_sum.hpp>
-#include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/tiles.hpp>
 #include <heed/simd/place.hpp>
@@ -36,11 +35,8 @@ consteval std::size_t functions_in();
 template <class Score>
 consteval bool adds_columns()
 {
-    if constexpr (has_asked_all<Score>) {
-        return functions_in<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>() == 0;
-    } else {
-        return false;
-    }
+    if constexpr (has_asked_all<Score>) return functions_in<std::remove_cvref_t<decltype(Score::base)>>() == 0;
+    return false;
 }
 
 /// Is this score laid over one that compares, all queries at once?
@@ -77,12 +73,9 @@ using changing_score = std::remove_cvref_t<decltype(detail::changing(std::declva
 template <class Score>
 consteval std::size_t functions_in()
 {
-    if constexpr (over_comparing<Score>) {
-        using base = std::remove_cvref_t<decltype(std::declval<const Score&>().base)>;
-        return functions_in<base>() + (changes_by_place<Score> ? 1 : 0);
-    } else {
-        return 0;
-    }
+    if constexpr (over_comparing<Score>)
+        return functions_in<std::remove_cvref_t<decltype(Score::base)>>() + (changes_by_place<Score> ? 1 : 0);
+    return 0;
 }
 
 /// Does the score compare as tiles can? The name of its kernel says how, `in_tiles`, and `factors(score)`, if it has
@@ -199,11 +192,8 @@ concept tiled = functions_in<Score>()
 /// Can the tiles hold what this rule remembers?
 bool fits_tiles(const auto& rule)
 {
-    if constexpr (requires { rule.fits(); }) {
-        return rule.fits();
-    } else {
-        return true;
-    }
+    if constexpr (requires { rule.fits(); }) return rule.fits();
+    return true;
 }
 
 /// Does it pay? Small matrices of scores stay in the cache, and the queries of a block share what is read of the keys:
@@ -232,7 +222,7 @@ auto rule_alone(const Rule& rule)
 /// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
 template <class Score, class Rule, class Memory, class Mask>
 auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, const Memory& memory,
-                     const auto& projected, const auto& state, const Mask& mask, double scale = 1)
+                     const auto& projected, const auto& state, const Mask& mask, double scale)
 {
     const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = state.head};
     constexpr typename comparison_in_tiles<Score>::type compare{};
@@ -241,27 +231,28 @@ auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, c
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool learned = requires { rule.of_heads; };
         if constexpr (learned || looks_up || compare.has_factors) {
+            const auto one = [&](double x) { return constant_like(memory.keys, shape_of_rank<1>{1}, x); };
             const auto factors = [&] {
                 if constexpr (changed_by_comparing<Score>) {
                     return changing(score).factors_in_tiles();
                 } else if constexpr (compare.has_factors) {
                     return comparing_score<Score>::in_kernels::factors(comparing(score));
                 } else {
-                    return constant_like(memory.keys, shape_of_rank<1>{1}, 1);
+                    return one(1);
                 }
             }();
             const auto of_heads = [&] {
                 if constexpr (learned) {
                     return rule.of_heads;
                 } else {
-                    return constant_like(memory.keys, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity());
+                    return one(-std::numeric_limits<double>::infinity());
                 }
             }();
             const auto table = [&] {
                 if constexpr (looks_up) {
                     return table_of(score, asked);
                 } else {
-                    return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
+                    return one(0);
                 }
             }();
             return ops::attend_tiled_op{change, sees, rule_alone(rule), compare}(
@@ -284,21 +275,19 @@ template <class Score>
 auto answers_by_tiles(const Score& score, const auto& normalize, const auto& memory, const auto& projected,
                       const auto& state, const auto& mask)
 {
+    const auto by_rule = [&](const auto& rule, const auto& change, double scale = 1) {
+        return answers_by_rule(score, rule, change, memory, projected, state, mask, scale);
+    };
     constexpr bool unchanged = functions_in<Score>() == 0 || changed_by_comparing<Score>;
-    const auto change = [&] {
-        if constexpr (unchanged) {
-            return kernels::tiles::unmodified{};
-        } else {
-            return change_of(score, state.step);
-        }
-    }();
     const auto rule = normalize.by_tiles();
-    if constexpr (!scales_first<decltype(rule)>) {
-        return answers_by_rule(score, rule, change, memory, projected, state, mask);
+    if constexpr (unchanged && scales_first<decltype(rule)>) {
+        return by_rule(rule.rule, kernels::tiles::unmodified{}, rule.factor);
     } else if constexpr (unchanged) {
-        return answers_by_rule(score, rule.rule, change, memory, projected, state, mask, rule.factor);
+        return by_rule(rule, kernels::tiles::unmodified{});
+    } else if constexpr (scales_first<decltype(rule)>) {
+        return by_rule(rule.rule, scaled_function{change_of(score, state.step), rule.factor});
     } else {
-        return answers_by_rule(score, rule.rule, scaled_function{change, rule.factor}, memory, projected, state, mask);
+        return by_rule(rule, change_of(score, state.step));
     }
 }
 

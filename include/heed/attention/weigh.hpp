@@ -74,13 +74,9 @@ try {
 template <class Combine>
 consteval bool finishes_all()
 {
-    if constexpr (!hook::finishes<Combine>) {
-        return true;
-    } else if constexpr (detail::has_finish_all<Combine>) {
-        return heed::finishes_all<std::remove_cvref_t<decltype(std::declval<const Combine&>().inner)>>();
-    } else {
-        return false;
-    }
+    if constexpr (hook::finishes<Combine> && detail::has_finish_all<Combine>)
+        return heed::finishes_all<std::remove_cvref_t<decltype(Combine::inner)>>();
+    return !hook::finishes<Combine>;
 }
 
 /// The combiner that sums for many queries at once: the innermost, if those over it can finish all of its contexts.

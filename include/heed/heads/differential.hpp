@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <utility>
 
 #include <heed/core/errors.hpp>
 #include <heed/core/tensor.hpp>
@@ -112,11 +111,11 @@ namespace heed::per_head {
 ///     const per_head::differential subtract{q1, k1, q2, k2, gain, 0.8};
 ///     multi_head attend{std::vector(2 * n, head), W_Q, W_K, W_V, W_O, subtract};
 ///
-/// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V, so that both are contexts of ordinary heads, in any of
-/// their kernels: W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of
-/// width V, and W_O has n·V rows. The norm is the root mean square of each head, with one gain [V] for all heads;
-/// without its mean, with ε = 1e-5 and before 1 − λ_init, as in the authors' program (their GroupNorm). λ is the same
-/// for all heads. The paper's V is 2d. There the gain is 1 at first, and the vectors of λ are drawn from N(0, 0.1²).
+/// (softmax_1 − λ softmax_2) V = softmax_1 V − λ softmax_2 V: both are contexts of ordinary heads, in any of their
+/// kernels. W_Q and W_K have columns for 2n heads, [q1 of head 0, q2 of head 0, q1 of head 1, …], W_V for n of width V,
+/// and W_O has n·V rows. The norm is the root mean square of each head, with one gain [V] for all; as in the authors'
+/// program it has no mean, ε = 1e-5, and comes before 1 − λ_init. All heads have one λ. The paper's V is 2d; its gain
+/// begins as 1, and the vectors of λ are drawn from N(0, 0.1²).
 ///
 /// `step` returns the weights of all 2n heads; `weights(of_heads)` are their differences.
 template <class Vector>
@@ -152,13 +151,13 @@ struct differential {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto q1 = visit("lambda_q1", self.lambda_q1);
-        auto k1 = visit("lambda_k1", self.lambda_k1);
-        auto q2 = visit("lambda_q2", self.lambda_q2);
-        auto k2 = visit("lambda_k2", self.lambda_k2);
-        auto gain = visit("gain", self.gain);
-        return per_head::differential<decltype(gain)>{std::move(q1),   std::move(k1),    std::move(q2), std::move(k2),
-                                                      std::move(gain), self.lambda_init, self.epsilon};
+        return per_head::differential{visit("lambda_q1", self.lambda_q1),
+                                      visit("lambda_k1", self.lambda_k1),
+                                      visit("lambda_q2", self.lambda_q2),
+                                      visit("lambda_k2", self.lambda_k2),
+                                      visit("gain", self.gain),
+                                      self.lambda_init,
+                                      self.epsilon};
     }
 };
 

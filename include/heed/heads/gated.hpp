@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 
 #include <heed/attention/bias.hpp>
 #include <heed/attention/query.hpp>
@@ -39,9 +38,7 @@ struct gated {
     static auto parameters(auto& self, auto&& visit) { return per_head::gated{visit("W", self.W), visit("b", self.b)}; }
 };
 
-template <class Matrix>
-gated(Matrix) -> gated<Matrix>;
-template <class Matrix, class Bias>
-gated(Matrix, Bias) -> gated<Matrix, Bias>;
+template <class Matrix, class Bias = no_bias>
+gated(Matrix, Bias = {}) -> gated<Matrix, Bias>;
 
 }  // namespace heed::per_head

@@ -16,6 +16,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/growing.hpp>
 #include <heed/core/several.hpp>
+#include <heed/core/shared_tensor.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
@@ -35,8 +36,7 @@ struct latent_memory {
     std::size_t batch() const { return shape_of(latent)[0]; }
     std::size_t positions() const { return shape_of(latent)[1]; }  // T
 
-    /// The memory of these rows, in this order: a row may be taken several times or not at all. Copies what is kept,
-    /// but not that of a growing memory.
+    /// The memory of these rows, in this order, any number of times each. Copies what is kept, unless it grows.
     latent_memory rows(std::span<const std::size_t> which) const
     {
         static_assert(std::is_same_v<Mask, no_mask>, "heed: latent_memory::rows: a memory with a mask of its own");
@@ -44,8 +44,7 @@ struct latent_memory {
     }
 };
 
-/// The memory with room behind its last positions, so that `extend` need not copy it: see attention/growing.hpp. Its
-/// rows are equally long. A memory on a tape is returned as it is.
+/// The memory with room behind its last positions: see attention/growing.hpp. Its rows are equally long.
 template <class Latent>
 auto growing(const latent_memory<Latent>& from)
 {
@@ -81,8 +80,7 @@ struct latent_norm {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto gain = visit("gain", self.gain);
-        return heed::latent_norm<decltype(gain)>{std::move(gain), self.epsilon};
+        return heed::latent_norm{visit("gain", self.gain), self.epsilon};
     }
 };
 template <class Vector>
@@ -97,14 +95,13 @@ latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 ///     o_{i,h} = Σ_j softmax_j(q_{i,h} · k_{j,h} / √(K + R)) v_{j,h},  u_i = [o_{i,1}; …; o_{i,n}] W_O
 ///                                             DeepSeek-AI 2024 ("DeepSeek-V2"), eq. 9-19
 ///
-/// Nothing is expanded to answer one query: q · (W_UK c_j) = (W_UKᵀ q) · c_j, and Σ_j α_j W_UV c_j = W_UV Σ_j α_j c_j.
-/// W_UK is absorbed into the query and W_UV comes after the sum, so that a step costs 2·T·(C + R) for each head, and
-/// all heads read each position once. Many queries take whichever form is cheaper (`form`), head by head, in tiles
-/// where those pay.
+/// One query expands nothing: q · (W_UK c_j) = (W_UKᵀ q) · c_j, and Σ_j α_j W_UV c_j = W_UV Σ_j α_j c_j. So a step
+/// costs 2·T·(C + R) for each head, and all heads read each position once. Many queries take whichever form is cheaper
+/// (`form`), head by head, in tiles where those pay.
 ///
 ///     latent_heads attend{8, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
 ///
-/// R_p turns by position (score::rotary); `extend` goes on with the next one. The normalizer reads one row of scores
+/// R_p turns by position (score::rotary); `extend` continues with the next. The normalizer reads one row of scores
 /// alone (`row_by_row`). Deviation: queries are not compressed; where they are, ask with the compressed and normalised
 /// ones, and W_Q is the paper's W_UQ. The equations have no norm of c_j; the models, and the authors' program, do
 /// (§3.1.2): give `latent_norm{gain}` as the last member. A model whose context was stretched after training (YaRN)
@@ -137,21 +134,18 @@ struct latent_heads {
     auto extend(const latent_memory<Latent>& memory, const tensor auto& annotations) const
     {
         detail::require_no_padding("latent_heads::extend", memory.real, memory.positions());
-        auto all = ops::append(memory.latent, memory_of(memory.positions(), annotations).latent);
+        const auto more = memory_of(memory.positions(), annotations);
+        auto all = [&] {
+            if constexpr (is_growing<Latent>) {
+                auto grown = memory.latent;
+                grown.append(view_of(more.latent), more.real);
+                return grown;
+            } else {
+                return ops::append(memory.latent, more.latent);
+            }
+        }();
         const auto shape = shape_of(all);
         return latent_memory<decltype(all)>{std::move(all), lengths::full(shape[0], shape[1])};
-    }
-
-    /// The same of a memory that grows: costs what is new, amortised.
-    template <class T>
-    auto extend(const latent_memory<growing_tensor<T>>& memory, const plain_tensor auto& annotations) const
-    {
-        detail::require_no_padding("latent_heads::extend", memory.real, memory.positions());
-        auto all = memory.latent;
-        const auto more = memory_of(memory.positions(), annotations);
-        all.append(view_of(more.latent), more.real);
-        const auto shape = all.shape();
-        return latent_memory<growing_tensor<T>>{std::move(all), lengths::full(shape[0], shape[1])};
     }
 
     /// The state before the first step: the number of the next query.
@@ -161,23 +155,14 @@ struct latent_heads {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
-        const auto& query = one_query(given);
         const auto& state = counting(given_state);
         check(memory);
-        const std::size_t C = shape_of(W_DKV)[1];
         // The heads are rows of queries that share their keys.
-        const auto asked = ops::swap_axes(ops::stack(absorbed(query, state.step)));  // [B,n,C+R]
+        const auto asked =
+            ops::swap_axes(ops::stack(queries_of_heads(query_of<2>(given), state.step, true)));  // [B,n,C+R]
         auto [weights, sums] = summed(memory, asked, state, detail::mask_of_one(mask));
-        std::vector<decltype(value(ops::step_of(sums, 0), 0, C))> contexts;
-        for (std::size_t h = 0; h < heads; ++h) contexts.push_back(value(ops::step_of(sums, h), h, C));
-        auto context = ops::linear(ops::join(contexts), W_O);
-        return attended{std::move(context), std::move(weights), attention_state<no_state>{{}, state.step + 1}};
-    }
-    template <class T, class Mask = no_mask>
-    auto compose(const latent_memory<growing_tensor<T>>& memory, const auto& query, const auto& state,
-                 const Mask& mask = {}) const
-    {
-        return in_one_piece(memory, [&](const auto& all) { return compose(all, query, state, mask); });
+        const auto contexts = each([&, &of = sums](std::size_t h) { return value(ops::step_of(of, h), h); });
+        return attended{ops::linear(ops::join(contexts), W_O), std::move(weights), state_of_head(state, 0, 1)};
     }
 
     /// The same; the weights are not kept.
@@ -190,21 +175,18 @@ struct latent_heads {
 
     /// The specification: keys and values of each head, as a multi_head would have them.
     template <class Mask = no_mask>
-    auto compose(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
+    auto compose(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
-        const auto& query = one_query(given);
+        const auto& memory = in_one_piece(given_memory);
         const auto& state = counting(given_state);
         check(memory);
-        const auto asked = parts(query, state.step);
-        const auto answer = [&](std::size_t h) {
-            return asking().compose(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]),
-                                    state_of_head(state, h), mask);
-        };
-        std::vector<decltype(answer(0))> answers;
-        for (std::size_t h = 0; h < heads; ++h) answers.push_back(answer(h));
-        auto context = ops::linear(ops::join(detail::collect(answers, detail::context_of)), W_O);
-        auto weights = ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of)));
-        return attended{std::move(context), std::move(weights), attention_state<no_state>{{}, state.step + 1}};
+        const auto asked = queries_of_heads(query_of<2>(given), state.step, false);
+        const auto answers = each([&](std::size_t h) {
+            return asking().compose(expanded(memory, h), asked[h], state_of_head(state, h), mask);
+        });
+        return attended{ops::linear(ops::join(detail::collect(answers, detail::context_of)), W_O),
+                        ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+                        state_of_head(state, 0, 1)};
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention.
@@ -216,43 +198,25 @@ struct latent_heads {
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
+    auto read_all(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
-        const auto& queries = many_queries(given);
+        const auto& memory = in_one_piece(given_memory);
+        const auto& queries = query_of<3>(given);
         const auto& state = counting(given_state);
         check(memory);
-        const std::size_t S = shape_of(queries)[1], C = shape_of(W_DKV)[1];
-        const auto contexts = [&] {
-            const auto of_head = [&](const auto& known, const auto& asked, std::size_t h) {
-                return asking().read_all(known, asked, state_of_head(state, h), mask).contexts;
-            };
-            if (absorbs(S, memory.positions())) {
-                const auto asked = absorbed(queries, state.step);
-                const auto known = shown(memory);
-                std::vector<decltype(value(of_head(known, asked[0], 0), 0, C))> all;
-                for (std::size_t h = 0; h < heads; ++h) all.push_back(value(of_head(known, asked[h], h), h, C));
-                return ops::join(all);
-            }
-            const auto asked = parts(queries, state.step);
-            const auto answer = [&](std::size_t h) {
-                return of_head(expanded(memory, h), ops::concat(asked.content[h], asked.turned[h]), h);
-            };
-            std::vector<decltype(answer(0))> all;
-            for (std::size_t h = 0; h < heads; ++h) all.push_back(answer(h));
-            return ops::join(all);
-        }();
-        return all_read{ops::linear(contexts, W_O), attention_state<no_state>{{}, state.step + S}};
+        const std::size_t S = shape_of(queries)[1];
+        const bool absorb = absorbs(S, memory.positions());
+        const auto asked = queries_of_heads(queries, state.step, absorb);
+        const auto context = [&](const auto& known, std::size_t h) {
+            return asking().read_all(known, asked[h], state_of_head(state, h), mask).contexts;
+        };
+        const auto contexts =
+            absorb ? each([&, known = shown(memory)](std::size_t h) { return value(context(known, h), h); })
+                   : each([&](std::size_t h) { return context(expanded(memory, h), h); });
+        return all_read{ops::linear(ops::join(contexts), W_O), state_of_head(state, 0, S)};
     }
 
-    template <class T, class Mask = no_mask>
-    auto read_all(const latent_memory<growing_tensor<T>>& memory, const auto& queries, const auto& state,
-                  const Mask& mask = {}) const
-    {
-        return in_one_piece(memory, [&](const auto& all) { return read_all(all, queries, state, mask); });
-    }
-
-    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` turns the weights into contexts and does not
-    /// return them; for pictures and penalties. This call needs memory for all weights.
+    /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -261,22 +225,15 @@ struct latent_heads {
 
     /// The same from a state of the caller's.
     template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    auto weights_of(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
-        const auto& queries = many_queries(given);
+        const auto& memory = in_one_piece(given_memory);
         const auto& state = counting(given_state);
         check(memory);
-        const auto asked = absorbed(queries, state.step);
+        const auto asked = queries_of_heads(query_of<3>(given), state.step, true);
         const auto known = shown(memory);
-        const auto weights = detail::each_of(
-            asked, [&](std::size_t h) { return asking().weights_of(known, asked[h], state_of_head(state, h), mask); });
-        return ops::swap_axes(ops::stack(weights));
-    }
-    template <class T, class Mask = no_mask>
-    auto weights_of(const latent_memory<growing_tensor<T>>& memory, const auto& queries, const auto& state,
-                    const Mask& mask) const
-    {
-        return in_one_piece(memory, [&](const auto& all) { return weights_of(all, queries, state, mask); });
+        return ops::swap_axes(ops::stack(
+            each([&](std::size_t h) { return asking().weights_of(known, asked[h], state_of_head(state, h), mask); })));
     }
 
     /// `step` into results that the caller keeps. `state` may be `result.state`.
@@ -284,42 +241,46 @@ struct latent_heads {
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
-        auto next = step(memory, query, state, mask);
-        result.context = std::move(next.context);
-        if constexpr (requires { result.weights; }) result.weights = std::move(next.weights);
-        result.state = std::move(next.state);
+        detail::keep_answer(result, step(memory, query, state, mask));
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto W_Q = visit("W_Q", self.W_Q);
-        auto W_QR = visit("W_QR", self.W_QR);
-        auto W_DKV = visit("W_DKV", self.W_DKV);
-        auto W_KR = visit("W_KR", self.W_KR);
-        auto W_UK = visit("W_UK", self.W_UK);
-        auto W_UV = visit("W_UV", self.W_UV);
-        auto W_O = visit("W_O", self.W_O);
-        auto normalize = visit("normalize", self.normalize);
-        auto norm = visit("norm", self.norm);
-        return heed::latent_heads<decltype(W_Q), decltype(normalize), decltype(norm)>{
-            self.heads,      std::move(W_Q), std::move(W_QR),      std::move(W_DKV), std::move(W_KR), std::move(W_UK),
-            std::move(W_UV), std::move(W_O), std::move(normalize), self.how,         self.form,       std::move(norm)};
+        return heed::latent_heads{self.heads,
+                                  visit("W_Q", self.W_Q),
+                                  visit("W_QR", self.W_QR),
+                                  visit("W_DKV", self.W_DKV),
+                                  visit("W_KR", self.W_KR),
+                                  visit("W_UK", self.W_UK),
+                                  visit("W_UV", self.W_UV),
+                                  visit("W_O", self.W_O),
+                                  visit("normalize", self.normalize),
+                                  self.how,
+                                  self.form,
+                                  visit("norm", self.norm)};
     }
 
 private:
-    /// The same state as head h's own.
-    static attention_state<no_state> state_of_head(const attention_state<no_state>& state, std::size_t h)
+    /// f(h) of each head.
+    auto each(const auto& f) const
     {
-        return {{}, state.step, {}, h};
+        std::vector<decltype(f(std::size_t{0}))> all;
+        for (std::size_t h = 0; h < heads; ++h) all.push_back(f(h));
+        return all;
     }
 
-    static decltype(auto) one_query(const auto& query)
+    /// The state as head h's own, after so many more queries.
+    static attention_state<no_state> state_of_head(const attention_state<no_state>& state, std::size_t h,
+                                                   std::size_t more = 0)
     {
-        return detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(query);
+        return {{}, state.step + more, {}, h};
     }
-    static decltype(auto) many_queries(const auto& queries)
+
+    /// One query, [B,Q], if R is 2, or many, [B,S,Q], if it is 3.
+    template <std::size_t R>
+    static decltype(auto) query_of(const auto& given)
     {
-        return detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(queries);
+        return detail::query_of_axes<R, typename detail::numbers_in<Matrix>::type>(given);
     }
 
     /// The state, where it is one of latent heads: it only counts queries.
@@ -374,14 +335,12 @@ private:
         return std::pair{std::move(weights), std::move(sums)};
     }
 
-    /// f(the memory in one piece): several rows that grow are copied.
+    /// The memory in one piece: several rows that grow are copied.
+    static const auto& in_one_piece(const auto& memory) { return memory; }
     template <class T>
-    static auto in_one_piece(const latent_memory<growing_tensor<T>>& memory, const auto& f)
+    static auto in_one_piece(const latent_memory<growing_tensor<T>>& memory)
     {
-        using view = tensor_view<const T, 3>;
-        if (memory.batch() <= 1) return f(latent_memory<view>{view_of(memory.latent), memory.real});
-        const auto all = gathered(memory.latent);
-        return f(latent_memory<view>{view_of(all), memory.real});
+        return latent_memory<shared_tensor<T, 3>>{detail::in_one_piece(memory.latent), memory.real};
     }
 
     /// Is W_UK rather absorbed into S queries than keys and values of T positions expanded?
@@ -479,50 +438,28 @@ private:
     }
 
     /// The value of head h, of a sum of what is kept: [...,C+R] -> [...,V].
-    auto value(const tensor auto& sum, std::size_t h, std::size_t C) const
+    auto value(const tensor auto& sum, std::size_t h) const
     {
-        return ops::linear(ops::columns_between(sum, 0, C), up_value(h));
+        return ops::linear(ops::columns_between(sum, 0, shape_of(W_DKV)[1]), up_value(h));
     }
 
-    /// The two parts of each head's query.
-    template <class X>
-    struct query_parts {
-        std::vector<X> content, turned;  // [...,K], [...,R]
-    };
-    auto parts(const tensor auto& queries, std::size_t first) const
+    /// Each head's query, [...,K+R], or with W_UK absorbed, [...,C+R].
+    auto queries_of_heads(const tensor auto& queries, std::size_t first, bool absorb) const
     {
-        auto content = ops::split(detail::projection(*this, "the query", queries, W_Q), heads),
-             turned = ops::split(ops::linear(queries, W_QR), heads);
-        for (auto& q : turned) q = ops::rotate(q, first, how);
-        return query_parts<typename decltype(content)::value_type>{std::move(content), std::move(turned)};
-    }
-
-    /// Each head's query with W_UK absorbed: [...,C+R].
-    auto absorbed(const tensor auto& queries, std::size_t first) const
-    {
-        auto asked = parts(queries, first);
-        for (std::size_t h = 0; h < heads; ++h)
-            asked.content[h] = ops::concat(ops::linear(asked.content[h], up_key(h)), asked.turned[h]);
-        return std::move(asked.content);
+        auto asked = ops::split(detail::projection(*this, "the query", queries, W_Q), heads);
+        const auto turned = ops::split(ops::linear(queries, W_QR), heads);
+        for (std::size_t h = 0; h < heads; ++h) {
+            if (absorb) asked[h] = ops::linear(asked[h], up_key(h));
+            asked[h] = ops::concat(asked[h], ops::rotate(turned[h], first, how));
+        }
+        return asked;
     }
 };
 
-template <class Matrix, class Matrix2, class Matrix3, class Matrix4, class Matrix5, class Matrix6, class Matrix7>
-latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7)
-    -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>>;
-template <class Matrix, class Normalize, class Matrix2, class Matrix3, class Matrix4, class Matrix5, class Matrix6,
-          class Matrix7>
-latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7, Normalize)
-    -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>, Normalize>;
-template <class Matrix, class Normalize, class Matrix2, class Matrix3, class Matrix4, class Matrix5, class Matrix6,
-          class Matrix7>
-latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7, Normalize, ops::rotation,
-             latent_form = latent_form::cheaper)
-    -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>, Normalize>;
-template <class Matrix, class Normalize, class Norm, class Matrix2, class Matrix3, class Matrix4, class Matrix5,
-          class Matrix6, class Matrix7>
-latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7, Normalize, ops::rotation,
-             latent_form, Norm)
+template <class Matrix, class Matrix2, class Matrix3, class Matrix4, class Matrix5, class Matrix6, class Matrix7,
+          class Normalize = normalize::softmax, class Norm = no_latent_norm>
+latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7, Normalize = {},
+             ops::rotation = {}, latent_form = latent_form::cheaper, Norm = {})
     -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>, Normalize, Norm>;
 
 }  // namespace heed

@@ -12,7 +12,7 @@
 #include <heed/attention/projection.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
-#include <heed/heads/unchanged.hpp>
+#include <heed/core/tensor.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
@@ -26,15 +26,12 @@ namespace detail {
 template <class Score>
 consteval bool prepares_keys()
 {
-    if constexpr (
-        requires { requires Score::prepares_alike; } && !requires(const Score& score) { score.base; }) {
-        return false;
-    } else if constexpr (widens_keys_of<Score>()) {
-        return true;
-    } else if constexpr (requires(const Score& score) { score.base; }) {
-        return prepares_keys<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>>();
+    constexpr bool over = requires(const Score& score) { score.base; };
+    if constexpr (over && !widens_keys_of<Score>()) {
+        return prepares_keys<std::remove_cvref_t<decltype(Score::base)>>();
     } else {
-        return has_prepare<Score>;
+        constexpr bool alike = requires { requires Score::prepares_alike; };
+        return over || (!alike && (widens_keys_of<Score>() || has_prepare<Score>));
     }
 }
 
@@ -43,16 +40,37 @@ consteval bool prepares_keys()
 template <class Heads>
 consteval bool may_share_keys()
 {
-    if constexpr (requires(const Heads& all) { all[0].score; }) {
-        return !prepares_keys<std::remove_cvref_t<decltype(std::declval<const Heads&>()[0].score)>>();
-    } else {
-        return false;
-    }
+    if constexpr (requires(const Heads& all) { all[0].score; })
+        return !prepares_keys<std::remove_cvref_t<decltype(Heads::value_type::score)>>();
+    return false;
 }
 
 }  // namespace detail
 
-/// The projections of multi_head without biases, as in the paper: query, key, value and output are x W.
+namespace per_head {
+
+/// What a multi_head does with the contexts of its heads before W_O: nothing, they only stand side by side.
+///
+///     Concat(head_1, …, head_n)               Vaswani et al. 2017, section 3.2.2
+///
+/// Such a policy gets the contexts, [B,n·V] of one query or [B,S,n·V] of many, and the query as the multi_head got it;
+/// W_O multiplies what it returns. `heads_a_value`: so many heads in a row read the same values, so that W_V has
+/// columns for n / heads_a_value of them.
+struct unchanged {
+    static constexpr std::size_t heads_a_value = 1;
+
+    template <tensor Contexts>
+    Contexts operator()(Contexts contexts, const auto&) const
+    {
+        return contexts;
+    }
+
+    static auto parameters(auto&, auto&&) { return per_head::unchanged{}; }
+};
+
+}  // namespace per_head
+
+/// The projections of multi_head without biases, as in the paper: x W.
 struct no_biases {
     static std::tuple<> query() { return {}; }
     static std::tuple<> key() { return {}; }
@@ -62,8 +80,7 @@ struct no_biases {
     static auto parameters(auto&, auto&&) { return no_biases{}; }
 };
 
-/// The projections of multi_head with a bias each, as many Transformers have them: of the query, the key, the value and
-/// the output.
+/// The projections of multi_head with a bias each, as many Transformers have them:
 ///
 ///     x W_Q + b_Q,  x W_K + b_K,  x W_V + b_V,  Concat(…) W_O + b_O        PyTorch, nn.MultiheadAttention
 template <class Vector>
@@ -102,12 +119,11 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 /// one temporal. Their queries and annotations are the projected ones.
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
-/// `ops::step_of(weights, i)` returns head i's [B,T], for example for a penalty on one head. `weights_of` returns those
-/// of many queries, [B,n,S,T]. In a state_and_word the state is projected, and every head gets the word. Masks and
-/// functions of scores read the number of their head, `place::head`.
+/// `ops::step_of(weights, i)` are head i's [B,T]. In a state_and_word the state is projected, and every head gets the
+/// word. Masks and functions of scores read the number of their head, `place::head`.
 ///
-/// A sixth policy changes the joined contexts before W_O: per_head::gated, per_head::differential; by default nothing
-/// does. The seventh is `biases` for the four projections; by default there are none, as in the paper.
+/// A sixth policy may change the joined contexts before W_O: per_head::gated, per_head::differential. A seventh,
+/// `biases`, belongs to the four projections.
 template <class Heads, class Matrix, class Joined = per_head::unchanged, class Biases = no_biases>
 struct multi_head {
     Heads heads;
@@ -176,7 +192,8 @@ struct multi_head {
     {
         const auto answers = ask_each(memory, state, queries_of_heads<2>(query),
                                       [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
-        return read_out{join_heads(answers, query), detail::states_of(answers, state.step + 1)};
+        return read_out{from_heads(ops::join(detail::collect(answers, detail::context_of)), query),
+                        detail::states_of(answers, state.step + 1)};
     }
 
     /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], each head's state running from the first to the last.
@@ -189,22 +206,16 @@ struct multi_head {
 
     /// The same from a given state; also returns the state after the last query.
     template <class Mask = no_mask>
-    auto read_all(const auto& given, const auto& queries, const auto& given_state, const Mask& mask = {}) const
+    auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        const auto& memory = detail::memory_of_several(given);
-        const auto& state = detail::states_of_several(*this, memory, given_state);
-        check(memory, state);
-        const auto of_heads = queries_of_heads<3>(queries);
-        const auto answers = each([&](const auto& head, auto i) {
-            return head.read_all(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
-        });
+        const auto answers = ask_each(memory, state, queries_of_heads<3>(queries),
+                                      [&](const auto& head, const auto&... in) { return head.read_all(in..., mask); });
         auto contexts = from_heads(ops::join(detail::collect(answers, detail::contexts_of)), queries);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
         return all_read{std::move(contexts), std::move(next)};
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T]. `read_all` turns the weights into contexts and does not
-    /// return them; for pictures and penalties. This call needs memory for all weights.
+    /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -213,15 +224,11 @@ struct multi_head {
 
     /// The same from a state of the caller's.
     template <class Mask = no_mask>
-    auto weights_of(const auto& given, const auto& queries, const auto& given_state, const Mask& mask) const
+    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
-        const auto& memory = detail::memory_of_several(given);
-        const auto& state = detail::states_of_several(*this, memory, given_state);
-        check(memory, state);
-        const auto of_heads = queries_of_heads<3>(queries);
-        const auto weights = each([&](const auto& head, auto i) {
-            return head.weights_of(memory_of_head(memory, i), of_heads[i], detail::nth(state.of, i), mask);
-        });
+        const auto weights =
+            ask_each(memory, state, queries_of_heads<3>(queries),
+                     [&](const auto& head, const auto&... in) { return head.weights_of(in..., mask); });
         const auto itself = [](const auto& x) -> const auto& { return x; };
         return ops::swap_axes(ops::stack(detail::collect(weights, itself)));
     }
@@ -231,10 +238,7 @@ struct multi_head {
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
-        auto next = step(memory, query, state, mask);
-        result.context = std::move(next.context);
-        result.weights = std::move(next.weights);
-        result.state = std::move(next.state);
+        detail::keep_answer(result, step(memory, query, state, mask));
     }
 
     /// The keys and values that a head asks.
@@ -257,16 +261,9 @@ struct multi_head {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto heads = visit("heads", self.heads);
-        auto W_Q = visit("W_Q", self.W_Q);
-        auto W_K = visit("W_K", self.W_K);
-        auto W_V = visit("W_V", self.W_V);
-        auto W_O = visit("W_O", self.W_O);
-        auto joined = visit("joined", self.joined);
-        auto bias = visit("bias", self.bias);
-        return multi_head<decltype(heads), decltype(W_Q), decltype(joined), decltype(bias)>{
-            std::move(heads), std::move(W_Q),    std::move(W_K), std::move(W_V),
-            std::move(W_O),   std::move(joined), std::move(bias)};
+        return heed::multi_head{visit("heads", self.heads), visit("W_Q", self.W_Q), visit("W_K", self.W_K),
+                                visit("W_V", self.W_V),     visit("W_O", self.W_O), visit("joined", self.joined),
+                                visit("bias", self.bias)};
     }
 
 private:
@@ -345,7 +342,7 @@ private:
         })};
     }
 
-    /// The same of annotations the first of which stands at this position of its row.
+    /// The same of annotations whose first position in each row this is.
     auto memory_from(const lengths_view& first, const auto&... source) const
     {
         const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
@@ -372,8 +369,7 @@ private:
         return detail::from_source("multi_head::on", project, detail::read_in_place(source)...);
     }
 
-    template <class Ask>
-    auto ask_each(const auto& given, const auto& given_state, const auto& queries, Ask&& ask) const
+    auto ask_each(const auto& given, const auto& given_state, const auto& queries, const auto& ask) const
     {
         const auto& memory = detail::memory_of_several(given);
         const auto& state = detail::states_of_several(*this, memory, given_state);
@@ -383,30 +379,18 @@ private:
         });
     }
 
-    template <class Ask>
-    auto answer_with_weights(const auto& memory, const auto& state, const auto& query, Ask&& ask) const
+    auto answer_with_weights(const auto& memory, const auto& state, const auto& query, const auto& ask) const
     {
         const auto answers = ask_each(memory, state, queries_of_heads<2>(query), ask);
-        return attended{join_heads(answers, query),
+        return attended{from_heads(ops::join(detail::collect(answers, detail::context_of)), query),
                         ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
                         detail::states_of(answers, state.step + 1)};
     }
-
-    /// joined(Concat(head_1, …, head_n)) W_O
-    auto join_heads(const auto& answers, const auto& query) const
-    {
-        return from_heads(ops::join(detail::collect(answers, detail::context_of)), query);
-    }
 };
 
-template <class Heads, class Matrix, class Matrix2, class Matrix3, class Matrix4>
-multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4)
-    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>>;
-template <class Heads, class Matrix, class Joined, class Matrix2, class Matrix3, class Matrix4>
-multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined)
-    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Joined>;
-template <class Heads, class Matrix, class Joined, class Biases, class Matrix2, class Matrix3, class Matrix4>
-multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined, Biases)
+template <class Heads, class Matrix, class Matrix2, class Matrix3, class Matrix4, class Joined = per_head::unchanged,
+          class Biases = no_biases>
+multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined = {}, Biases = {})
     -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Joined, Biases>;
 
 }  // namespace heed

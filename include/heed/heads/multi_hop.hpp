@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -72,12 +71,11 @@ hopped_all(Contexts, State, Queries) -> hopped_all<Contexts, State, Queries>;
 ///     multi_hop attend{std::vector{first, second}};            // attentions with parameters of their own
 ///     multi_hop attend{std::tuple{first, second}, update};     // of different kinds; q_{k+1} = update(q_k, c_k, k)
 ///
-/// The paper has a convolution layer of the decoder between the hops: pass it as the update, any struct with
-/// `operator()(query, context, hop)` and `parameters`. `step` and `read` call it with [B,.], many queries at once with
-/// [B,S,.]; it returns a query of the type that it takes. In a state_and_word, add_context adds to the state.
+/// The paper's update is a convolution layer of the decoder: any struct with `operator()(query, context, hop)` and
+/// `parameters`. `step` and `read` call it with [B,.], many queries at once with [B,S,.]; it returns a query of the
+/// type that it takes. In a state_and_word, add_context adds to the state.
 ///
-/// The calls are those of `attention`. The context is the last hop's; the paper continues with h + c, which is `query`.
-/// `ops::step_of(weights, k)` returns hop k's [B,T].
+/// The calls are those of `attention`. The context is the last hop's; the paper continues with h + c, the `query`.
 template <class Hops, class Update = add_context>
 struct multi_hop {
     Hops hops;
@@ -165,9 +163,7 @@ struct multi_hop {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        auto hops = visit("hops", self.hops);
-        auto update = visit("update", self.update);
-        return multi_hop<decltype(hops), decltype(update)>{std::move(hops), std::move(update)};
+        return heed::multi_hop{visit("hops", self.hops), visit("update", self.update)};
     }
 
 private:
@@ -195,8 +191,8 @@ private:
         }
     }
 
-    /// answer(hop, i, q) for each hop, and the query of a next one. The first query may be plain although the contexts
-    /// are taped (because parameters are): from the second hop on, queries are taped, too.
+    /// answer(hop, i, q) for each hop, and the query of a next one. The first query may be plain where contexts, and so
+    /// later queries, are taped.
     template <class Query, class Answer, class Context>
     auto hop_by_hop(const Query& first, const Answer& answer, const Context& context_of) const
     {
@@ -228,8 +224,7 @@ private:
         return std::pair{std::move(answers), *std::move(later)};
     }
 
-    template <class Ask>
-    auto ask_each(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
+    auto ask_each(const auto& memory, const auto& query, const auto& state, const auto& ask) const
     {
         check(memory, state);
         return hop_by_hop(
@@ -240,8 +235,7 @@ private:
             detail::context_of);
     }
 
-    template <class Ask>
-    auto answer_with_weights(const auto& memory, const auto& query, const auto& state, Ask&& ask) const
+    auto answer_with_weights(const auto& memory, const auto& query, const auto& state, const auto& ask) const
     {
         auto [answers, last] = ask_each(memory, query, state, ask);
         auto contexts = detail::collect(answers, detail::context_of);
@@ -256,9 +250,7 @@ private:
     }
 };
 
-template <class Hops>
-multi_hop(Hops) -> multi_hop<Hops>;
-template <class Hops, class Update>
-multi_hop(Hops, Update) -> multi_hop<Hops, Update>;
+template <class Hops, class Update = add_context>
+multi_hop(Hops, Update = {}) -> multi_hop<Hops, Update>;
 
 }  // namespace heed

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <heed/heads/multi_head.hpp>
-#include <heed/heads/unchanged.hpp>
 #include <heed/io/archive.hpp>
 #include <heed/io/weights.hpp>
 #include <heed/nn/gru.hpp>
