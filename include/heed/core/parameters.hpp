@@ -31,8 +31,7 @@
 ///
 /// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple,
 /// whose members are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has its
-/// name. What comes back is of the same kind: a std::vector of layers becomes a std::vector of what the visitor made of
-/// them.
+/// name. What comes back is of the same kind: of a std::vector, a std::vector of the visitor's results.
 ///
 /// The compiler refuses a tensor, or a module with parameters, that is not shown, since it would be neither trained nor
 /// saved, unless it is a heed::constant.
