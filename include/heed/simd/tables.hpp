@@ -257,6 +257,8 @@ struct lane_constants {
         return pack<place_number>(table(index...));
     }
 };
+template <class T, std::size_t N>
+lane_constants(lane_table<T, N>) -> lane_constants<T, N>;
 
 namespace detail {
 
