@@ -19,8 +19,21 @@
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
 namespace heed {
 
+/// A number of the language.
 template <class X>
 concept arithmetic = std::is_arithmetic_v<X>;
+
+// −x, x + y and x − y, of single dual numbers and of registers of them.
+#define HEED_SUMS_OF_DUALS(dual)                                                                                       \
+    [[gnu::always_inline]] friend constexpr dual operator-(const dual& x) { return {-x.value, -x.slope}; }             \
+    [[gnu::always_inline]] friend constexpr dual operator+(const dual& x, const dual& y)                               \
+    {                                                                                                                  \
+        return {x.value + y.value, x.slope + y.slope};                                                                 \
+    }                                                                                                                  \
+    [[gnu::always_inline]] friend constexpr dual operator-(const dual& x, const dual& y)                               \
+    {                                                                                                                  \
+        return {x.value - y.value, x.slope - y.slope};                                                                 \
+    }
 
 /// value + slope ε with ε² = 0. Arithmetic and the functions of <cmath> that heed uses carry the slope along; < and <=
 /// compare the values alone, == the slopes as well.
@@ -42,15 +55,7 @@ struct dual_number {
     constexpr dual_number& operator*=(const dual_number& y) { return *this = *this * y; }
     constexpr dual_number& operator/=(const dual_number& y) { return *this = *this / y; }
 
-    friend constexpr dual_number operator-(const dual_number& x) { return {-x.value, -x.slope}; }
-    friend constexpr dual_number operator+(const dual_number& x, const dual_number& y)
-    {
-        return {x.value + y.value, x.slope + y.slope};
-    }
-    friend constexpr dual_number operator-(const dual_number& x, const dual_number& y)
-    {
-        return {x.value - y.value, x.slope - y.slope};
-    }
+    HEED_SUMS_OF_DUALS(dual_number)
     friend constexpr dual_number operator*(const dual_number& x, const dual_number& y)
     {
         return {x.value * y.value, x.slope * y.value + x.value * y.slope};

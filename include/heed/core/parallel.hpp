@@ -28,9 +28,8 @@
 /// agree bit for bit. With one thread no pool exists. A call inside a shard, or from a second user thread while the
 /// pool is busy, runs on the calling thread.
 ///
-/// The pool ends with the program's static objects. Destructors that run later compute on their own thread, with the
-/// same results. A child of fork() has one thread until it calls set_threads itself; fork() must not be called inside a
-/// shard.
+/// The pool ends with the program's static objects; destructors that run later compute on their own thread. A child of
+/// fork() has one thread until it calls set_threads itself; fork() must not be called inside a shard.
 namespace heed {
 
 namespace detail {
@@ -50,9 +49,8 @@ inline bool in_each_child([[maybe_unused]] void (*call)())
 
 inline std::atomic<unsigned> forks{0};
 
-/// How many calls of fork() lie between the program's first process and this one, since the first call of this
-/// function. An object that was made at another number belongs to another process. Throws std::bad_alloc if it cannot
-/// count.
+/// How many forks lie between the program's first process and this one, since the first call of this function. An
+/// object made at another number belongs to another process. Throws std::bad_alloc if it cannot count.
 inline unsigned forks_so_far()
 {
     static const bool counted = in_each_child([] { forks.fetch_add(1); });
@@ -264,7 +262,7 @@ private:
 inline std::size_t threads() { return detail::parallel.threads; }
 
 /// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
-/// heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect after the pool's
+/// heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect at the program's
 /// end.
 inline void set_threads(std::size_t count)
 {

@@ -31,8 +31,7 @@
 ///
 /// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple,
 /// whose members are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has its
-/// name. What comes back is of the same kind: a std::vector of layers becomes a std::vector of what the visitor made of
-/// them.
+/// name. What comes back is of the same kind: of a std::vector, a std::vector of the visitor's results.
 ///
 /// The compiler refuses a tensor, or a module with parameters, that is not shown, since it would be neither trained nor
 /// saved, unless it is a heed::constant.
@@ -374,44 +373,53 @@ template <class M>
 using looked_at =
     decltype(M::parameters(std::declval<M&>(), walking_visitor<const visited_leaf, false>{visited_leaf{}}));
 
-/// Is `f` true of any of these types?
+/// Is a part of this type `visited`? Then it was shown.
+template <class X>
+consteval bool any_shown();
+
 template <class... X>
-consteval bool any_of_types(list_of_types<X...>, auto f)
+consteval bool any_shown_of(list_of_types<X...>)
 {
-    return (f.template operator()<std::remove_cvref_t<X>>() || ...);
+    return (detail::any_shown<std::remove_cvref_t<X>>() || ...);
 }
 
-/// Is a part of this type `visited`? Then it was shown.
 template <class X>
 consteval bool any_shown()
 {
-    constexpr auto any = []<class Part>() { return detail::any_shown<Part>(); };
     if constexpr (std::is_same_v<X, visited> || tensor<X>) {
         return std::is_same_v<X, visited>;
     } else if constexpr (std::is_same_v<typename template_arguments<X>::type, list_of_types<>>) {
-        return std::is_class_v<X> && any_of_types(members_known<X>(), any);
+        return std::is_class_v<X> && detail::any_shown_of(detail::members_known<X>());
     } else {
-        return any_of_types(typename template_arguments<X>::type{}, any);
+        return detail::any_shown_of(typename template_arguments<X>::type{});
     }
 }
 
 /// Is this member of such a rest a tensor that was not shown, or does it hold one?
 template <class X>
+consteval bool not_shown();
+
+template <class... X>
+consteval bool any_not_shown(list_of_types<X...>)
+{
+    return (detail::not_shown<std::remove_cvref_t<X>>() || ...);
+}
+
+template <class X>
 consteval bool not_shown()
 {
-    constexpr auto any = []<class Part>() { return detail::not_shown<Part>(); };
     if constexpr (is_constant<X>) {
         return false;
     } else if constexpr (tensor<X>) {
         return owning_tensor<X>;
     } else if constexpr (holds_members<X>) {
-        return any_of_types(typename template_arguments<X>::type{}, any);
+        return detail::any_not_shown(typename template_arguments<X>::type{});
     } else if constexpr (!std::is_class_v<X>) {
         return false;
     } else if constexpr (any_shown<X>()) {
-        return any_of_types(members_known<X>(), any);
+        return detail::any_not_shown(detail::members_known<X>());
     } else if constexpr (requires { typename looked_at<X>; }) {  // a module: has it parameters?
-        return any_shown<looked_at<X>>() || any_of_types(members_known<X>(), any);
+        return any_shown<looked_at<X>>() || detail::any_not_shown(detail::members_known<X>());
     } else {
         return false;
     }
@@ -429,7 +437,7 @@ consteval bool shows_all()
 {
     using rest = looked_at<M>;
     if constexpr (std::is_class_v<rest>) {
-        constexpr bool all = !any_of_types(members_known<rest>(), []<class Part>() { return not_shown<Part>(); });
+        constexpr bool all = !detail::any_not_shown(detail::members_known<rest>());
         constexpr bool marked = detail::constants_among(detail::members_known<rest>()) <=
                                 detail::constants_among(detail::members_known<M>());
         static_assert(all, HEED_SAYS_NOT_SHOWN);

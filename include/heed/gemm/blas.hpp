@@ -159,8 +159,7 @@ inline int kind_of_threads()
     return kind;
 }
 
-/// While one of these lives, OpenBLAS uses one thread in the thread that made it, since heed's own threads share the
-/// work.
+/// While one of these lives, OpenBLAS uses one thread in the thread that made it: heed's own threads share the work.
 ///
 /// OpenBLAS has one number of threads per process, so its users are counted: the first sets 1, the last restores the
 /// number, unless the program has changed it. Built with OpenMP, it takes the number that OpenMP has in each thread.

@@ -70,15 +70,7 @@ struct dual_lanes {
 
     HEED_SIMD_INLINE dual_number<T> operator[](std::size_t i) const { return {value[i], slope[i]}; }
 
-    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x) { return {-x.value, -x.slope}; }
-    HEED_SIMD_INLINE friend dual_lanes operator+(const dual_lanes& x, const dual_lanes& y)
-    {
-        return {x.value + y.value, x.slope + y.slope};
-    }
-    HEED_SIMD_INLINE friend dual_lanes operator-(const dual_lanes& x, const dual_lanes& y)
-    {
-        return {x.value - y.value, x.slope - y.slope};
-    }
+    HEED_SUMS_OF_DUALS(dual_lanes)
     HEED_SIMD_INLINE friend dual_lanes operator*(const dual_lanes& x, const dual_lanes& y)
     {
         return {x.value * y.value, x.slope * y.value + x.value * y.slope};

@@ -49,15 +49,7 @@ struct dual_vec {
     HEED_SIMD_INLINE dual_vec& operator*=(const dual_vec& y) { return *this = *this * y; }
     HEED_SIMD_INLINE dual_vec& operator/=(const dual_vec& y) { return *this = *this / y; }
 
-    HEED_SIMD_INLINE friend dual_vec operator-(const dual_vec& x) { return {-x.value, -x.slope}; }
-    HEED_SIMD_INLINE friend dual_vec operator+(const dual_vec& x, const dual_vec& y)
-    {
-        return {x.value + y.value, x.slope + y.slope};
-    }
-    HEED_SIMD_INLINE friend dual_vec operator-(const dual_vec& x, const dual_vec& y)
-    {
-        return {x.value - y.value, x.slope - y.slope};
-    }
+    HEED_SUMS_OF_DUALS(dual_vec)
     HEED_SIMD_INLINE friend dual_vec operator*(const dual_vec& x, const dual_vec& y)
     {
         return {x.value * y.value, fma(x.slope, y.value, x.value * y.slope)};

@@ -257,6 +257,8 @@ struct lane_constants {
         return pack<place_number>(table(index...));
     }
 };
+template <class T, std::size_t N>
+lane_constants(lane_table<T, N>) -> lane_constants<T, N>;
 
 namespace detail {
 
@@ -300,11 +302,9 @@ HEED_SIMD_INLINE pack<T> lanes_moved(const pack<T>& x, const pack<T>& in)
     return detail::shuffled<lane_before<step>>(x, in);
 }
 
-/// Adds to places of a table, register after register.
-///
-/// With the next key, a function of the distance looks up the same numbers a lane on (or back), one of the query the
-/// same again: sums stay in a register, and at most one lane goes to the table. Where each lane moves to the next
-/// place, sums are rows of a square, which is turned when it is full.
+/// Adds to places of a table, register after register. With the next key, a function of the distance looks up the same
+/// numbers a lane on (or back), one of the query the same again: sums stay in a register, and at most one lane goes to
+/// the table. Where each lane moves to the next place, sums are rows of a square, which is turned when it is full.
 template <class T>
 class table_sums {
 public:
@@ -401,8 +401,8 @@ private:
 };
 
 /// table += the gradient of a function of scores, times ∂f/∂(what it looked up), for each lookup of f(e, where, table).
-/// `each` calls a function with e, where and the gradient, for each register of scores; where that is 0, slopes do not
-/// matter.
+/// `each` calls a function with e, where and the gradient, for each register of scores; where that is 0, any slope will
+/// do.
 template <class T, std::size_t N>
 [[gnu::flatten]] void add_to_table(const auto& f, const lane_table<T, N>& table, T* d_table, const auto& each)
 {
