@@ -70,7 +70,7 @@ struct unchanged {
 
 }  // namespace per_head
 
-/// The projections of multi_head without biases, as in the paper: x W.
+/// The projections of multi_head without biases, as in the paper: query, key, value and output are x W.
 struct no_biases {
     static std::tuple<> query() { return {}; }
     static std::tuple<> key() { return {}; }
@@ -80,7 +80,7 @@ struct no_biases {
     static auto parameters(auto&, auto&&) { return no_biases{}; }
 };
 
-/// The projections of multi_head with a bias each, as many Transformers have them:
+/// The projections of multi_head (query, key, value, output) with a bias each, as many Transformers have them:
 ///
 ///     x W_Q + b_Q,  x W_K + b_K,  x W_V + b_V,  Concat(…) W_O + b_O        PyTorch, nn.MultiheadAttention
 template <class Vector>
