@@ -12,7 +12,18 @@ namespace heed {
     static_assert(detail::lists_hooks<P> || !detail::misspells_##hook<P>(),                                            \
                   "heed: this policy has a member whose name is almost `" #hook                                        \
                   "`, a hook, and heed would never use it: correct the name (or, if it is no hook, list those that "   \
-                  "are: `using hooks = heed::hooks<...>;`)")
+                  "are: `using hooks = heed::hooks<...>;`)");
+// clang-format off
+#define HEED_HOOKS_OF_SCORES(X)                                                                                        \
+    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(grow) X(project_words) X(check_past)   \
+    X(reads_word) X(reads_context) X(reads_length) X(in_kernels) X(never_negative) X(prepares_alike) X(follow)         \
+    X(asked_all) X(widens_keys) X(counts_queries)
+#define HEED_HOOKS_OF_SCORES_OVER_OTHERS(X) X(query) X(query_all) X(keys) X(begin) X(arrive) X(after)
+#define HEED_HOOKS_OF_NORMALIZERS(X)                                                                                   \
+    X(start) X(advance) X(weigh_and_advance) X(thin) X(focus) X(inside) X(cuts) X(row_by_row) X(by_tiles) X(by_sums)   \
+    X(asks_never_negative) X(differentiable) X(random) X(ages) X(reads_length) X(ignores_offset) X(wraps) X(in_kernels)
+#define HEED_HOOKS_OF_COMBINERS(X) X(combine_all) X(finish_all) X(commutes_with_matrices) X(in_kernels)
+// clang-format on
 #define HEED_SAYS_PARAMETERS(kind)                                                                                     \
     "heed: a " kind " policy must show its parameters: make it a template of their types and add `static auto "        \
     "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the namespace "   \
@@ -49,33 +60,9 @@ consteval bool check_score_policy()
             detail::has_call<P>,
             "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
             "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
-        HEED_CHECK_SPELLING(prepare);
-        HEED_CHECK_SPELLING(project);
-        HEED_CHECK_SPELLING(match);
-        HEED_CHECK_SPELLING(match_all);
-        HEED_CHECK_SPELLING(start);
-        HEED_CHECK_SPELLING(recall);
-        HEED_CHECK_SPELLING(advance);
-        HEED_CHECK_SPELLING(grow);
-        HEED_CHECK_SPELLING(project_words);
-        HEED_CHECK_SPELLING(check_past);
-        HEED_CHECK_SPELLING(reads_word);
-        HEED_CHECK_SPELLING(reads_context);
-        HEED_CHECK_SPELLING(reads_length);
-        HEED_CHECK_SPELLING(in_kernels);
-        HEED_CHECK_SPELLING(never_negative);
-        HEED_CHECK_SPELLING(prepares_alike);
-        HEED_CHECK_SPELLING(follow);
-        HEED_CHECK_SPELLING(asked_all);
-        HEED_CHECK_SPELLING(widens_keys);
-        HEED_CHECK_SPELLING(counts_queries);
+        HEED_HOOKS_OF_SCORES(HEED_CHECK_SPELLING)
         if constexpr (hook::laid_over<P>) {
-            HEED_CHECK_SPELLING(query);
-            HEED_CHECK_SPELLING(query_all);
-            HEED_CHECK_SPELLING(keys);
-            HEED_CHECK_SPELLING(begin);
-            HEED_CHECK_SPELLING(arrive);
-            HEED_CHECK_SPELLING(after);
+            HEED_HOOKS_OF_SCORES_OVER_OTHERS(HEED_CHECK_SPELLING)
             static_assert(hook::hands_past_on<P> || (detail::has_begin<P> && detail::has_after<P>),
                           "heed: a score that is laid over another one and has a state of its own must have "
                           "`begin(memory)` and `after(past, weights, context, at)` (is one of them misspelled?); one "
@@ -113,28 +100,11 @@ consteval bool check_normalize_policy()
             detail::has_call<P>,
             "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
             "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
-        HEED_CHECK_SPELLING(start);
-        HEED_CHECK_SPELLING(advance);
-        HEED_CHECK_SPELLING(weigh_and_advance);
-        HEED_CHECK_SPELLING(thin);
-        HEED_CHECK_SPELLING(focus);
-        HEED_CHECK_SPELLING(inside);
-        HEED_CHECK_SPELLING(cuts);
-        HEED_CHECK_SPELLING(row_by_row);
-        HEED_CHECK_SPELLING(by_tiles);
+        HEED_HOOKS_OF_NORMALIZERS(HEED_CHECK_SPELLING)
         static_assert(hook::by_tiles<P> || detail::may_lack<P>("by_tiles"),
                       HEED_SAYS_HOOK("by_tiles", "auto by_tiles() const"));
-        HEED_CHECK_SPELLING(by_sums);
         static_assert(hook::by_sums<P> || detail::may_lack<P>("by_sums"),
                       HEED_SAYS_HOOK("by_sums", "heed::ops::rule_of_sums by_sums() const"));
-        HEED_CHECK_SPELLING(asks_never_negative);
-        HEED_CHECK_SPELLING(differentiable);
-        HEED_CHECK_SPELLING(random);
-        HEED_CHECK_SPELLING(ages);
-        HEED_CHECK_SPELLING(reads_length);
-        HEED_CHECK_SPELLING(ignores_offset);
-        HEED_CHECK_SPELLING(wraps);
-        HEED_CHECK_SPELLING(in_kernels);
         detail::check_listed_hooks<P>();
         static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
                       "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
@@ -164,10 +134,7 @@ consteval bool check_combine_policy()
             detail::has_call<P>,
             "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
             "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
-        HEED_CHECK_SPELLING(combine_all);
-        HEED_CHECK_SPELLING(finish_all);
-        HEED_CHECK_SPELLING(commutes_with_matrices);
-        HEED_CHECK_SPELLING(in_kernels);
+        HEED_HOOKS_OF_COMBINERS(HEED_CHECK_SPELLING)
         detail::check_listed_hooks<P>();
         static_assert(!hook::finishes<P> || detail::has_finish<P>,
                       "heed: a combine policy that is laid over another one must have `finish(context, positions, at)` "
@@ -191,7 +158,7 @@ template <class P>
 consteval bool check_map()
 {
     if constexpr (!tensor<P>) {
-        HEED_CHECK_SPELLING(map);
+        HEED_CHECK_SPELLING(map)
         static_assert(hook::map<P, const detail::copy_probe&> || detail::may_lack<P>("map"),
                       HEED_SAYS_HOOK("map", "auto map(auto&& f, const auto&... others) const"));
     }

@@ -18,51 +18,43 @@ namespace detail {
 // Every name that lacks a letter of the hook's, has a letter twice, or has two neighbours swapped. (A double letter is
 // given as one.)
 #define HEED_SLIP(X, before, a, b, after) X(before##b##after) X(before##a##a##b##after) X(before##b##a##after)
-#define HEED_LAST_SLIP(X, before, a) X(before) X(before##a##a)
-#define HEED_SLIPS_4(X, a, b, c, d)                                                                                    \
-    HEED_SLIP(X, , a, b, c##d) HEED_SLIP(X, a, b, c, d) HEED_SLIP(X, a##b, c, d, ) HEED_LAST_SLIP(X, a##b##c, d)
-#define HEED_SLIPS_5(X, a, b, c, d, e)                                                                                 \
-    HEED_SLIP(X, , a, b, c##d##e)                                                                                      \
-    HEED_SLIP(X, a, b, c, d##e)                                                                                        \
-    HEED_SLIP(X, a##b, c, d, e) HEED_SLIP(X, a##b##c, d, e, ) HEED_LAST_SLIP(X, a##b##c##d, e)
-#define HEED_SLIPS_6(X, a, b, c, d, e, f)                                                                              \
-    HEED_SLIP(X, , a, b, c##d##e##f)                                                                                   \
-    HEED_SLIP(X, a, b, c, d##e##f)                                                                                     \
-    HEED_SLIP(X, a##b, c, d, e##f)                                                                                     \
-    HEED_SLIP(X, a##b##c, d, e, f) HEED_SLIP(X, a##b##c##d, e, f, ) HEED_LAST_SLIP(X, a##b##c##d##e, f)
-#define HEED_SLIPS_7(X, a, b, c, d, e, f, g)                                                                           \
-    HEED_SLIP(X, , a, b, c##d##e##f##g)                                                                                \
-    HEED_SLIP(X, a, b, c, d##e##f##g)                                                                                  \
-    HEED_SLIP(X, a##b, c, d, e##f##g)                                                                                  \
-    HEED_SLIP(X, a##b##c, d, e, f##g)                                                                                  \
-    HEED_SLIP(X, a##b##c##d, e, f, g) HEED_SLIP(X, a##b##c##d##e, f, g, ) HEED_LAST_SLIP(X, a##b##c##d##e##f, g)
+#define HEED_SLIPS_2(X, before, a, b) HEED_SLIP(X, before, a, b, ) X(before##a) X(before##a##b##b)
+#define HEED_SLIPS_3(X, before, a, b, c) HEED_SLIP(X, before, a, b, c) HEED_SLIPS_2(X, before##a, b, c)
+#define HEED_SLIPS_4(X, before, a, b, c, d) HEED_SLIP(X, before, a, b, c##d) HEED_SLIPS_3(X, before##a, b, c, d)
+#define HEED_SLIPS_5(X, before, a, b, c, d, e)                                                                         \
+    HEED_SLIP(X, before, a, b, c##d##e) HEED_SLIPS_4(X, before##a, b, c, d, e)
+#define HEED_SLIPS_6(X, before, a, b, c, d, e, f)                                                                      \
+    HEED_SLIP(X, before, a, b, c##d##e##f) HEED_SLIPS_5(X, before##a, b, c, d, e, f)
+#define HEED_SLIPS_7(X, before, a, b, c, d, e, f, g)                                                                   \
+    HEED_SLIP(X, before, a, b, c##d##e##f##g) HEED_SLIPS_6(X, before##a, b, c, d, e, f, g)
 
 // Hooks that are functions, with further slips.
-#define HEED_SLIPS_OF_prepare(X) HEED_SLIPS_7(X, p, r, e, p, a, r, e) X(prepair) X(prepares)
-#define HEED_SLIPS_OF_project(X) HEED_SLIPS_7(X, p, r, o, j, e, c, t) X(projekt) X(projects)
-#define HEED_SLIPS_OF_match(X) HEED_SLIPS_5(X, m, a, t, c, h) X(matches)
-#define HEED_SLIPS_OF_match_all(X) HEED_SLIPS_6(X, mat, c, h, _, a, ll) X(match_al) X(mach_all) X(matchs_all)
-#define HEED_SLIPS_OF_start(X) HEED_SLIPS_5(X, s, t, a, r, t) X(starts)
-#define HEED_SLIPS_OF_recall(X) HEED_SLIPS_5(X, r, e, c, a, ll) X(recal) X(recalls)
-#define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
+#define HEED_SLIPS_OF_prepare(X) HEED_SLIPS_7(X, , p, r, e, p, a, r, e) X(prepair) X(prepares)
+#define HEED_SLIPS_OF_project(X) HEED_SLIPS_7(X, , p, r, o, j, e, c, t) X(projekt) X(projects)
+#define HEED_SLIPS_OF_match(X) HEED_SLIPS_5(X, , m, a, t, c, h) X(matches)
+#define HEED_SLIPS_OF_match_all(X) HEED_SLIPS_6(X, , mat, c, h, _, a, ll) X(match_al) X(mach_all) X(matchs_all)
+#define HEED_SLIPS_OF_start(X) HEED_SLIPS_5(X, , s, t, a, r, t) X(starts)
+#define HEED_SLIPS_OF_recall(X) HEED_SLIPS_5(X, , r, e, c, a, ll) X(recal) X(recalls)
+#define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, , a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
 #define HEED_SLIPS_OF_weigh_and_advance(X) X(weigh_advance) X(weighs_and_advances) X(weight_and_advance)
-#define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, q, u, e, r, y) X(queries)
+#define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, , q, u, e, r, y) X(queries)
 #define HEED_SLIPS_OF_query_all(X) X(queries_all) X(query_al) X(queryall) X(quer_all) X(querry_all)
-#define HEED_SLIPS_OF_follow(X) HEED_SLIPS_5(X, f, o, ll, o, w) X(follows)
+#define HEED_SLIPS_OF_follow(X) HEED_SLIPS_5(X, , f, o, ll, o, w) X(follows)
 #define HEED_SLIPS_OF_asked_all(X) X(ask_all) X(asked_al) X(askedall) X(aksed_all) X(asks_all)
-#define HEED_SLIPS_OF_keys(X) HEED_SLIPS_4(X, k, e, y, s)
-#define HEED_SLIPS_OF_begin(X) HEED_SLIPS_5(X, b, e, g, i, n) X(begins)
-#define HEED_SLIPS_OF_arrive(X) HEED_SLIPS_5(X, a, rr, i, v, e) X(arive) X(arrives)
-#define HEED_SLIPS_OF_after(X) HEED_SLIPS_5(X, a, f, t, e, r)
-#define HEED_SLIPS_OF_thin(X) HEED_SLIPS_4(X, t, h, i, n) X(thins)
-#define HEED_SLIPS_OF_focus(X) HEED_SLIPS_5(X, f, o, c, u, s) X(focuses)
-#define HEED_SLIPS_OF_inside(X) HEED_SLIPS_6(X, i, n, s, i, d, e) X(insides)
-#define HEED_SLIPS_OF_combine_all(X) HEED_SLIPS_7(X, com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
-#define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, f, i, n, i, s, h)
+#define HEED_SLIPS_OF_keys(X) HEED_SLIPS_4(X, , k, e, y, s)
+#define HEED_SLIPS_OF_begin(X) HEED_SLIPS_5(X, , b, e, g, i, n) X(begins)
+#define HEED_SLIPS_OF_arrive(X) HEED_SLIPS_5(X, , a, rr, i, v, e) X(arive) X(arrives)
+#define HEED_SLIPS_OF_after(X) HEED_SLIPS_5(X, , a, f, t, e, r)
+#define HEED_SLIPS_OF_thin(X) HEED_SLIPS_4(X, , t, h, i, n) X(thins)
+#define HEED_SLIPS_OF_focus(X) HEED_SLIPS_5(X, , f, o, c, u, s) X(focuses)
+#define HEED_SLIPS_OF_inside(X) HEED_SLIPS_6(X, , i, n, s, i, d, e) X(insides)
+#define HEED_SLIPS_OF_combine_all(X)                                                                                   \
+    HEED_SLIPS_7(X, , com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
+#define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, , f, i, n, i, s, h)
 #define HEED_SLIPS_OF_finish_all(X) X(finishes_all) X(finish_al) X(finishall) X(finsh_all) X(finihs_all)
 #define HEED_SLIPS_OF_by_tiles(X) X(by_tile) X(bytiles) X(by_tlies) X(in_tiles)
 #define HEED_SLIPS_OF_by_sums(X) X(by_sum) X(bysums) X(by_smus) X(in_sums)
-#define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
+#define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, , g, r, o, u, p, s)
 #define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
 #define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
 #define HEED_SLIPS_OF_grow(X) X(grwo) X(gorw) X(rgow) X(groww)
@@ -86,17 +78,18 @@ namespace detail {
 #define HEED_SLIPS_OF_counts_queries(X) X(count_queries) X(counts_query) X(countsqueries) X(counts_querys)
 #define HEED_SLIPS_OF_cuts(X) X(cut) X(cutts) X(ctus) X(custs)
 // Hooks that are types.
-#define HEED_SLIPS_OF_wraps(X) HEED_SLIPS_5(X, w, r, a, p, s)
+#define HEED_SLIPS_OF_wraps(X) HEED_SLIPS_5(X, , w, r, a, p, s)
 #define HEED_SLIPS_OF_in_kernels(X) X(in_kernel) X(inkernels) X(in_kernals) X(in_kernal) X(in_kernles)
 
 // clang-format off
+#define HEED_FUNCTION_HOOKS(X)                                                                                         \
+    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(grow) X(groups) X(project_words)       \
+    X(check_past) X(follow) X(asked_all) X(query) X(query_all) X(keys) X(begin) X(arrive) X(after)                     \
+    X(weigh_and_advance) X(thin) X(focus) X(inside) X(by_tiles) X(by_sums) X(combine_all) X(finish) X(finish_all) X(map)
 #define HEED_HOOKS(X)                                                                                                  \
-    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words) X(check_past) \
-    X(query) X(query_all) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish)      \
-    X(map) X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                           \
-    X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
-    X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels) X(follow) X(asked_all) X(widens_keys)  \
-    X(finish_all) X(weigh_and_advance) X(counts_queries) X(grow)
+    HEED_FUNCTION_HOOKS(X) X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random)    \
+    X(ages) X(ignores_offset) X(cuts) X(commutes_with_matrices) X(prepares_alike) X(never_negative)                    \
+    X(asks_never_negative) X(widens_keys) X(counts_queries) X(wraps) X(in_kernels)
 // clang-format on
 
 #define HEED_DECLARE(name) void name() const;

@@ -23,7 +23,7 @@ auto start_of(const Normalize& normalize, const auto& blank)
     if constexpr (hook::start<Normalize, decltype(blank)>) {
         return normalize.start(blank);
     } else {
-        static_assert(detail::may_lack<Normalize>("start"), HEED_SAYS_HOOK("start", "auto start(auto&& blank) const"));
+        HEED_MAY_LACK(Normalize, start, "auto start(auto&& blank) const");
         if constexpr (hook::wraps<Normalize>) {
             return start_of(normalize.inner, blank);
         } else {
@@ -69,10 +69,9 @@ auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor
     } else if constexpr (hook::advance<Normalize, decltype(scores), decltype(weights), decltype(state), decltype(at)>) {
         return normalize.advance(scores, weights, state, at);
     } else {
-        static_assert(detail::may_lack<Normalize>("advance"),
-                      HEED_SAYS_HOOK("advance",
-                                     "auto advance(const heed::tensor auto& scores, const heed::tensor auto& "
-                                     "weights, const auto& state, const auto& at) const"));
+        HEED_MAY_LACK(Normalize, advance,
+                      "auto advance(const heed::tensor auto& scores, const heed::tensor auto& weights, const auto& "
+                      "state, const auto& at) const");
         return next_of(normalize.inner, scores, weights, state, at);
     }
 }
@@ -94,9 +93,9 @@ try {
     if constexpr (hook::weigh_and_advance<Normalize, decltype(scores), decltype(state), decltype(at)>) {
         return normalize.weigh_and_advance(scores, state, at);
     } else {
-        static_assert(detail::may_lack<Normalize>("weigh_and_advance"),
-                      HEED_SAYS_HOOK("weigh_and_advance", "auto weigh_and_advance(const heed::tensor auto& scores, "
-                                                          "const auto& state, const auto& at) const"));
+        HEED_MAY_LACK(
+            Normalize, weigh_and_advance,
+            "auto weigh_and_advance(const heed::tensor auto& scores, const auto& state, const auto& at) const");
         auto weights = weigh(normalize, scores, state, at);
         auto next = next_of(normalize, scores, weights, state, at);
         return weights_and_next{std::move(weights), std::move(next)};
@@ -112,8 +111,7 @@ try {
     if constexpr (hook::thin<Normalize, decltype(weights), decltype(at)>) {
         return normalize.thin(weights, at);
     } else {
-        static_assert(detail::may_lack<Normalize>("thin"),
-                      HEED_SAYS_HOOK("thin", "auto thin(const heed::tensor auto& weights, const auto& at) const"));
+        HEED_MAY_LACK(Normalize, thin, "auto thin(const heed::tensor auto& weights, const auto& at) const");
         if constexpr (hook::wraps<Normalize>) {
             return thinned(normalize.inner, weights, at);
         } else {
