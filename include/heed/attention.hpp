@@ -5,18 +5,17 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/answers.hpp>
+#include <heed/attention/answer.hpp>
 #include <heed/attention/check_call.hpp>
 #include <heed/attention/check_policy.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
 #include <heed/attention/grown.hpp>
-#include <heed/attention/many_queries.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
-#include <heed/attention/one_query.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/attention/query_numbers.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
@@ -277,7 +276,7 @@ private:
             // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
             if (shape_of(projected)[1] == 1) return detail::read_one(*this, memory, queries, projected, state, sees);
             if (detail::numbers_differ<Score>(memory))
-                return detail::read_each(*this, memory, queries, projected, state, sees);
+                return detail::one_by_one(*this, memory, queries, projected, state, sees);
             return detail::knowing_lengths(memory, detail::in_one_piece(memory, [&](const auto& all) {
                                                return read_all(all, queries, state, sees);
                                            }));

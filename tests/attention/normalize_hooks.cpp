@@ -4,7 +4,7 @@
 #include <heed/attention/normalize_hooks.hpp>
 
 #include <heed/attention/at_once.hpp>
-#include <heed/attention/moment.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/normalize/argmax.hpp>
 #include <heed/normalize/connected.hpp>
 #include <heed/normalize/dropout.hpp>

@@ -9,7 +9,6 @@
 
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/moment.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/ops/by_rows.hpp>

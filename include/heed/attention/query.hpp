@@ -10,7 +10,7 @@
 #include <heed/ops/parts.hpp>
 #include <heed/ops/sums.hpp>
 
-/// Queries of one part and of several.
+/// Queries of one part and of several, and their results.
 namespace heed {
 
 namespace detail {
@@ -79,13 +79,10 @@ struct state_and_projected_word {
     State state;
     Word word;
 
-    /// The query of step s, from queries for all steps, [B,S,.] each.
     auto step(std::size_t s) const
     {
         return heed::state_and_projected_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
     }
-
-    /// The same with f applied to each part.
     auto map(auto&& f) const { return heed::state_and_projected_word{f(state), f(word)}; }
 };
 template <class State, class Word>
@@ -117,5 +114,38 @@ auto with_state(const state_and_projected_word<State, Word>& query, auto state)
 }
 
 }  // namespace detail
+
+/// The result of one query.
+template <class Context, class Weights, class State>
+struct attended {
+    Context context;  // [B,D]
+    Weights weights;  // [B,T], or [B,T,D] per dimension, [B,T,G] per group
+    State state;      // for the next step
+};
+template <class Context, class Weights, class State>
+attended(Context, Weights, State) -> attended<Context, Weights, State>;
+
+/// The result of one query, without the weights.
+template <class Context, class State>
+struct read_out {
+    Context context;  // [B,D]
+    State state;      // for the next step
+};
+template <class Context, class State>
+read_out(Context, State) -> read_out<Context, State>;
+
+/// The results of many queries, without the weights.
+template <class Contexts, class State>
+struct all_read {
+    Contexts contexts;  // [B,S,D]
+    State state;        // after the last query
+};
+template <class Contexts, class State>
+all_read(Contexts, State) -> all_read<Contexts, State>;
+
+/// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].
+struct weights_too {};
+/// The context without the weights.
+struct context_only {};
 
 }  // namespace heed

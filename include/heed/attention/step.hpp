@@ -6,13 +6,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/answers.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
 #include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/moment.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/query_numbers.hpp>
 #include <heed/attention/score_hooks.hpp>
@@ -170,15 +168,6 @@ step_input<const X&...> input_of_step(lengths_view real, std::size_t step, std::
     return {x..., real, step, head};
 }
 
-/// The part of each tensor with positions that lies in its row's window.
-struct out_of_windows {
-    static constexpr bool spares_rows = true;
-
-    window_view where;
-
-    auto operator()(const auto& x) const { return cut_to(x, where); }
-};
-
 /// The middle line of a step: cuts the window, lets wrappers add to the keys, and runs a kernel or the three lines.
 /// `How` is by_kernel, by_lines or line_by_line; `With` is weights_too or context_only.
 template <class How, class With>
@@ -194,7 +183,7 @@ struct middle_of_step {
             window_view where = in.focus.where;
             if (in.real.batch() == 1) where.width = where.count[0];
             const out_of_windows cut{where};
-            const auto masks = in.masks.within(where);
+            const auto masks = in.masks.map(cut);
             const moment<given, std::remove_const_t<decltype(masks)>, in_window> there{where.count, in.step, in.given,
                                                                                        masks, in.head};
             auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
@@ -405,7 +394,7 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
         } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(focus)>, no_focus>) {
             return finished(combine, seen.context, memory.positions, at);
         } else {
-            const auto within = masks.within(focus.where);
+            const auto within = masks.map(out_of_windows{focus.where});
             const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{
                 focus.where.count, state.step, given, within, state.head};
             return finished(combine, seen.context, focus.where.width, there);

@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/answers.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/score_hooks.hpp>

@@ -11,7 +11,6 @@
 
 #include <heed/attention/drawn.hpp>
 #include <heed/attention/masks.hpp>
-#include <heed/attention/moment.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/heads/multi_head.hpp>
 #include <heed/kernels/dot.hpp>

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/moment.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
