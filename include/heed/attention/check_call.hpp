@@ -37,14 +37,13 @@ consteval bool has_axes()
     }
 }
 
-/// The query, where it is one: a tensor [B,Q] with R = 2, or many, [B,S,Q] with R = 3; or several parts, each of them
-/// such a tensor. T: the numbers that it must have, void if any will do.
+/// The query, where it is one: a tensor [B,Q] with R = 2, or many, [B,S,Q] with R = 3; or several such parts. T: the
+/// numbers that it must have, void if any will do.
 template <std::size_t R, class T, class Query>
 decltype(auto) query_of_axes(const Query& query)
 {
-    constexpr bool lazy = lazy_expression<Query>, vector = is_vector<Query>;
+    constexpr bool lazy = lazy_expression<Query>, vector = is_vector<Query>, fits = has_axes<R, Query>();
     constexpr bool numbers_differ = tensor<Query> && !std::is_void_v<T> && !numbers_are<T, Query>;
-    constexpr bool fits = has_axes<R, Query>();
     static_assert(!lazy, HEED_SAYS_LAZY);
     static_assert(!vector, HEED_SAYS_VECTOR);
     static_assert(
@@ -80,14 +79,13 @@ decltype(auto) asked(const Memory&, const Query& query)
 template <class Memory>
 decltype(auto) memory_of_one(const Memory& memory)
 {
-    constexpr bool of_one = requires { memory.keys, memory.values; };
-    static_assert(
-        of_one || !requires { memory.of; },
-        "heed: this is the memory of several heads or hops: ask the mechanism whose `on` made it");
-    static_assert(
-        of_one || requires { memory.of; },
-        "heed: this is no memory of an attention: give what the `on` of this mechanism made");
-    if constexpr (!of_one && requires { memory.of; }) {
+    constexpr bool of_one = requires { memory.keys, memory.values; }
+    , of_several = requires { memory.of; };
+    static_assert(of_one || !of_several,
+                  "heed: this is the memory of several heads or hops: ask the mechanism whose `on` made it");
+    static_assert(of_one || of_several,
+                  "heed: this is no memory of an attention: give what the `on` of this mechanism made");
+    if constexpr (!of_one && of_several) {
         return first_of(memory.of);
     } else {
         return (memory);
@@ -187,8 +185,8 @@ decltype(auto) mask_of_one(const Mask& mask)
 template <class Mask>
 decltype(auto) mask_of_many(const Mask& mask)
 {
-    constexpr bool one_value = std::is_arithmetic_v<Mask>;
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
+    constexpr bool one_value = std::is_arithmetic_v<Mask>;
     static_assert(!one_value,
                   "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
     if constexpr (raw_mask<Mask> || one_value) {
@@ -200,11 +198,11 @@ decltype(auto) mask_of_many(const Mask& mask)
     }
 }
 
-/// What `on` cannot take, and what is likely to be given to it.
+/// What `on` cannot take, though it is likely to be given.
 template <class X>
 inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
 
-/// Says so, and returns what was meant.
+/// What was meant.
 template <class X>
 decltype(auto) source_meant(const X& x)
 {

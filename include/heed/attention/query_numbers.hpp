@@ -9,33 +9,27 @@
 #include <heed/core/errors.hpp>
 #include <heed/ops/by_rows.hpp>
 
-/// The number of the query that each sentence is asked, for scores that read it.
+/// The number of the query that each sentence is asked, for scores that read it: that of the state.
 ///
-/// It is the same for all sentences, that of the state, but for a growing memory whose sentences differ in length:
-/// there it is the number that the longest one is asked, and a sentence that is n positions shorter is asked a query
-/// with a number n smaller. So the query after the word that each of them got last stands at that word in all of them:
+/// Where the sentences of a growing memory differ in length, the state has the number for the longest one, and a
+/// sentence that is n positions shorter is asked a query with a number n smaller. So the query after the last word of
+/// each stands at that word in all of them:
 ///
 ///     auto state = from_query(attend.start(memory), memory.positions() - 1);
 namespace heed::detail {
 
 /// Are these the keys of a growing memory, as a step reads them?
 template <class Keys>
-inline constexpr bool keys_grow = false;
-template <class T>
-inline constexpr bool keys_grow<growing_rows<growing_tensor<T>>> = true;
-template <class T>
-inline constexpr bool keys_grow<shared_rows<growing_tensor<T>>> = true;
+concept keys_grow = shares_rows<Keys> && is_growing<std::remove_cvref_t<decltype(Keys::of)>>;
 
 /// Which row of the keys row b of the queries asks.
-template <class T>
-std::size_t row_asked(const growing_rows<growing_tensor<T>>&, std::size_t b)
+std::size_t row_asked(const auto& keys, std::size_t b)
 {
-    return b;
-}
-template <class T>
-std::size_t row_asked(const shared_rows<growing_tensor<T>>& keys, std::size_t b)
-{
-    return keys.sentence[b];
+    if constexpr (requires { keys.sentence; }) {
+        return keys.sentence[b];
+    } else {
+        return b;
+    }
 }
 
 /// The number of the query of a sentence with `real` positions where the longest one has `longest`. 0 without any
@@ -62,7 +56,7 @@ inline bool differ_in_length(const lengths_view& real)
     return false;
 }
 
-/// The same; only if this is a score that reads the number of a query, of which there may be several then.
+/// The same, of a score that reads the number of a query: there are several numbers then.
 template <class Score, class Memory>
 bool numbers_differ(const Memory& memory)
 {

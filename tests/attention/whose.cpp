@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 
+#include <heed/attention/whose.hpp>
 #include <heed/heed.hpp>
 #include <support/about.hpp>
 #include <support/tensors.hpp>
