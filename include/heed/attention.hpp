@@ -6,8 +6,7 @@
 #include <utility>
 
 #include <heed/attention/answer.hpp>
-#include <heed/attention/check_call.hpp>
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/check.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>

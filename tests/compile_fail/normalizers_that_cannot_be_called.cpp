@@ -8,7 +8,7 @@
 // expect: has a member `inside`
 // expect: a normalize policy that remembers must take its state
 // expect: `random` must be a constant: `static constexpr bool random
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/check.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/normalize_hooks.hpp>
 

@@ -63,7 +63,7 @@ consteval bool on_a_tape()
     using values = std::remove_cvref_t<decltype(std::declval<const memory_type&>().values)>;
     return taped_policy<decltype(Attention::score)> || taped_policy<decltype(Attention::normalize)> ||
            taped_policy<decltype(Attention::combine)> || !plain_tensor<keys> || !plain_tensor<values> ||
-           taped_query<std::remove_cvref_t<Query>>() || taped_state<std::remove_cvref_t<State>>() ||
+           taped_query<std::remove_cvref_t<Query>> || taped_state<std::remove_cvref_t<State>> ||
            taped_mask<std::remove_cvref_t<Mask>> ||
            taped_mask<std::remove_cvref_t<decltype(std::declval<const memory_type&>().mask)>>;
 }
@@ -144,7 +144,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
     using memory_type = std::remove_cvref_t<decltype(memory)>;
     constexpr bool reachable = reachable_state<std::remove_cvref_t<decltype(state)>>;
     constexpr bool taped = on_a_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>() ||
-                           taped_query<std::remove_cvref_t<decltype(given)>>();
+                           taped_query<std::remove_cvref_t<decltype(given)>>;
     constexpr bool composed = !reachable || std::is_same_v<How, line_by_line>;
     const scratch here;
     if constexpr (taped) {

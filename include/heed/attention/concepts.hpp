@@ -89,7 +89,7 @@
 ///
 /// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
 /// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
-/// attention/check_policy.hpp, one for each requirement.
+/// attention/check.hpp, one for each requirement.
 namespace heed {
 
 /// What a score assigns a weight to. A score and a combiner must agree.

@@ -39,38 +39,25 @@ struct replace_by_visited {
     visited operator()(const auto&) const { return {}; }
 };
 
+template <class State>
+using replaced_by_visited = decltype(std::declval<const State&>().map(replace_by_visited{}));
+
 /// Can the tensors of a state be reached one by one? Not without `map`, nor if that does not apply f: such a state
 /// cannot be selected by a beam either.
 template <class State>
-concept mappable_state = requires(const State& state)
-{
-    state.map(any_map{});
-    requires holds_no_tensors<State> || !std::is_same_v<State, decltype(state.map(replace_by_visited{}))>;
-};
+concept mappable_state = hook::map<State, any_map> &&
+    (holds_no_tensors<State> || !std::is_same_v<State, replaced_by_visited<State>>);
 
 /// The same of both parts of an attention_state.
 template <class State>
-inline constexpr bool reachable_state =
-    mappable_state<decltype(State::normalize)>&& mappable_state<decltype(State::score)>;
+concept reachable_state = mappable_state<decltype(State::normalize)> && mappable_state<decltype(State::score)>;
 
 template <class State>
-consteval bool taped_state()
-{
-    if constexpr (reachable_state<State>) {
-        return !std::is_same_v<State, decltype(std::declval<const State&>().map(untaped{}))>;
-    } else {
-        return false;
-    }
-}
+concept taped_state =
+    reachable_state<State> && !std::is_same_v<State, decltype(std::declval<const State&>().map(untaped{}))>;
 template <class Query>
-consteval bool taped_query()
-{
-    if constexpr (mappable_query<Query>) {
-        return !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
-    } else {
-        return false;
-    }
-}
+concept taped_query =
+    mappable_query<Query> && !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
 template <class Mask>
 inline constexpr bool taped_mask = false;
 template <class Bias>

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
@@ -43,15 +44,12 @@ auto map_query(const Query& query, const F& f)
 }
 
 struct any_map {
-    auto operator()(const auto& x) const { return x; }
+    auto operator()(const auto& x, const auto&...) const { return x; }
 };
 
 /// Can the tensors of a query be visited one by one? A user's own query needs `map` for that, as state_and_word has.
 template <class Query>
-concept mappable_query = tensor<Query> || requires(const Query& query)
-{
-    query.map(any_map{});
-};
+concept mappable_query = tensor<Query> || hook::map<Query, any_map>;
 
 }  // namespace detail
 

@@ -273,7 +273,7 @@ auto state_in(const State& state, const auto& bring)
     using history = decltype(state.normalize.map(bring));
     using past = decltype(state.score.map(bring));
     using brought = attention_state<history, past>;
-    if constexpr (State::has_tensors && !std::is_same_v<brought, State> && taped_state<brought>()) {
+    if constexpr (State::has_tensors && !std::is_same_v<brought, State> && taped_state<brought>) {
         if (const brought* const taped = on_tape_of<brought>(state)) return *taped;
     }
     return brought{state.normalize.map(bring), state.step, state.score.map(bring), state.head};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/check_call.hpp>
+#include <heed/attention/check.hpp>
 
 #include <heed/heed.hpp>
 
