@@ -105,8 +105,8 @@ void each_input(const auto& attend, const auto& look, const auto& memory, const 
     if constexpr (requires { mask.bias; }) (void)look(mask.bias);
 }
 
-/// A step in a family of tensors, to which `bring` brings the memory and the masks. `known`: how many positions of each
-/// row the state remembers.
+/// A step in a family of tensors, to which `bring` brings memory and masks. `known`: how many positions of each row the
+/// state remembers.
 template <class Family, class How, class With, class Attention, class Mask>
 auto run_step(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
               const Mask& mask, const auto& bring, const lengths_view& known)
@@ -277,20 +277,19 @@ auto one_by_one(const auto& attend, const auto& memory, const auto& queries, con
     }
 }
 
-/// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask lets it reach are read,
-/// if it sees all of them and neither history nor keys have a number that counts positions: generation with a window
-/// costs the same for each word.
+/// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask shows are read, if they
+/// are in one piece and neither history nor keys count positions: generation with a window costs the same for each
+/// word.
 template <class Score, class Normalize, class Combine, class Mask>
 auto read_one(const attention<Score, Normalize, Combine>& attend, const auto& memory, const auto& queries,
               const auto& projected, const auto& state, const Mask& mask)
 {
-    if constexpr (mask_of_any_place<Mask>) {
-        if constexpr (functions_in<Score>() == 0 && !widens_keys_of<Score>() && !weighs_in_order<Normalize> &&
-                      tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
-                            std::remove_cvref_t<decltype(memory)>, Mask>) {
-            if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end)
-                return one_by_one(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
-        }
+    if constexpr (mask_of_any_place<Mask> && functions_in<Score>() == 0 && !widens_keys_of<Score>() &&
+                  !weighs_in_order<Normalize> &&
+                  tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
+                        std::remove_cvref_t<decltype(memory)>, Mask>) {
+        if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end)
+            return one_by_one(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
     }
     return one_by_one(attend, memory, queries, projected, state, mask);
 }

@@ -14,9 +14,9 @@
 #include <heed/core/several.hpp>
 #include <heed/simd/place.hpp>
 
-/// What the compiler says, in one sentence each: of a policy that lacks something that the table in
-/// attention/concepts.hpp requires, of three policies that make no attention, and of a call with something else than an
-/// attention takes (see core/mistakes.hpp).
+/// What the compiler says, one sentence for each mistake: a policy lacks something of the table in
+/// attention/concepts.hpp, three policies make no attention, or a call has arguments that do not fit (see
+/// core/mistakes.hpp).
 namespace heed {
 
 // A static assertion takes a literal.
@@ -43,7 +43,6 @@ namespace heed {
 
 namespace detail {
 
-/// Requires that a policy has every hook that it lists.
 template <class P>
 consteval void check_listed_hooks()
 {
@@ -59,7 +58,7 @@ consteval void check_listed_hooks()
 
 }  // namespace detail
 
-/// Asserts that P is a score; one sentence per requirement.
+/// Asserts that P is a score.
 template <class P>
 consteval bool check_score_policy()
 {
@@ -103,7 +102,7 @@ consteval bool check_score_policy()
     return true;
 }
 
-/// Asserts that P is a normalizer; one sentence per requirement.
+/// Asserts that P is a normalizer.
 template <class P>
 consteval bool check_normalize_policy()
 {
@@ -113,10 +112,8 @@ consteval bool check_normalize_policy()
             "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
             "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
         HEED_HOOKS_OF_NORMALIZERS(HEED_CHECK_SPELLING)
-        static_assert(hook::by_tiles<P> || detail::may_lack<P>("by_tiles"),
-                      HEED_SAYS_HOOK("by_tiles", "auto by_tiles() const"));
-        static_assert(hook::by_sums<P> || detail::may_lack<P>("by_sums"),
-                      HEED_SAYS_HOOK("by_sums", "heed::ops::rule_of_sums by_sums() const"));
+        if constexpr (!hook::by_tiles<P>) HEED_MAY_LACK(P, by_tiles, "auto by_tiles() const");
+        if constexpr (!hook::by_sums<P>) HEED_MAY_LACK(P, by_sums, "heed::ops::rule_of_sums by_sums() const");
         detail::check_listed_hooks<P>();
         static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
                       "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
@@ -133,7 +130,7 @@ consteval bool check_normalize_policy()
     return true;
 }
 
-/// Asserts that P is a combiner; one sentence per requirement.
+/// Asserts that P is a combiner.
 template <class P>
 consteval bool check_combine_policy()
 {
@@ -162,8 +159,8 @@ consteval bool check_map()
 {
     if constexpr (!tensor<P>) {
         HEED_CHECK_SPELLING(map)
-        static_assert(hook::map<P, const detail::any_map&> || detail::may_lack<P>("map"),
-                      HEED_SAYS_HOOK("map", "auto map(auto&& f, const auto&... others) const"));
+        if constexpr (!hook::map<P, const detail::any_map&>)
+            HEED_MAY_LACK(P, map, "auto map(auto&& f, const auto&... others) const");
     }
     return true;
 }
@@ -208,7 +205,7 @@ struct meant_with_axes {
     array<T, R> operator()(const auto& x) const;
 };
 
-/// Has a query R axes, or each part of one of several parts? A query of another kind, a user's own, may have any.
+/// Has a query, or each part of it, R axes? A query of another kind, a user's own, may have any.
 template <std::size_t R, class Query>
 consteval bool has_axes()
 {
@@ -277,7 +274,7 @@ decltype(auto) memory_of_one(const Memory& memory)
     }
 }
 
-/// Have two states the same tensors, of whatever family and rank? As far as they can be compared.
+/// Have two states the same tensors, of whatever family and rank, as far as they can be compared?
 template <class A, class B>
 concept alike_in_state = (!mappable_state<A> && !mappable_state<B>) ||
                          (mappable_state<A> && mappable_state<B> &&

@@ -88,8 +88,7 @@
 ///   step(s)                                required for many queries  attention::read_all
 ///
 /// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
-/// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
-/// attention/check.hpp, one for each requirement.
+/// may also list its hooks, see heed::hooks. attention/check.hpp explains what is missing, in a sentence each.
 namespace heed {
 
 /// What a score assigns a weight to. A score and a combiner must agree.
@@ -217,8 +216,8 @@ consteval bool remembers_of()
 template <class P>
 concept remembers = detail::remembers_of<P>();
 
-/// Does this normalizer restrict attention to a window of positions, so that nothing else is computed? It has
-/// `focus` and `inside`, and no `static constexpr bool cuts = false;`. (A final class declares `cuts = true`.)
+/// Does this normalizer restrict attention to a window, outside of which nothing is computed? It has `focus` and
+/// `inside`, and no `static constexpr bool cuts = false;`. (A final class declares `cuts = true`.)
 template <class P>
 concept cuts_windows = detail::cuts_of<P>();
 

@@ -42,8 +42,7 @@ struct replace_by_visited {
 template <class State>
 using replaced_by_visited = decltype(std::declval<const State&>().map(replace_by_visited{}));
 
-/// Can the tensors of a state be reached one by one? Not without `map`, nor if that does not apply f: such a state
-/// cannot be selected by a beam either.
+/// Can the tensors of a state be reached one by one? Not without a `map` that applies f, as a beam needs.
 template <class State>
 concept mappable_state = hook::map<State, any_map> &&
     (holds_no_tensors<State> || !std::is_same_v<State, replaced_by_visited<State>>);
@@ -76,7 +75,7 @@ void assign(array<T, N>& to, const plain_tensor auto& from)
     fit(to, shape_of(from));
     const auto view = view_of(from);
     if (to.data() == view.data) return;
-    // Of what threads have written, each copies what its own cache still holds.
+    // Each thread copies what its own cache still holds.
     parallel_for(view.size(), std::size_t{1} << 13, [&](std::size_t begin, std::size_t end, std::size_t) {
         std::copy(view.data + begin, view.data + end, to.data() + begin);
     });

@@ -7,10 +7,10 @@
 
 #include <heed/core/cxx20.hpp>
 
-/// The names of hooks: does a policy have a member of this name, or of one that is almost this name?
+/// The names of hooks: does a policy have a member of this name, or of almost this name?
 ///
-/// A hook may be a template, which cannot be asked for without arguments, but its name can: in a class derived from the
-/// policy and from a struct with members of all names, a name that the policy has as well is ambiguous.
+/// A hook may be a template, which cannot be asked for without arguments. But in a class derived from the policy and
+/// from a struct with members of all names, a name that the policy has as well is ambiguous.
 namespace heed {
 
 namespace detail {
@@ -109,43 +109,39 @@ template <class P>
 concept shows_names = std::is_class_v<P> && !std::is_final_v<P>;
 
 template <class P>
-concept has_call = shows_names<P> && !requires
-{
-    &beside_names<P>::operator();
-};
-
-template <class P>
 struct only : P {};
 
 // has_prepare<P>, and so on: is there a member of this name? misspells_prepare<P>(): is there one of almost this name,
 // which is no data? The name of the policy itself is neither.
+#define HEED_IS_FREE(name) &beside_names<P>::name;
+#define HEED_CLASHES(names)                                                                                            \
+    !requires { names }
 #define HEED_IS_OWN(name)                                                                                              \
     requires { requires std::is_base_of_v<typename only<P>::name, P>; }
-#define HEED_IS_FREE(name) &beside_names<P>::name;
 #define HEED_IS_TAKEN(name)                                                                                            \
-    if constexpr (!requires { &beside_names<P>::name; } && !HEED_IS_OWN(name)) {                                       \
+    if constexpr (HEED_CLASHES(HEED_IS_FREE(name)) && !HEED_IS_OWN(name)) {                                            \
         if constexpr (!requires { requires std::is_member_object_pointer_v<decltype(&P::name)>; }) return true;        \
     }
 #define HEED_ASK_NAME(hook)                                                                                            \
     template <class P>                                                                                                 \
-    concept has_##hook = shows_names<P> && !requires                                                                   \
-    {                                                                                                                  \
-        &beside_names<P>::hook;                                                                                        \
-    }                                                                                                                  \
-    &&!HEED_IS_OWN(hook);                                                                                              \
+    concept has_##hook = shows_names<P>&& HEED_CLASHES(HEED_IS_FREE(hook)) && !HEED_IS_OWN(hook);                      \
     template <class P>                                                                                                 \
     consteval bool misspells_##hook()                                                                                  \
     {                                                                                                                  \
         if constexpr (shows_names<P>) {                                                                                \
-            if constexpr (!requires {HEED_SLIPS_OF_##hook(HEED_IS_FREE)}) { HEED_SLIPS_OF_##hook(HEED_IS_TAKEN) }      \
+            if constexpr (HEED_CLASHES(HEED_SLIPS_OF_##hook(HEED_IS_FREE))) { HEED_SLIPS_OF_##hook(HEED_IS_TAKEN) }    \
         }                                                                                                              \
         return false;                                                                                                  \
     }
 HEED_HOOKS(HEED_ASK_NAME)
+
+template <class P>
+concept has_call = shows_names<P> && HEED_CLASHES(HEED_IS_FREE(operator()));
 #undef HEED_ASK_NAME
 #undef HEED_IS_TAKEN
-#undef HEED_IS_FREE
 #undef HEED_IS_OWN
+#undef HEED_CLASHES
+#undef HEED_IS_FREE
 
 /// A string as a template argument.
 template <std::size_t N>
@@ -178,9 +174,8 @@ consteval hook_found find_hook(std::string_view name)
 ///
 ///     using hooks = heed::hooks<"prepare", "project", "match">;
 ///
-/// A name that heed does not know is refused, and so is one that the policy does not have. Without the list, heed
-/// refuses members with almost the name of a hook, and members with the name of a hook that it cannot call; with it, a
-/// policy may have such members beside its hooks.
+/// A name that is no hook is refused, and so is one that the policy does not have. Without the list, heed refuses
+/// members with almost the name of a hook, and hooks that it cannot call; with it, a policy may have such members.
 template <detail::hook_name... Names>
 struct hooks {
     /// Is it one of these names?
@@ -197,10 +192,7 @@ namespace detail {
 
 /// Does P declare its hooks?
 template <class P>
-concept lists_hooks = requires
-{
-    P::hooks::lists("");
-};
+concept lists_hooks = std::is_same_v<decltype(P::hooks::lists("")), bool>;
 
 /// May heed go without this hook: has P no such member, or does it list its hooks, and this is not one of them?
 template <class P>

@@ -9,11 +9,9 @@
 #include <heed/attention/whose.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Calls of a normalizer's hooks, with a default for each hook that it lacks; for attention, and for normalizers that
-/// wrap another one.
-///
-/// A normalizer that wraps another one declares `using wraps = Inner;` and has it as its member `inner`. The hooks
-/// `start`, `advance` and `thin` and the constants that it lacks are then those of the inner one.
+/// Calls of a normalizer's hooks, with a default for each hook that it lacks. One that wraps another one declares
+/// `using wraps = Inner;` and has a member `inner`, whose hooks `start`, `advance` and `thin` and whose constants stand
+/// in for those that it lacks.
 namespace heed {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
@@ -32,8 +30,8 @@ auto start_of(const Normalize& normalize, const auto& blank)
     }
 }
 
-/// Scores become weights: how attention calls a normalizer, and a normalizer the one that it wraps. A user's normalizer
-/// without state may be `normalize(scores, at)`; it gets scores in which masked positions are -inf already.
+/// Scores become weights. A normalizer without state may be `normalize(scores, at)`; it gets scores in which masked
+/// positions are -inf already.
 template <class Normalize>
 auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
 try {
@@ -85,8 +83,8 @@ struct weights_and_next {
 template <class Weights, class Next>
 weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
 
-/// Both at once, for a normalizer whose weights and state come from one computation: it declares `weigh_and_advance`
-/// beside `operator()` and `advance`, which return the same one by one.
+/// Both at once. A normalizer that computes them together declares `weigh_and_advance` beside `operator()` and
+/// `advance`.
 template <class Normalize>
 auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
 try {
@@ -104,7 +102,7 @@ try {
     detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
 }
 
-/// The weights for the combiner: the normalizer's, or what its `thin` makes of them (dropout on weights).
+/// The weights for the combiner, after `thin` (dropout on weights).
 template <class Normalize>
 auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
 try {

@@ -37,7 +37,7 @@ void each_hidden(const Limit& limit, const shape_of_rank<3>& shape, const auto& 
     }
 }
 
-/// Annotations or values, where they are [B,T,D].
+/// Annotations or values [B,T,D].
 template <tensor X>
 decltype(auto) annotations_meant(X&& x)
 {
@@ -53,8 +53,8 @@ decltype(auto) annotations_meant(X&& x)
 }
 
 /// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
-/// is; one that is not is copied, since a memory owns what it holds. Everything else, views above all, is copied only
-/// if there is something to clear.
+/// is; another one is copied, since a memory owns what it holds. Views and the like are copied only if there is
+/// something to clear.
 template <tensor X, source_limit Limit>
 auto cleared(const char* where, X&& x, const Limit& limit)
 {
@@ -89,8 +89,7 @@ auto cleared(const char* where, X&& x, const Limit& limit)
     }
 }
 
-/// make(annotations, values, real, mask), with the lengths and the mask that the memory keeps. `values` may be the very
-/// annotations, given away.
+/// make(annotations, values, real, mask). `values` may be the very annotations, given away.
 template <source_limit Limit>
 auto from_cleared(const auto& make, const auto& annotations, auto&& values, const Limit& limit)
 {
@@ -103,7 +102,7 @@ auto from_cleared(const auto& make, const auto& annotations, auto&& values, cons
     }
 }
 
-/// The memory that `make` makes of a source: annotations, values if they are others, and lengths or a mask if some
+/// The memory that `make` makes of annotations, of values if they are others, and of lengths or a mask if some
 /// positions are missing. `where` begins the messages.
 template <tensor X, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
@@ -132,7 +131,7 @@ auto from_source(const char* where, const auto& make, First&& annotations, Rest&
                                lengths::full(shape[0], shape[1]));
 }
 
-/// An array where it is, for what reads annotations and does not keep them; anything else as it is.
+/// An array as a view, for what reads annotations and does not keep them; anything else as it is.
 decltype(auto) read_in_place(const auto& x)
 {
     if constexpr (is_array<std::remove_cvref_t<decltype(x)>>) {

@@ -47,7 +47,7 @@ struct any_map {
     auto operator()(const auto& x, const auto&...) const { return x; }
 };
 
-/// Can the tensors of a query be visited one by one? A user's own query needs `map` for that, as state_and_word has.
+/// Can the tensors of a query be visited one by one? A user's own query needs `map` for that.
 template <class Query>
 concept mappable_query = tensor<Query> || hook::map<Query, any_map>;
 
@@ -143,7 +143,6 @@ all_read(Contexts, State) -> all_read<Contexts, State>;
 
 /// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].
 struct weights_too {};
-/// The context without the weights.
 struct context_only {};
 
 }  // namespace heed

@@ -29,7 +29,7 @@ const auto& innermost(const Score& score)
     }
 }
 
-/// The state of the base. A score without a state of its own passes on its base's.
+/// The base's state. A score without one of its own passes it on.
 template <class Score>
 const auto& past_of_base(const Score&, const auto& past)
 {
@@ -248,8 +248,8 @@ try {
     detail::throw_whose(found, score, {detail::named("the query", query)});
 }
 
-/// Lets this score, and those that it is laid over, refuse a state of type Past: by a static assertion in
-/// `check_past<Past>()`. Asked before a step on a tape brings the state there.
+/// Lets this score, and those that it is laid over, refuse a state of type Past by a static assertion in
+/// `check_past<Past>()`, before a step on a tape brings the state there.
 template <class Score, class Past>
 consteval bool check_past()
 {
@@ -263,8 +263,7 @@ template <class Score, class Words>
 consteval bool projects_words()
 {
     constexpr bool can = hook::project_words<Score, const Words&>;
-    static_assert(can || detail::may_lack<Score>("project_words"),
-                  HEED_SAYS_HOOK("project_words", "auto project_words(const heed::tensor auto& words) const"));
+    if constexpr (!can) HEED_MAY_LACK(Score, project_words, "auto project_words(const heed::tensor auto& words) const");
     return can;
 }
 

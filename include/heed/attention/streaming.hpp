@@ -18,11 +18,10 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 
-/// Linear attention that generates: it remembers one matrix for each sentence, however many keys there were.
 namespace heed::ops {
 
-/// S'_b = γ^n S_b + Σ_j γ^{n−1−j} k_j [v_j, 1]ᵀ over the n real positions of each row: sums [B,F,D+1], keys [B,T,F],
-/// values [B,T,D] -> [B,F,D+1]. The last column is the sum of keys.
+/// S'_b = γ^n S_b + Σ_j γ^{n−1−j} k_j [v_j, 1]ᵀ over the n real positions of row b: sums [B,F,D+1], keys [B,T,F],
+/// values [B,T,D] -> [B,F,D+1].
 ///
 ///     ∂S_b += γ^n ∂S'_b,  ∂k_j += γ^{n−1−j} ∂S'_b [v_j, 1],  ∂v_j += γ^{n−1−j} (∂S'_bᵀ k_j without its last number)
 struct add_to_sums_op : operation<add_to_sums_op> {
@@ -167,7 +166,7 @@ struct sums_of_keys {
 template <class Sums>
 sums_of_keys(Sums) -> sums_of_keys<Sums>;
 
-/// Linear attention that generates: each word costs the same, and the memory does not grow.
+/// Linear attention that generates: it remembers one matrix for each sentence, and each word costs the same.
 ///
 ///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
 ///     eq. 6; with a_t in place of γ, score::fading, Yang et al. 2024, section 4.1
@@ -179,8 +178,7 @@ sums_of_keys(Sums) -> sums_of_keys<Sums>;
 ///         auto context = generate.answer(sums, query);        // query [B,Q]
 ///     }
 ///
-/// The same contexts as attend(memory, queries, causal{}), in chunks of any size; padding is not taken in. On a tape
-/// it trains.
+/// The same contexts as attend(memory, queries, causal{}), in chunks of any size, without the padding. It trains, too.
 template <class Attention>
 struct streaming {
     Attention attend;
