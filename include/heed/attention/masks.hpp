@@ -63,11 +63,9 @@ inline constexpr add_mask_op add_mask{};
 namespace heed::detail {
 
 /// The part of a mask for S queries that applies to query s.
-inline no_mask mask_of_step(const no_mask&, std::size_t, std::size_t, const lengths_view&) { return {}; }
-inline boolean_mask_view<2> mask_of_step(const boolean_mask<2>& mask, std::size_t, std::size_t, const lengths_view&)
-{
-    return mask;
-}
+no_mask mask_of_step(const no_mask&, const auto&...) { return {}; }
+boolean_mask_view<2> mask_of_step(const boolean_mask<2>& mask, const auto&...) { return mask; }
+lengths_view mask_of_step(const lengths& mask, const auto&...) { return mask; }
 inline boolean_mask_view<2> mask_of_step(const boolean_mask<3>& mask, std::size_t s, std::size_t S, const lengths_view&)
 {
     const auto [B, steps, T] = mask.shape();
@@ -90,7 +88,6 @@ auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S,
         return additive_mask{part_of_step(mask.bias, s)};
     }
 }
-inline lengths_view mask_of_step(const lengths& mask, std::size_t, std::size_t, const lengths_view&) { return mask; }
 inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
 {
     auto* const seen = transient_family::take<std::size_t>(real.batch());
@@ -205,19 +202,18 @@ inline lengths_view shortened(const lengths_view& mask, const lengths_view& real
     return {both, real.batch(), real.first_row()};
 }
 
-template <class Mask>
-inline constexpr bool is_additive = false;
-template <class Bias>
-inline constexpr bool is_additive<additive_mask<Bias>> = rank_of<Bias> == 2;
-
 /// The masks of a step, in the family that computes it, where `bring` brings a tensor. Lengths shorten the rows
 /// instead, see below. `Always`: masks that hide nothing, where there are none.
 template <class Family, class T, bool Always, class Source, class Mask>
 auto masks_of(const Source& source, const Mask& mask, const auto& bring)
 {
     constexpr bool of_source = !std::is_same_v<Source, no_mask>,
-                   shortens = std::is_convertible_v<const Mask&, lengths_view>;
-    constexpr bool of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = is_additive<Mask>;
+                   shortens = std::is_convertible_v<const Mask&, lengths_view>,
+                   of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = requires
+    {
+        requires rank_of<decltype(mask.bias)>
+        == 2;
+    };
     static_assert(of_query || biased || shortens || std::is_same_v<Mask, no_mask>,
                   "heed: the mask of one query is a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
     if constexpr (of_source || of_query || biased || Always) {

@@ -6,7 +6,6 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/whose.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Calls of a normalizer's hooks, with a default for each hook that it lacks. One that wraps another one declares

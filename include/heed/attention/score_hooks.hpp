@@ -7,7 +7,6 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/whose.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
 #include <heed/attention/grown.hpp>
@@ -16,7 +17,6 @@
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/attention/whose.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>

@@ -8,7 +8,6 @@
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/whose.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/attention/bias.hpp>
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/projection.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>

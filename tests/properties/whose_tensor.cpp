@@ -4,7 +4,6 @@
 #include <string>
 #include <type_traits>
 
-#include <heed/attention/whose.hpp>
 #include <heed/heed.hpp>
 #include <support/about.hpp>
 #include <support/tensors.hpp>
