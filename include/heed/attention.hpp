@@ -15,7 +15,6 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/workspace.hpp>

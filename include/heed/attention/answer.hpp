@@ -17,7 +17,6 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/query_numbers.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/step.hpp>
 #include <heed/attention/tiled.hpp>

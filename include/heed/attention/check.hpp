@@ -261,8 +261,8 @@ decltype(auto) asked(const Memory&, const Query& query)
 template <class Memory>
 decltype(auto) memory_of_one(const Memory& memory)
 {
-    constexpr bool of_one = requires { memory.keys, memory.values; }
-    , of_several = requires { memory.of; };
+    constexpr bool of_one = requires { memory.keys, memory.values; };
+    constexpr bool of_several = requires { memory.of; };
     static_assert(of_one || !of_several,
                   "heed: this is the memory of several heads or hops: ask the mechanism whose `on` made it");
     static_assert(of_one || of_several,
@@ -289,14 +289,12 @@ template <class Attention, class Memory, class State>
 decltype(auto) own_state(const Attention& attend, const Memory& memory, const State& state)
 {
     using first = std::remove_cvref_t<decltype(attend.start(memory))>;
-    constexpr bool own = [] {
-        if constexpr (requires { state.normalize, state.score, state.step; }) {
-            return alike_in_state<decltype(first::normalize), decltype(State::normalize)> &&
-                   alike_in_state<decltype(first::score), decltype(State::score)>;
-        } else {
-            return false;
-        }
-    }();
+    constexpr bool own = requires
+    {
+        requires alike_in_state<decltype(first::normalize), decltype(State::normalize)>;
+        requires alike_in_state<decltype(first::score), decltype(State::score)>;
+        state.step;
+    };
     static_assert(own, HEED_SAYS_ANOTHER_STATE);
     if constexpr (own) {
         return (state);

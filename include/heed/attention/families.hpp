@@ -58,9 +58,7 @@ template <class Query>
 concept taped_query =
     mappable_query<Query> && !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
 template <class Mask>
-inline constexpr bool taped_mask = false;
-template <class Bias>
-inline constexpr bool taped_mask<additive_mask<Bias>> = !plain_tensor<Bias>;
+concept taped_mask = !plain_tensor<decltype(Mask::bias)>;
 
 /// An owning copy; beside another tensor, of that one.
 struct owned {

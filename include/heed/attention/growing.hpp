@@ -19,7 +19,7 @@
 ///
 /// A growing memory is a value like any other: copies that grow do not see each other's words (core/growing.hpp). Its
 /// sentences may differ in length. Scores that read the number of the query, such as score::rotary, then have one for
-/// each sentence (attention/query_numbers.hpp).
+/// each sentence (attention/query.hpp).
 namespace heed {
 
 /// The memory with room behind its last positions, so that `extend` need not copy it. Its sentences may differ in

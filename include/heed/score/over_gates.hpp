@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/query_numbers.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/query_numbers.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/ops/rotate.hpp>
 #include <heed/score/over.hpp>
@@ -50,7 +50,7 @@ numbers_of_queries(Numbers) -> numbers_of_queries<Numbers>;
 ///
 /// Keys are turned once per batch, after the base has prepared them; `attention::extend` goes on with the next
 /// position. Queries and keys count from 0, whatever the padding, and have an even width; in a growing memory each
-/// sentence has a number of its own (attention/query_numbers.hpp). No parameters beside the base's; heads of a
+/// sentence has a number of its own (attention/query.hpp). No parameters beside the base's; heads of a
 /// multi_head may share keys. No deviation.
 template <class Base>
 struct rotary : over::another<rotary<Base>, Base> {
