@@ -16,7 +16,7 @@ struct templated {
     template <class X>
     void prepare(const X&) const
     {}
-    static constexpr bool random = true;
+    [[maybe_unused]] static constexpr bool random = true;
     using wraps = plain;
 };
 struct derived : templated {};
@@ -43,7 +43,7 @@ struct with_data {
     int mach = 0;
 };
 struct slip {
-    static constexpr bool read_word = true;
+    [[maybe_unused]] static constexpr bool read_word = true;
 };
 struct mach {};
 

@@ -30,7 +30,8 @@ TEST_CASE("the kernel is that of inner products with softmax and a weighted sum"
 
 TEST_CASE("it answers as the three lines do")
 {
-    const auto q = random({2, 5}, 1), keys = random({2, 7, 5}, 2), values = random({2, 7, 3}, 3);
+    const auto q = random({2, 5}, 1);
+    const auto keys = random({2, 7, 5}, 2), values = random({2, 7, 3}, 3);
     const lengths real{7, 4};
     const auto check = [&](const auto& score, const auto& query) {
         const operands in{query, keys, values, no_state{}, real};

@@ -70,7 +70,8 @@ TEST_CASE("several numbers: where sentences differ, and the score counts queries
 TEST_CASE("the row of the keys that a row of queries asks")
 {
     using keys = growing_tensor<double>;
-    const keys some(view_of(random({2, 3, 4}, 1)), lengths{3, 2});
+    const auto x = random({2, 3, 4}, 1);
+    const keys some(view_of(x), lengths{3, 2});
     const std::vector<std::size_t> sentence{1, 1, 0};
     const detail::shared_rows<keys> shared{some, sentence.data()};
     CHECK(detail::row_asked(shared, 0) == 1);

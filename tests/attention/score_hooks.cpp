@@ -51,13 +51,20 @@ struct passes_on : full {
 };
 struct last final : plain {};
 
-/// Adds 1 to the projected query and, `Keys`, to the keys.
-template <class Base, bool Keys = false>
-struct shifted : over::another<shifted<Base, Keys>, Base, over::base_remembers> {
-    using over::another<shifted<Base, Keys>, Base, over::base_remembers>::another;
+/// Doubles the projected query.
+template <class Base>
+struct doubled : over::another<doubled<Base>, Base, over::base_remembers> {
+    using over::another<doubled<Base>, Base, over::base_remembers>::another;
 
-    auto query(const tensor auto& projected, const auto&) const { return ops::shift(projected, 1); }
-    auto keys(const tensor auto& keys, const auto&) const requires(Keys) { return ops::shift(keys, 1); }
+    auto query(const tensor auto& projected, const auto&) const { return ops::scale(projected, 2); }
+};
+/// The same, and trebles the keys.
+template <class Base>
+struct with_keys : over::another<with_keys<Base>, Base, over::base_remembers> {
+    using over::another<with_keys<Base>, Base, over::base_remembers>::another;
+
+    auto query(const tensor auto& projected, const auto&) const { return ops::scale(projected, 2); }
+    auto keys(const tensor auto& keys, const auto&) const { return ops::scale(keys, 3); }
 };
 
 }  // namespace mine
@@ -111,19 +118,18 @@ TEST_CASE("a hook is called with all that it takes")
 
 TEST_CASE("scores over a score add to query and keys, and the innermost compares")
 {
-    const mine::shifted<mine::shifted<mine::short_forms, true>> score;
+    const mine::doubled<mine::with_keys<mine::short_forms>> score;
     static_assert(std::is_same_v<decltype(over::innermost(score)), const mine::short_forms&>);
-    CHECK(same_bits(over::query(score, q, no_past{}), ops::shift(ops::shift(q, 1), 1)));
-    CHECK(same_bits(over::keys(score, x, no_past{}), ops::shift(x, 1)));
-    CHECK(same_bits(over::match(score, q, x, no_past{}),
-                    ops::dot_each(ops::shift(ops::shift(q, 1), 1), ops::shift(x, 1))));
+    CHECK(same_bits(over::query(score, q, no_past{}), ops::scale(q, 4)));
+    CHECK(same_bits(over::keys(score, x, no_past{}), ops::scale(x, 3)));
+    CHECK(same_bits(over::match(score, q, x, no_past{}), ops::dot_each(ops::scale(q, 4), ops::scale(x, 3))));
     using keys = array<double, 3>;
-    CHECK(over::changes_keys<mine::shifted<mine::shifted<mine::short_forms, true>>, keys, no_past>());
-    CHECK(!over::changes_keys<mine::shifted<mine::short_forms>, keys, no_past>());
-    CHECK(over::advances<mine::shifted<mine::short_forms>>());
-    CHECK(!over::advances<mine::shifted<mine::plain>>());
-    CHECK(!over::follows<mine::shifted<mine::plain>, keys>());
-    CHECK(over::follows<mine::shifted<mine::full>, keys>());
+    CHECK(over::changes_keys<mine::doubled<mine::with_keys<mine::short_forms>>, keys, no_past>());
+    CHECK(!over::changes_keys<mine::doubled<mine::short_forms>, keys, no_past>());
+    CHECK(over::advances<mine::doubled<mine::short_forms>>());
+    CHECK(!over::advances<mine::doubled<mine::plain>>());
+    CHECK(!over::follows<mine::doubled<mine::plain>, keys>());
+    CHECK(over::follows<mine::doubled<mine::full>, keys>());
 }
 
 TEST_CASE("an error names the score and its argument")

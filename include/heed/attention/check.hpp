@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <heed/attention/concepts.hpp>

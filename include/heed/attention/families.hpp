@@ -2,18 +2,15 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
-#include <string>
 #include <type_traits>
+#include <utility>
 
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/core/mask.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/ops/parts.hpp>
 
 /// Which family of tensors computes a step, and how results leave the workspace.
 namespace heed::detail {

@@ -11,9 +11,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/ops/sums.hpp>
 
 /// Queries of one part and of several, their numbers, and their results.
 ///
