@@ -5,6 +5,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/approx.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 
@@ -63,7 +64,7 @@ TEST_CASE("sums and their reading: by hand, with padding, and what does not fit"
     CHECK(support::same_bits(ops::add_to_sums(sums, keys, values, lengths{0}, 0.5), sums));
     const array<double, 2> query{{1, 2}};
     CHECK(support::same_bits(ops::read_sums(query, sums, false), array<double, 2>{{33.5}}));
-    CHECK(ops::read_sums(query, sums, true)(0, 0) == doctest::Approx(33.5 / 5.5));
+    CHECK(ops::read_sums(query, sums, true)(0, 0) == support::approx(33.5 / 5.5));
     CHECK(ops::read_sums(query, none, true)(0, 0) == 0);
     CHECK(support::message_of<shape_error>([&] {
               (void)ops::add_to_sums(none, random({1, 3, 5}, 1), values, lengths{2}, 1.0);
