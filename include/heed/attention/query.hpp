@@ -211,6 +211,7 @@ all_read(Contexts, State) -> all_read<Contexts, State>;
 
 /// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].
 struct weights_too {};
+/// The context without the weights.
 struct context_only {};
 
 }  // namespace heed

@@ -39,6 +39,7 @@ const auto& past_of_base(const Score&, const auto& past)
     }
 }
 
+/// The type of the base's state.
 template <class Score, class Past>
 using base_past =
     std::remove_cvref_t<decltype(over::past_of_base(std::declval<const Score&>(), std::declval<const Past&>()))>;
