@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <heed/attention/linear.hpp>
+#include <heed/attention/memory.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/kernels/block_sums.hpp>
@@ -213,8 +214,9 @@ struct streaming {
     /// The context [B,D] of one query, which sees all keys.
     auto answer(const auto& sums, const auto& query) const
     {
+        using any_memory = memory<array<float, 3>, array<float, 3>>;
         static_assert(detail::linear<decltype(attend.score), decltype(attend.normalize), decltype(attend.combine),
-                                     std::remove_cvref_t<decltype(attend.project(query))>, memory_of_any, causal>,
+                                     std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>,
                       "heed: streaming is for linear attention: a score that is an inner product, such as "
                       "score::kernel, or score::fading over it, normalize::ratio or normalize::retention, "
                       "combine::weighted_sum");
@@ -225,10 +227,6 @@ struct streaming {
 private:
     // Keys that fade by gates have their sums in front.
     static constexpr std::size_t columns_of_gates = detail::fades<decltype(Attention::score)> ? 2 : 0;
-
-    struct memory_of_any {
-        no_mask mask;
-    };
 };
 template <class Attention>
 streaming(Attention) -> streaming<Attention>;
