@@ -138,5 +138,5 @@ TEST_CASE("an error names the score and its argument")
     const auto message = support::message_of<shape_error>([&] { (void)over::projected(score, q); });
     CHECK_MESSAGE(message.starts_with("score::additive: the query [2,4] does not fit W [3,4]"), message);
     const auto of_keys = support::message_of<shape_error>([&] { (void)over::prepare(score, x); });
-    CHECK_MESSAGE(of_keys.starts_with("score::additive: the annotations [2,3,4] does not fit W [3,4]"), of_keys);
+    CHECK_MESSAGE(of_keys.starts_with("score::additive: the annotations [2,3,4] do not fit W [3,4]"), of_keys);
 }
