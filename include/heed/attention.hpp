@@ -5,18 +5,16 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/answers.hpp>
-#include <heed/attention/check_call.hpp>
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/answer.hpp>
+#include <heed/attention/check.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
 #include <heed/attention/grown.hpp>
-#include <heed/attention/many_queries.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
-#include <heed/attention/one_query.hpp>
-#include <heed/attention/query_numbers.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
 

@@ -28,12 +28,6 @@ const array<double, 3>& annotations()
 
 }  // namespace
 
-// The concepts tell the policies apart from what is none.
-static_assert(scorer<score::dot> && scorer<score::additive<array<float, 2>, array<float, 1>>>);
-static_assert(normalizer<normalize::softmax> && normalizer<normalize::temporal>);
-static_assert(combiner<combine::weighted_sum> && combiner<combine::elementwise_sum>);
-static_assert(!scorer<int> && !scorer<normalize::softmax> && !normalizer<lengths> && !combiner<visited>);
-
 TEST_CASE("memory: keys once a batch, padding cleared")
 {
     const auto attend = additive();

@@ -16,7 +16,6 @@
 
 using namespace heed;
 using support::random;
-using support::words_of;
 
 // Linear time: the same as one query after the other, forward and backward, all at once, in chunks and one by one.
 
@@ -75,39 +74,6 @@ TEST_CASE("with other masks, and with softmax, scores of features are compared p
     check(elu, normalize::ratio{}, odd, real, 60, 70);
     check(elu, normalize::softmax{}, causal{}, real, 70, 70);
     check(elu, normalize::sparsemax{}, causal{}, real, 70, 70);
-}
-
-TEST_CASE("a stream of words: in chunks and one by one as all at once, and it trains")
-{
-    const std::size_t T = 23;
-    const auto h = random({2, T, D}, 1), q = random({2, T, D}, 2);
-    const auto each = [&](const auto& attend) {
-        const auto must = attend(attend.on(h), q, causal{});
-        for (const std::size_t chunk : {std::size_t{1}, std::size_t{7}}) {
-            const streaming generate{attend};
-            auto sums = generate.start(attend.on(words_of(h, 0, 0)));
-            double worst = 0;
-            for (std::size_t t = 0; t < T; t += chunk) {
-                const std::size_t n = std::min(chunk, T - t);
-                sums = generate.extend(sums, attend.on(words_of(h, t, n)));
-                const auto context = generate.answer(sums, ops::step_of(q, t + n - 1));
-                for (std::size_t b = 0; b < 2; ++b)
-                    for (std::size_t i = 0; i < D; ++i)
-                        worst = std::max(worst, std::abs(context(b, i) - must(b, t + n - 1, i)));
-            }
-            CHECK(worst < 1e-12);
-        }
-        const auto trained = [&](const auto& words, const auto& query) {
-            const streaming generate{attend};
-            const auto sums = generate.start(attend.on(words, lengths{5, 3}));
-            return generate.answer(generate.extend(sums, attend.on(words)), query);
-        };
-        CHECK_GRADIENT(trained, random({2, 5, D}, 1), random({2, D}, 2));
-    };
-    each(attention{score::kernel{score::elu_plus_one{}}, normalize::ratio{0.9}, combine::weighted_sum{}});
-    each(attention{score::kernel{score::positive_random{random({D, 6}, 9)}}, normalize::ratio{},
-                   combine::weighted_sum{}});
-    each(attention{score::scaled_dot{}, normalize::retention{0.8}, combine::weighted_sum{}});
 }
 
 TEST_CASE("heads")

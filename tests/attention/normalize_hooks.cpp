@@ -4,29 +4,16 @@
 #include <heed/attention/normalize_hooks.hpp>
 
 #include <heed/attention/at_once.hpp>
-#include <heed/attention/moment.hpp>
-#include <heed/normalize/argmax.hpp>
-#include <heed/normalize/connected.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/normalize/dropout.hpp>
-#include <heed/normalize/fading_temporal.hpp>
-#include <heed/normalize/local_m.hpp>
-#include <heed/normalize/local_p.hpp>
-#include <heed/normalize/recent_temporal.hpp>
 #include <heed/normalize/softmax.hpp>
-#include <heed/normalize/temperature.hpp>
 #include <heed/normalize/temporal.hpp>
-#include <heed/score/additive.hpp>
-#include <heed/score/with_location.hpp>
-#include <heed/score/with_word.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;
 using support::random;
 
 namespace {
-
-using matrix = array<double, 2>;
-using vector = array<double, 1>;
 
 namespace mine {
 
@@ -56,29 +43,6 @@ struct plain {
 }  // namespace mine
 
 using namespace normalize;
-
-static_assert(remembers<temporal> && remembers<connected<vector>> && remembers<fading_temporal<>>);
-static_assert(remembers<local_m<temporal>> && remembers<temperature<dropout<temporal>>>);
-static_assert(!remembers<softmax> && !remembers<local_m<>> && !remembers<temperature<dropout<softmax>>>);
-static_assert(remembers<mine::flipped<temporal>> && !remembers<mine::flipped<mine::plain>>);
-using additive = score::additive<matrix, vector>;
-static_assert(!remembers<additive> && !remembers<score::with_word<additive, matrix>>);
-static_assert(remembers<score::with_word<score::with_location<additive, matrix>, matrix>>);
-
-static_assert(cuts_windows<local_m<>> && cuts_windows<local_p<matrix, vector>>);
-static_assert(cuts_windows<temperature<dropout<local_m<>>>> && !cuts_windows<temperature<softmax>>);
-static_assert(!cuts_windows<local_m<temporal>> && cuts_windows<local_m<temporal, history::in_window>>);
-static_assert(!cuts_windows<local_m<fading_temporal<>, history::in_window>>);  // it fades outside the window, too
-static_assert(!cuts_windows<local_m<mine::flipped<recent_temporal<>>, history::in_window>>);
-static_assert(!cuts_windows<fading_temporal<local_m<>>>);
-
-static_assert(heed::row_by_row<softmax> && !heed::row_by_row<temporal> && !heed::row_by_row<local_m<>>);
-
-static_assert(draws<dropout<softmax>> && draws<connected<vector, dropout<softmax>>> && !draws<connected<vector>>);
-static_assert(!detail::differentiable_of<local_m<temperature<argmax>>>() && detail::differentiable_of<local_m<>>());
-static_assert(detail::reads_length_of<recent_temporal<local_m<>>>() && !detail::reads_length_of<softmax>());
-static_assert(detail::ignores_offset_of<mine::flipped<softmax>>());
-static_assert(!detail::ignores_offset_of<fading_temporal<softmax>>());
 
 TEST_CASE("what a normalizer does not say itself is said by the one that it wraps")
 {

@@ -98,3 +98,13 @@ TEST_CASE("a bias that does not fit, and a state with its word")
         support::contains(support::message_of<shape_error>([&] { wrong(wrong.on(x), q); }), "linear: the bias is [3]"));
     static_assert(sizeof(no_biases) == 1);
 }
+
+TEST_CASE("a policy's bias, or none")
+{
+    const auto x = random({2, 3}, 1), W = random({3, 4}, 2);
+    const auto b = random({4}, 3);
+    CHECK(support::same_bits(detail::linear_with(x, W, b), ops::linear(x, W, b)));
+    CHECK(support::same_bits(detail::linear_with(x, W, no_bias{}), ops::linear(x, W)));
+    CHECK(parameter_count(score::additive{W, random({5, 4}, 4), b}) == 12 + 20 + 4);
+    CHECK(parameter_count(score::additive{W, random({5, 4}, 4), b, b}) == 12 + 20 + 4 + 4);
+}

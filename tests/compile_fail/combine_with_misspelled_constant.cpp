@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: almost `commutes_with_matrices`
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/check.hpp>
 
 struct sum {
     static constexpr heed::weight_kind weights = heed::weight_kind::per_position;

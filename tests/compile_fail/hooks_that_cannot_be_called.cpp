@@ -15,7 +15,7 @@
 // expect: a score policy that remembers must take its state
 // expect: `reads_word` must be a constant: `static constexpr bool reads_word
 #include <heed/attention/at_once.hpp>
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/check.hpp>
 #include <heed/score/over.hpp>
 
 // Each would be ignored: it is not const, or takes too much or too little.

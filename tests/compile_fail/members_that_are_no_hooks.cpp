@@ -4,7 +4,7 @@
 // A control: members with the name of a hook or almost that name, where they are data, the policy's own name, or the
 // policy lists its hooks.
 #include <heed/attention/at_once.hpp>
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/check.hpp>
 #include <heed/attention/score_hooks.hpp>
 
 struct score {

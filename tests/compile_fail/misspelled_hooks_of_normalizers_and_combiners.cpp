@@ -17,7 +17,7 @@
 // expect: must have both `focus.at, positions.` and `inside.found.`
 // expect: must have both `start.blank.` and `advance.scores, weights, state, at.`
 // expect: must have the normalizer that it wraps as its member `inner`
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/check.hpp>
 
 struct normalize {
     void operator()(const auto&, const auto&, const auto&) const {}

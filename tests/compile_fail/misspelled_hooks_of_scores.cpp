@@ -12,7 +12,7 @@
 // expect: almost `reads_length`
 // expect: almost `in_kernels`
 // expect: almost `map`
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/check.hpp>
 
 // Each would be ignored: no U h_j once per batch, a decoder that gives no word, a beam that cannot select.
 struct score {

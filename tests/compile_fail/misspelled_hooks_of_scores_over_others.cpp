@@ -6,7 +6,7 @@
 // expect: almost `after`
 // expect: must have `begin.memory.` and `after.past, weights, context, at.` .is one of them misspelled
 // expect: a score policy per group must have `std::size_t groups.. const`
-#include <heed/attention/check_policy.hpp>
+#include <heed/attention/check.hpp>
 
 struct score {
     static constexpr heed::weight_kind weights = heed::weight_kind::per_position;

@@ -8,8 +8,8 @@
 // expect: has a member `inside`
 // expect: a normalize policy that remembers must take its state
 // expect: `random` must be a constant: `static constexpr bool random
-#include <heed/attention/check_policy.hpp>
-#include <heed/attention/moment.hpp>
+#include <heed/attention/check.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/attention/normalize_hooks.hpp>
 
 // Each would be ignored: it is not const, or takes too much or too little.

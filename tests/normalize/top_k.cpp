@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <heed/attention/moment.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/attention/state.hpp>
 #include <support/tensors.hpp>
 

@@ -9,7 +9,6 @@
 
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/moment.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/ops/by_rows.hpp>
@@ -72,9 +71,8 @@ consteval bool check_at_once()
                       HEED_SAYS_HOOK("combine_all", "auto combine_all(const heed::tensor auto& weights, const "
                                                     "heed::tensor auto& values) const"));
     } else if constexpr (!requires(const Score& score) { score.base; }) {  // such a one needs its base's
-        static_assert(may_lack<Score>("match_all"),
-                      HEED_SAYS_HOOK("match_all", "auto match_all(const heed::tensor auto& queries, const heed::tensor "
-                                                  "auto& keys) const"));
+        HEED_MAY_LACK(Score, match_all,
+                      "auto match_all(const heed::tensor auto& queries, const heed::tensor auto& keys) const");
     }
     return true;
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <concepts>
+#include <initializer_list>
 #include <type_traits>
+#include <utility>
 
 #include <heed/attention/hook_names.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -88,8 +91,7 @@
 ///   step(s)                                required for many queries  attention::read_all
 ///
 /// A member whose name is almost that of a hook is refused, and so is a hook that cannot be called as above; a policy
-/// may also list its hooks, see heed::hooks. The concepts are short; the sentences that explain what is missing are in
-/// attention/check_policy.hpp, one for each requirement.
+/// may also list its hooks, see heed::hooks. attention/check.hpp explains what is missing, in a sentence each.
 namespace heed {
 
 /// What a score assigns a weight to. A score and a combiner must agree.
@@ -107,31 +109,8 @@ namespace hook {
     concept name = requires(const P& policy, X&&... x)                                                                 \
     {                                                                                                                  \
         policy.name(static_cast<X&&>(x)...);                                                                           \
-    }
-HEED_CALLABLE(prepare);
-HEED_CALLABLE(project);
-HEED_CALLABLE(match);
-HEED_CALLABLE(start);
-HEED_CALLABLE(recall);
-HEED_CALLABLE(advance);
-HEED_CALLABLE(weigh_and_advance);
-HEED_CALLABLE(match_all);
-HEED_CALLABLE(query);
-HEED_CALLABLE(query_all);
-HEED_CALLABLE(follow);
-HEED_CALLABLE(asked_all);
-HEED_CALLABLE(keys);
-HEED_CALLABLE(arrive);
-HEED_CALLABLE(grow);
-HEED_CALLABLE(thin);
-HEED_CALLABLE(focus);
-HEED_CALLABLE(inside);
-HEED_CALLABLE(combine_all);
-HEED_CALLABLE(finish_all);
-HEED_CALLABLE(by_tiles);
-HEED_CALLABLE(by_sums);
-HEED_CALLABLE(project_words);
-HEED_CALLABLE(map);
+    };
+HEED_FUNCTION_HOOKS(HEED_CALLABLE)
 #undef HEED_CALLABLE
 
 /// Can this policy be called with these arguments?
@@ -141,40 +120,17 @@ concept call = requires(const P& policy, X&&... x)
     policy(static_cast<X&&>(x)...);
 };
 
-/// Is this normalizer laid over another one, its `inner`?
-template <class P>
-concept wraps = requires
-{
-    typename P::wraps;
-};
-
-/// Is this score laid over another one, its `base`? It declares `using laid_over = …`, as score::over::another does.
-template <class P>
-concept laid_over = requires
-{
-    typename P::laid_over;
-};
-
-/// Does this score refuse some states, by a static assertion in `check_past<Past>()`?
-template <class P, class Past>
-concept checks_past = requires
-{
-    P::template check_past<Past>();
-};
-
-/// Has a score that is laid over another one no state of its own?
-template <class P>
-concept hands_past_on = requires
-{
-    requires P::hands_past_on;
-};
-
-/// Is this combiner laid over another one, its `inner`, whose context it finishes?
-template <class P>
-concept finishes = requires
-{
-    typename P::finishes;
-};
+#define HEED_DECLARES(name, what)                                                                                      \
+    template <class P>                                                                                                 \
+    concept name = requires                                                                                            \
+    {                                                                                                                  \
+        what;                                                                                                          \
+    };
+HEED_DECLARES(wraps, typename P::wraps)                  // is this normalizer laid over another one, its `inner`?
+HEED_DECLARES(laid_over, typename P::laid_over)          // is this score laid over another one, its `base`?
+HEED_DECLARES(hands_past_on, requires P::hands_past_on)  // has such a score no state of its own?
+HEED_DECLARES(finishes, typename P::finishes)            // is this combiner laid over another one, its `inner`?
+#undef HEED_DECLARES
 
 }  // namespace hook
 
@@ -182,16 +138,13 @@ concept finishes = requires
 #define HEED_SAYS_HOOK(name, signature)                                                                                \
     "heed: this policy has a member `" name "`, which heed cannot call: declare it `" signature                        \
     "` (or, if it is no hook, list those that are: `using hooks = heed::hooks<...>;`)"
+/// Where P's hook cannot be called: refused if P has it.
+#define HEED_MAY_LACK(P, hook, signature) static_assert(detail::may_lack<P>(#hook), HEED_SAYS_HOOK(#hook, signature))
 
 namespace detail {
 
 template <class P>
-concept declares_weights = requires
-{
-    {
-        P::weights
-        } -> std::convertible_to<weight_kind>;
-};
+concept declares_weights = std::is_convertible_v<decltype(P::weights), weight_kind>;
 
 template <class P>
 inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
@@ -228,10 +181,7 @@ HEED_CONSTANT(counts_queries, false)       // does it read the number of the que
 
 /// Are its scores never negative? A score that is laid over another one answers for itself.
 template <class P>
-concept never_negative = requires
-{
-    requires P::never_negative;
-};
+concept never_negative = P::never_negative;
 
 template <class P>
 consteval bool cuts_of()
@@ -263,24 +213,52 @@ consteval bool remembers_of()
     }
 }
 
+// Whose tensor does not fit: an operation deep inside of a policy knows that x [2,5] does not fit a matrix [6,4]; where
+// attention calls the policy, in a function-try-block, it is known that x was the query:
+//
+//     score::additive: the query [2,5] does not fit W [6,4], U [8,4], v [4] (linear: …)
+
+/// A tensor, and what it is there: "the query". Of what is no tensor, the name alone.
+struct named : named_shape {
+    template <class X>
+    [[gnu::noinline, gnu::cold]] named(const char* what, const X& x)
+    {
+        if constexpr (tensor<X>) {
+            const auto extents = shape_of(x);
+            named_shape::operator=({what, extents.data(), extents.size()});
+        } else {
+            named_shape::operator=({what, nullptr, 0});
+        }
+    }
+};
+
+/// Throws an error that names the policy, the first of these tensors, and what it should fit: the others and the
+/// policy's own parameters; unless `found` names a policy already.
+template <class Policy>
+[[noreturn, gnu::noinline, gnu::cold]] void throw_whose(const shape_error& found, const Policy& policy,
+                                                        std::initializer_list<named_shape> those)
+{
+    named_shapes tensors(those);
+    if constexpr (!std::is_empty_v<Policy> && parameterised<Policy>)
+        (void)Policy::parameters(const_cast<Policy&>(policy), looking_visitor{&tensors});
+    throw_named_shape_error(found, __PRETTY_FUNCTION__, tensors);
+}
+
 }  // namespace detail
 
 /// Has this score or normalizer state: does it remember anything from one query to the next?
 template <class P>
 concept remembers = detail::remembers_of<P>();
 
-/// Does this normalizer restrict attention to a window of positions, so that nothing else is computed? It has
-/// `focus` and `inside`, and no `static constexpr bool cuts = false;`. (A final class declares `cuts = true`.)
+/// Does this normalizer restrict attention to a window, outside of which nothing is computed? It has `focus` and
+/// `inside`, and no `static constexpr bool cuts = false;`. (A final class declares `cuts = true`.)
 template <class P>
 concept cuts_windows = detail::cuts_of<P>();
 
 /// Does this normalizer read only the scores of a row and the row's length? Then each query of each sentence is a row,
 /// and many queries are answered at once.
 template <class P>
-concept row_by_row = requires
-{
-    requires P::row_by_row;
-};
+concept row_by_row = P::row_by_row;
 
 /// Does this normalizer draw random numbers? Its results then depend on a row's place in the batch.
 template <class P>

@@ -2,18 +2,15 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
-#include <string>
 #include <type_traits>
+#include <utility>
 
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/core/mask.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/transient.hpp>
-#include <heed/ops/parts.hpp>
 
 /// Which family of tensors computes a step, and how results leave the workspace.
 namespace heed::detail {
@@ -39,42 +36,26 @@ struct replace_by_visited {
     visited operator()(const auto&) const { return {}; }
 };
 
-/// Can the tensors of a state be reached one by one? Not without `map`, nor if that does not apply f: such a state
-/// cannot be selected by a beam either.
 template <class State>
-concept mappable_state = requires(const State& state)
-{
-    state.map(any_map{});
-    requires holds_no_tensors<State> || !std::is_same_v<State, decltype(state.map(replace_by_visited{}))>;
-};
+using replaced_by_visited = decltype(std::declval<const State&>().map(replace_by_visited{}));
+
+/// Can the tensors of a state be reached one by one? Not without a `map` that applies f, as a beam needs.
+template <class State>
+concept mappable_state = hook::map<State, any_map> &&
+    (holds_no_tensors<State> || !std::is_same_v<State, replaced_by_visited<State>>);
 
 /// The same of both parts of an attention_state.
 template <class State>
-inline constexpr bool reachable_state =
-    mappable_state<decltype(State::normalize)>&& mappable_state<decltype(State::score)>;
+concept reachable_state = mappable_state<decltype(State::normalize)> && mappable_state<decltype(State::score)>;
 
 template <class State>
-consteval bool taped_state()
-{
-    if constexpr (reachable_state<State>) {
-        return !std::is_same_v<State, decltype(std::declval<const State&>().map(untaped{}))>;
-    } else {
-        return false;
-    }
-}
+concept taped_state =
+    reachable_state<State> && !std::is_same_v<State, decltype(std::declval<const State&>().map(untaped{}))>;
 template <class Query>
-consteval bool taped_query()
-{
-    if constexpr (mappable_query<Query>) {
-        return !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
-    } else {
-        return false;
-    }
-}
+concept taped_query =
+    mappable_query<Query> && !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
 template <class Mask>
-inline constexpr bool taped_mask = false;
-template <class Bias>
-inline constexpr bool taped_mask<additive_mask<Bias>> = !plain_tensor<Bias>;
+concept taped_mask = !plain_tensor<decltype(Mask::bias)>;
 
 /// An owning copy; beside another tensor, of that one.
 struct owned {
@@ -89,7 +70,7 @@ void assign(array<T, N>& to, const plain_tensor auto& from)
     fit(to, shape_of(from));
     const auto view = view_of(from);
     if (to.data() == view.data) return;
-    // Of what threads have written, each copies what its own cache still holds.
+    // Each thread copies what its own cache still holds.
     parallel_for(view.size(), std::size_t{1} << 13, [&](std::size_t begin, std::size_t end, std::size_t) {
         std::copy(view.data + begin, view.data + end, to.data() + begin);
     });

@@ -18,7 +18,7 @@
 ///     }
 ///
 /// Copies that grow do not see each other's words (core/growing.hpp). Sentences may differ in length; scores that read
-/// the number of the query, such as score::rotary, then have one for each (attention/query_numbers.hpp).
+/// the number of the query, such as score::rotary, then have one for each (attention/query.hpp).
 namespace heed {
 
 /// The memory with room behind its last positions, so that `extend` need not copy it. A memory on a tape is returned as

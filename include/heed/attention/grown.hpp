@@ -8,7 +8,7 @@
 
 #include <heed/attention/families.hpp>
 #include <heed/attention/normalize_hooks.hpp>
-#include <heed/attention/query_numbers.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>

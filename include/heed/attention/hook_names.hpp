@@ -7,10 +7,10 @@
 
 #include <heed/core/cxx20.hpp>
 
-/// The names of hooks: does a policy have a member of this name, or of one that is almost this name?
+/// The names of hooks: does a policy have a member of this name, or of almost this name?
 ///
-/// A hook may be a template, which cannot be asked for without arguments, but its name can: in a class derived from the
-/// policy and from a struct with members of all names, a name that the policy has as well is ambiguous.
+/// A hook may be a template, which cannot be asked for without arguments. But in a class derived from the policy and
+/// from a struct with members of all names, a name that the policy has as well is ambiguous.
 namespace heed {
 
 namespace detail {
@@ -18,51 +18,43 @@ namespace detail {
 // Every name that lacks a letter of the hook's, has a letter twice, or has two neighbours swapped. (A double letter is
 // given as one.)
 #define HEED_SLIP(X, before, a, b, after) X(before##b##after) X(before##a##a##b##after) X(before##b##a##after)
-#define HEED_LAST_SLIP(X, before, a) X(before) X(before##a##a)
-#define HEED_SLIPS_4(X, a, b, c, d)                                                                                    \
-    HEED_SLIP(X, , a, b, c##d) HEED_SLIP(X, a, b, c, d) HEED_SLIP(X, a##b, c, d, ) HEED_LAST_SLIP(X, a##b##c, d)
-#define HEED_SLIPS_5(X, a, b, c, d, e)                                                                                 \
-    HEED_SLIP(X, , a, b, c##d##e)                                                                                      \
-    HEED_SLIP(X, a, b, c, d##e)                                                                                        \
-    HEED_SLIP(X, a##b, c, d, e) HEED_SLIP(X, a##b##c, d, e, ) HEED_LAST_SLIP(X, a##b##c##d, e)
-#define HEED_SLIPS_6(X, a, b, c, d, e, f)                                                                              \
-    HEED_SLIP(X, , a, b, c##d##e##f)                                                                                   \
-    HEED_SLIP(X, a, b, c, d##e##f)                                                                                     \
-    HEED_SLIP(X, a##b, c, d, e##f)                                                                                     \
-    HEED_SLIP(X, a##b##c, d, e, f) HEED_SLIP(X, a##b##c##d, e, f, ) HEED_LAST_SLIP(X, a##b##c##d##e, f)
-#define HEED_SLIPS_7(X, a, b, c, d, e, f, g)                                                                           \
-    HEED_SLIP(X, , a, b, c##d##e##f##g)                                                                                \
-    HEED_SLIP(X, a, b, c, d##e##f##g)                                                                                  \
-    HEED_SLIP(X, a##b, c, d, e##f##g)                                                                                  \
-    HEED_SLIP(X, a##b##c, d, e, f##g)                                                                                  \
-    HEED_SLIP(X, a##b##c##d, e, f, g) HEED_SLIP(X, a##b##c##d##e, f, g, ) HEED_LAST_SLIP(X, a##b##c##d##e##f, g)
+#define HEED_SLIPS_2(X, before, a, b) HEED_SLIP(X, before, a, b, ) X(before##a) X(before##a##b##b)
+#define HEED_SLIPS_3(X, before, a, b, c) HEED_SLIP(X, before, a, b, c) HEED_SLIPS_2(X, before##a, b, c)
+#define HEED_SLIPS_4(X, before, a, b, c, d) HEED_SLIP(X, before, a, b, c##d) HEED_SLIPS_3(X, before##a, b, c, d)
+#define HEED_SLIPS_5(X, before, a, b, c, d, e)                                                                         \
+    HEED_SLIP(X, before, a, b, c##d##e) HEED_SLIPS_4(X, before##a, b, c, d, e)
+#define HEED_SLIPS_6(X, before, a, b, c, d, e, f)                                                                      \
+    HEED_SLIP(X, before, a, b, c##d##e##f) HEED_SLIPS_5(X, before##a, b, c, d, e, f)
+#define HEED_SLIPS_7(X, before, a, b, c, d, e, f, g)                                                                   \
+    HEED_SLIP(X, before, a, b, c##d##e##f##g) HEED_SLIPS_6(X, before##a, b, c, d, e, f, g)
 
 // Hooks that are functions, with further slips.
-#define HEED_SLIPS_OF_prepare(X) HEED_SLIPS_7(X, p, r, e, p, a, r, e) X(prepair) X(prepares)
-#define HEED_SLIPS_OF_project(X) HEED_SLIPS_7(X, p, r, o, j, e, c, t) X(projekt) X(projects)
-#define HEED_SLIPS_OF_match(X) HEED_SLIPS_5(X, m, a, t, c, h) X(matches)
-#define HEED_SLIPS_OF_match_all(X) HEED_SLIPS_6(X, mat, c, h, _, a, ll) X(match_al) X(mach_all) X(matchs_all)
-#define HEED_SLIPS_OF_start(X) HEED_SLIPS_5(X, s, t, a, r, t) X(starts)
-#define HEED_SLIPS_OF_recall(X) HEED_SLIPS_5(X, r, e, c, a, ll) X(recal) X(recalls)
-#define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
+#define HEED_SLIPS_OF_prepare(X) HEED_SLIPS_7(X, , p, r, e, p, a, r, e) X(prepair) X(prepares)
+#define HEED_SLIPS_OF_project(X) HEED_SLIPS_7(X, , p, r, o, j, e, c, t) X(projekt) X(projects)
+#define HEED_SLIPS_OF_match(X) HEED_SLIPS_5(X, , m, a, t, c, h) X(matches)
+#define HEED_SLIPS_OF_match_all(X) HEED_SLIPS_6(X, , mat, c, h, _, a, ll) X(match_al) X(mach_all) X(matchs_all)
+#define HEED_SLIPS_OF_start(X) HEED_SLIPS_5(X, , s, t, a, r, t) X(starts)
+#define HEED_SLIPS_OF_recall(X) HEED_SLIPS_5(X, , r, e, c, a, ll) X(recal) X(recalls)
+#define HEED_SLIPS_OF_advance(X) HEED_SLIPS_7(X, , a, d, v, a, n, c, e) X(advence) X(advanse) X(advances)
 #define HEED_SLIPS_OF_weigh_and_advance(X) X(weigh_advance) X(weighs_and_advances) X(weight_and_advance)
-#define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, q, u, e, r, y) X(queries)
+#define HEED_SLIPS_OF_query(X) HEED_SLIPS_5(X, , q, u, e, r, y) X(queries)
 #define HEED_SLIPS_OF_query_all(X) X(queries_all) X(query_al) X(queryall) X(quer_all) X(querry_all)
-#define HEED_SLIPS_OF_follow(X) HEED_SLIPS_5(X, f, o, ll, o, w) X(follows)
+#define HEED_SLIPS_OF_follow(X) HEED_SLIPS_5(X, , f, o, ll, o, w) X(follows)
 #define HEED_SLIPS_OF_asked_all(X) X(ask_all) X(asked_al) X(askedall) X(aksed_all) X(asks_all)
-#define HEED_SLIPS_OF_keys(X) HEED_SLIPS_4(X, k, e, y, s)
-#define HEED_SLIPS_OF_begin(X) HEED_SLIPS_5(X, b, e, g, i, n) X(begins)
-#define HEED_SLIPS_OF_arrive(X) HEED_SLIPS_5(X, a, rr, i, v, e) X(arive) X(arrives)
-#define HEED_SLIPS_OF_after(X) HEED_SLIPS_5(X, a, f, t, e, r)
-#define HEED_SLIPS_OF_thin(X) HEED_SLIPS_4(X, t, h, i, n) X(thins)
-#define HEED_SLIPS_OF_focus(X) HEED_SLIPS_5(X, f, o, c, u, s) X(focuses)
-#define HEED_SLIPS_OF_inside(X) HEED_SLIPS_6(X, i, n, s, i, d, e) X(insides)
-#define HEED_SLIPS_OF_combine_all(X) HEED_SLIPS_7(X, com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
-#define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, f, i, n, i, s, h)
+#define HEED_SLIPS_OF_keys(X) HEED_SLIPS_4(X, , k, e, y, s)
+#define HEED_SLIPS_OF_begin(X) HEED_SLIPS_5(X, , b, e, g, i, n) X(begins)
+#define HEED_SLIPS_OF_arrive(X) HEED_SLIPS_5(X, , a, rr, i, v, e) X(arive) X(arrives)
+#define HEED_SLIPS_OF_after(X) HEED_SLIPS_5(X, , a, f, t, e, r)
+#define HEED_SLIPS_OF_thin(X) HEED_SLIPS_4(X, , t, h, i, n) X(thins)
+#define HEED_SLIPS_OF_focus(X) HEED_SLIPS_5(X, , f, o, c, u, s) X(focuses)
+#define HEED_SLIPS_OF_inside(X) HEED_SLIPS_6(X, , i, n, s, i, d, e) X(insides)
+#define HEED_SLIPS_OF_combine_all(X)                                                                                   \
+    HEED_SLIPS_7(X, , com, b, i, n, e, _, all) X(combine_al) X(combin_al) X(combines_all)
+#define HEED_SLIPS_OF_finish(X) HEED_SLIPS_6(X, , f, i, n, i, s, h)
 #define HEED_SLIPS_OF_finish_all(X) X(finishes_all) X(finish_al) X(finishall) X(finsh_all) X(finihs_all)
 #define HEED_SLIPS_OF_by_tiles(X) X(by_tile) X(bytiles) X(by_tlies) X(in_tiles)
 #define HEED_SLIPS_OF_by_sums(X) X(by_sum) X(bysums) X(by_smus) X(in_sums)
-#define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, g, r, o, u, p, s)
+#define HEED_SLIPS_OF_groups(X) HEED_SLIPS_6(X, , g, r, o, u, p, s)
 #define HEED_SLIPS_OF_project_words(X) X(project_word) X(projects_words) X(projectwords) X(project_wrods)
 #define HEED_SLIPS_OF_check_past(X) X(check_pasts) X(checks_past) X(checkpast) X(chek_past)
 #define HEED_SLIPS_OF_grow(X) X(grwo) X(gorw) X(rgow) X(groww)
@@ -86,17 +78,18 @@ namespace detail {
 #define HEED_SLIPS_OF_counts_queries(X) X(count_queries) X(counts_query) X(countsqueries) X(counts_querys)
 #define HEED_SLIPS_OF_cuts(X) X(cut) X(cutts) X(ctus) X(custs)
 // Hooks that are types.
-#define HEED_SLIPS_OF_wraps(X) HEED_SLIPS_5(X, w, r, a, p, s)
+#define HEED_SLIPS_OF_wraps(X) HEED_SLIPS_5(X, , w, r, a, p, s)
 #define HEED_SLIPS_OF_in_kernels(X) X(in_kernel) X(inkernels) X(in_kernals) X(in_kernal) X(in_kernles)
 
 // clang-format off
+#define HEED_FUNCTION_HOOKS(X)                                                                                         \
+    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(grow) X(groups) X(project_words)       \
+    X(check_past) X(follow) X(asked_all) X(query) X(query_all) X(keys) X(begin) X(arrive) X(after)                     \
+    X(weigh_and_advance) X(thin) X(focus) X(inside) X(by_tiles) X(by_sums) X(combine_all) X(finish) X(finish_all) X(map)
 #define HEED_HOOKS(X)                                                                                                  \
-    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(groups) X(project_words) X(check_past) \
-    X(query) X(query_all) X(keys) X(begin) X(arrive) X(after) X(thin) X(focus) X(inside) X(combine_all) X(finish)      \
-    X(map) X(by_tiles) X(by_sums) X(prepares_alike) X(never_negative) X(asks_never_negative)                           \
-    X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random) X(ages)                   \
-    X(ignores_offset) X(cuts) X(commutes_with_matrices) X(wraps) X(in_kernels) X(follow) X(asked_all) X(widens_keys)  \
-    X(finish_all) X(weigh_and_advance) X(counts_queries) X(grow)
+    HEED_FUNCTION_HOOKS(X) X(reads_word) X(reads_context) X(reads_length) X(row_by_row) X(differentiable) X(random)    \
+    X(ages) X(ignores_offset) X(cuts) X(commutes_with_matrices) X(prepares_alike) X(never_negative)                    \
+    X(asks_never_negative) X(widens_keys) X(counts_queries) X(wraps) X(in_kernels)
 // clang-format on
 
 #define HEED_DECLARE(name) void name() const;
@@ -116,43 +109,39 @@ template <class P>
 concept shows_names = std::is_class_v<P> && !std::is_final_v<P>;
 
 template <class P>
-concept has_call = shows_names<P> && !requires
-{
-    &beside_names<P>::operator();
-};
-
-template <class P>
 struct only : P {};
 
 // has_prepare<P>, and so on: is there a member of this name? misspells_prepare<P>(): is there one of almost this name,
 // which is no data? The name of the policy itself is neither.
+#define HEED_IS_FREE(name) &beside_names<P>::name;
+#define HEED_CLASHES(names)                                                                                            \
+    !requires { names }
 #define HEED_IS_OWN(name)                                                                                              \
     requires { requires std::is_base_of_v<typename only<P>::name, P>; }
-#define HEED_IS_FREE(name) &beside_names<P>::name;
 #define HEED_IS_TAKEN(name)                                                                                            \
-    if constexpr (!requires { &beside_names<P>::name; } && !HEED_IS_OWN(name)) {                                       \
+    if constexpr (HEED_CLASHES(HEED_IS_FREE(name)) && !HEED_IS_OWN(name)) {                                            \
         if constexpr (!requires { requires std::is_member_object_pointer_v<decltype(&P::name)>; }) return true;        \
     }
 #define HEED_ASK_NAME(hook)                                                                                            \
     template <class P>                                                                                                 \
-    concept has_##hook = shows_names<P> && !requires                                                                   \
-    {                                                                                                                  \
-        &beside_names<P>::hook;                                                                                        \
-    }                                                                                                                  \
-    &&!HEED_IS_OWN(hook);                                                                                              \
+    concept has_##hook = shows_names<P>&& HEED_CLASHES(HEED_IS_FREE(hook)) && !HEED_IS_OWN(hook);                      \
     template <class P>                                                                                                 \
     consteval bool misspells_##hook()                                                                                  \
     {                                                                                                                  \
         if constexpr (shows_names<P>) {                                                                                \
-            if constexpr (!requires {HEED_SLIPS_OF_##hook(HEED_IS_FREE)}) { HEED_SLIPS_OF_##hook(HEED_IS_TAKEN) }      \
+            if constexpr (HEED_CLASHES(HEED_SLIPS_OF_##hook(HEED_IS_FREE))) { HEED_SLIPS_OF_##hook(HEED_IS_TAKEN) }    \
         }                                                                                                              \
         return false;                                                                                                  \
     }
 HEED_HOOKS(HEED_ASK_NAME)
+
+template <class P>
+concept has_call = shows_names<P> && HEED_CLASHES(HEED_IS_FREE(operator()));
 #undef HEED_ASK_NAME
 #undef HEED_IS_TAKEN
-#undef HEED_IS_FREE
 #undef HEED_IS_OWN
+#undef HEED_CLASHES
+#undef HEED_IS_FREE
 
 /// A string as a template argument.
 template <std::size_t N>
@@ -185,9 +174,8 @@ consteval hook_found find_hook(std::string_view name)
 ///
 ///     using hooks = heed::hooks<"prepare", "project", "match">;
 ///
-/// A name that heed does not know is refused, and so is one that the policy does not have. Without the list, heed
-/// refuses members with almost the name of a hook, and members with the name of a hook that it cannot call; with it, a
-/// policy may have such members beside its hooks.
+/// A name that is no hook is refused, and so is one that the policy does not have. Without the list, heed refuses
+/// members with almost the name of a hook, and hooks that it cannot call; with it, a policy may have such members.
 template <detail::hook_name... Names>
 struct hooks {
     /// Is it one of these names?
@@ -204,10 +192,7 @@ namespace detail {
 
 /// Does P declare its hooks?
 template <class P>
-concept lists_hooks = requires
-{
-    P::hooks::lists("");
-};
+concept lists_hooks = std::is_same_v<decltype(P::hooks::lists("")), bool>;
 
 /// May heed go without this hook: has P no such member, or does it list its hooks, and this is not one of them?
 template <class P>

@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/answers.hpp>
 #include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/tiled.hpp>
 #include <heed/core/errors.hpp>

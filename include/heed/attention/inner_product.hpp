@@ -9,11 +9,8 @@
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/steps.hpp>
 
-/// The kernel of scores that are inner products.
-///
-///     e_j = a(q) · k_j
-///
-/// Such a score declares `using in_kernels = kernels::inner_product_score;` and has `asking(query)`, its a(q).
+/// The kernel of scores that are inner products, e_j = a(q) · k_j. Such a score declares `using in_kernels =
+/// kernels::inner_product_score;` and has `asking(query)`, its a(q).
 namespace heed {
 
 namespace kernels {

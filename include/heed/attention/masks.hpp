@@ -59,16 +59,13 @@ inline constexpr add_mask_op add_mask{};
 
 }  // namespace heed::ops
 
-/// What hides positions in a step: the masks of the source and of the query, the part of a mask that applies to one
-/// query of many, and the part within a window. Results lie in this thread's workspace.
+/// What hides positions in a step. Results lie in this thread's workspace.
 namespace heed::detail {
 
 /// The part of a mask for S queries that applies to query s.
-inline no_mask mask_of_step(const no_mask&, std::size_t, std::size_t, const lengths_view&) { return {}; }
-inline boolean_mask_view<2> mask_of_step(const boolean_mask<2>& mask, std::size_t, std::size_t, const lengths_view&)
-{
-    return mask;
-}
+no_mask mask_of_step(const no_mask&, const auto&...) { return {}; }
+boolean_mask_view<2> mask_of_step(const boolean_mask<2>& mask, const auto&...) { return mask; }
+lengths_view mask_of_step(const lengths& mask, const auto&...) { return mask; }
 inline boolean_mask_view<2> mask_of_step(const boolean_mask<3>& mask, std::size_t s, std::size_t S, const lengths_view&)
 {
     const auto [B, steps, T] = mask.shape();
@@ -91,7 +88,6 @@ auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S,
         return additive_mask{part_of_step(mask.bias, s)};
     }
 }
-inline lengths_view mask_of_step(const lengths& mask, std::size_t, std::size_t, const lengths_view&) { return mask; }
 inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
 {
     auto* const seen = transient_family::take<std::size_t>(real.batch());
@@ -100,23 +96,28 @@ inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, co
     return {seen, real.batch()};
 }
 
-/// x at the positions of a window: a piece of x for one sentence, a copy for several.
-auto cut_to(const tensor auto& x, const window_view& where)
-{
-    auto must = shape_of(x);
-    return must[0] == 1 ? ops::positions_between(x, where.begin[0], where.count[0]) : ops::window_of(x, where);
-}
-inline boolean_mask_view<2> cut_to(const boolean_mask_view<2>& mask, const window_view& where)
-{
-    const auto [B, T] = mask.shape();
-    if (B == 1) return {mask.data() + where.begin[0], {1, where.count[0]}};
-    auto* const part = transient_family::take<std::uint8_t>(B * where.width);
-    std::fill_n(part, B * where.width, std::uint8_t{0});
-    for (std::size_t b = 0; b < B; ++b) {
-        std::copy_n(mask.data() + b * T + where.begin[b], where.count[b], part + b * where.width);
+/// The part of each row within its window: of one sentence a piece, of several a copy.
+struct out_of_windows {
+    static constexpr bool spares_rows = true;
+
+    window_view where;
+
+    auto operator()(const tensor auto& x) const
+    {
+        auto must = shape_of(x);
+        return must[0] == 1 ? ops::positions_between(x, where.begin[0], where.count[0]) : ops::window_of(x, where);
     }
-    return {part, {B, where.width}};
-}
+    boolean_mask_view<2> part(const boolean_mask_view<2>& mask) const
+    {
+        const auto [B, T] = mask.shape();
+        if (B == 1) return {mask.data() + where.begin[0], {1, where.count[0]}};
+        auto* const some = transient_family::take<std::uint8_t>(B * where.width);
+        std::fill_n(some, B * where.width, std::uint8_t{0});
+        for (std::size_t b = 0; b < B; ++b)
+            std::copy_n(mask.data() + b * T + where.begin[b], where.count[b], some + b * where.width);
+        return {some, {B, where.width}};
+    }
+};
 
 /// No position is hidden.
 struct no_masks {
@@ -126,11 +127,9 @@ struct no_masks {
     no_masks map(const auto&) const { return {}; }
     void visit(const auto&) const {}
     void require(std::size_t, std::size_t) const {}
-    no_masks within(const window_view&) const { return {}; }
 };
 
-/// What hides positions in a step: any of a mask of the source, a boolean mask of the query, and an additive one. One
-/// type for all of them, so that a step under masks is compiled once.
+/// What hides positions in a step: any of three masks, in one type, so that a step under masks is compiled once.
 template <class Bias>
 struct step_masks {
     std::optional<boolean_mask_view<2>> source, query;  // [B,T]
@@ -182,17 +181,6 @@ struct step_masks {
                           "one number for each position");
         }
     }
-
-    /// The part that lies within a window: of one row a piece, of several a copy.
-    auto within(const window_view& where) const
-    {
-        using bias_type = std::remove_cvref_t<decltype(cut_to(*bias, where))>;
-        step_masks<bias_type> part;
-        if (source) part.source.emplace(cut_to(*source, where));
-        if (query) part.query.emplace(cut_to(*query, where));
-        if (bias) part.bias.emplace(cut_to(*bias, where));
-        return part;
-    }
 };
 
 /// The rows' lengths, shortened by a mask of lengths: so many of the memory's positions.
@@ -214,19 +202,18 @@ inline lengths_view shortened(const lengths_view& mask, const lengths_view& real
     return {both, real.batch(), real.first_row()};
 }
 
-template <class Mask>
-inline constexpr bool is_additive = false;
-template <class Bias>
-inline constexpr bool is_additive<additive_mask<Bias>> = rank_of<Bias> == 2;
-
-/// The masks of a step, in the family that computes it; `bring` brings a tensor there. Masks of lengths are not among
-/// them: they shorten the rows, see below. `Always`: masks that hide nothing, where there are none.
+/// The masks of a step, in the family that computes it, where `bring` brings a tensor. Lengths shorten the rows
+/// instead, see below. `Always`: masks that hide nothing, where there are none.
 template <class Family, class T, bool Always, class Source, class Mask>
 auto masks_of(const Source& source, const Mask& mask, const auto& bring)
 {
     constexpr bool of_source = !std::is_same_v<Source, no_mask>,
-                   shortens = std::is_convertible_v<const Mask&, lengths_view>;
-    constexpr bool of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = is_additive<Mask>;
+                   shortens = std::is_convertible_v<const Mask&, lengths_view>,
+                   of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>, biased = requires
+    {
+        requires rank_of<decltype(mask.bias)>
+        == 2;
+    };
     static_assert(of_query || biased || shortens || std::is_same_v<Mask, no_mask>,
                   "heed: the mask of one query is a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
     if constexpr (of_source || of_query || biased || Always) {
@@ -240,8 +227,7 @@ auto masks_of(const Source& source, const Mask& mask, const auto& bring)
     }
 }
 
-/// How many of the memory's positions the query may see in each row: all real ones, or fewer if the mask is one of
-/// lengths.
+/// How many of the memory's positions the query may see in each row: all real ones, or fewer by a mask of lengths.
 template <class Mask>
 lengths_view visible_lengths(const Mask& mask, const lengths_view& real, [[maybe_unused]] std::size_t positions)
 {
@@ -252,4 +238,37 @@ lengths_view visible_lengths(const Mask& mask, const lengths_view& real, [[maybe
     }
 }
 
+/// Tags: outside of a window, and within one.
+struct nowhere {};
+struct in_window {};
+
 }  // namespace heed::detail
+
+namespace heed {
+
+/// What a policy can read besides its arguments. Within a window, `real` counts the positions in the window.
+template <class Query, class Masks = detail::no_masks, class Place = detail::nowhere>
+struct moment {
+    lengths_view real;  // the number of real positions of each row
+    std::size_t step;   // 0 for the first query
+    const Query& given;
+    const Masks& masks;    // what hides positions
+    std::size_t head = 0;  // which one asks, among those of a multi_head
+    using place = Place;
+
+    /// The query as it was given, [B,Q] or its parts.
+    const Query& query() const { return given; }
+
+    /// The scores, -inf at the positions that a mask hides. A normalizer calls this after any modulation of its own.
+    decltype(auto) visible(const tensor auto& scores) const { return masks.visible(scores); }
+};
+
+/// A moment without query and masks: for calling a normalizer by hand.
+struct plain_moment {
+    lengths_view real;
+    std::size_t step = 0, head = 0;
+
+    const auto& visible(const tensor auto& scores) const { return scores; }  // nothing is hidden
+};
+
+}  // namespace heed

@@ -6,14 +6,11 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/whose.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Calls of a normalizer's hooks, with a default for each hook that it lacks; for attention, and for normalizers that
-/// wrap another one.
-///
-/// A normalizer that wraps another one declares `using wraps = Inner;` and has it as its member `inner`. The hooks
-/// `start`, `advance` and `thin` and the constants that it lacks are then those of the inner one.
+/// Calls of a normalizer's hooks, with a default for each hook that it lacks. One that wraps another one declares
+/// `using wraps = Inner;` and has a member `inner`, whose hooks `start`, `advance` and `thin` and whose constants stand
+/// in for those that it lacks.
 namespace heed {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
@@ -23,7 +20,7 @@ auto start_of(const Normalize& normalize, const auto& blank)
     if constexpr (hook::start<Normalize, decltype(blank)>) {
         return normalize.start(blank);
     } else {
-        static_assert(detail::may_lack<Normalize>("start"), HEED_SAYS_HOOK("start", "auto start(auto&& blank) const"));
+        HEED_MAY_LACK(Normalize, start, "auto start(auto&& blank) const");
         if constexpr (hook::wraps<Normalize>) {
             return start_of(normalize.inner, blank);
         } else {
@@ -32,8 +29,8 @@ auto start_of(const Normalize& normalize, const auto& blank)
     }
 }
 
-/// Scores become weights: how attention calls a normalizer, and a normalizer the one that it wraps. A user's normalizer
-/// without state may be `normalize(scores, at)`; it gets scores in which masked positions are -inf already.
+/// Scores become weights. A normalizer without state may be `normalize(scores, at)`; it gets scores in which masked
+/// positions are -inf already.
 template <class Normalize>
 auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
 try {
@@ -69,10 +66,9 @@ auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor
     } else if constexpr (hook::advance<Normalize, decltype(scores), decltype(weights), decltype(state), decltype(at)>) {
         return normalize.advance(scores, weights, state, at);
     } else {
-        static_assert(detail::may_lack<Normalize>("advance"),
-                      HEED_SAYS_HOOK("advance",
-                                     "auto advance(const heed::tensor auto& scores, const heed::tensor auto& "
-                                     "weights, const auto& state, const auto& at) const"));
+        HEED_MAY_LACK(Normalize, advance,
+                      "auto advance(const heed::tensor auto& scores, const heed::tensor auto& weights, const auto& "
+                      "state, const auto& at) const");
         return next_of(normalize.inner, scores, weights, state, at);
     }
 }
@@ -86,17 +82,17 @@ struct weights_and_next {
 template <class Weights, class Next>
 weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
 
-/// Both at once, for a normalizer whose weights and state come from one computation: it declares `weigh_and_advance`
-/// beside `operator()` and `advance`, which return the same one by one.
+/// Both at once. A normalizer that computes them together declares `weigh_and_advance` beside `operator()` and
+/// `advance`.
 template <class Normalize>
 auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
 try {
     if constexpr (hook::weigh_and_advance<Normalize, decltype(scores), decltype(state), decltype(at)>) {
         return normalize.weigh_and_advance(scores, state, at);
     } else {
-        static_assert(detail::may_lack<Normalize>("weigh_and_advance"),
-                      HEED_SAYS_HOOK("weigh_and_advance", "auto weigh_and_advance(const heed::tensor auto& scores, "
-                                                          "const auto& state, const auto& at) const"));
+        HEED_MAY_LACK(
+            Normalize, weigh_and_advance,
+            "auto weigh_and_advance(const heed::tensor auto& scores, const auto& state, const auto& at) const");
         auto weights = weigh(normalize, scores, state, at);
         auto next = next_of(normalize, scores, weights, state, at);
         return weights_and_next{std::move(weights), std::move(next)};
@@ -105,15 +101,14 @@ try {
     detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
 }
 
-/// The weights for the combiner: the normalizer's, or what its `thin` makes of them (dropout on weights).
+/// The weights for the combiner, after `thin` (dropout on weights).
 template <class Normalize>
 auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
 try {
     if constexpr (hook::thin<Normalize, decltype(weights), decltype(at)>) {
         return normalize.thin(weights, at);
     } else {
-        static_assert(detail::may_lack<Normalize>("thin"),
-                      HEED_SAYS_HOOK("thin", "auto thin(const heed::tensor auto& weights, const auto& at) const"));
+        HEED_MAY_LACK(Normalize, thin, "auto thin(const heed::tensor auto& weights, const auto& at) const");
         if constexpr (hook::wraps<Normalize>) {
             return thinned(normalize.inner, weights, at);
         } else {

@@ -24,46 +24,20 @@ namespace heed::detail {
 template <class Limit>
 concept source_limit = std::is_same_v<Limit, lengths> || std::is_same_v<Limit, boolean_mask<2>>;
 
-/// What a shared_tensor is made of: a view of an object that somebody keeps, or a shared_tensor itself.
-auto view_or_itself(const auto& x)
+/// f(first, count) for pieces of [B,T] that may not be attended to.
+template <source_limit Limit>
+void each_hidden(const Limit& limit, const shape_of_rank<3>& shape, const auto& f)
 {
-    if constexpr (is_view<std::remove_cvref_t<decltype(x)>>) {
-        return view_of(x);
+    const std::size_t B = shape[0], T = shape[1];
+    if constexpr (std::is_same_v<Limit, lengths>) {
+        for (std::size_t b = 0; b < B; ++b) f(b * T + limit[b], T - limit[b]);
     } else {
-        return x;
+        for (std::size_t i = 0; i < B * T; ++i)
+            if (limit[i] == 0) f(i, std::size_t{1});
     }
 }
 
-/// Is there a position that may not be attended to?
-inline bool hides_any(const lengths& real, std::size_t positions)
-{
-    for (std::size_t b = 0; b < real.batch(); ++b)
-        if (real[b] < positions) return true;
-    return false;
-}
-inline bool hides_any(const boolean_mask<2>& mask, std::size_t positions)
-{
-    for (std::size_t i = 0; i < mask.shape()[0] * positions; ++i)
-        if (mask[i] == 0) return true;
-    return false;
-}
-
-/// Zeros in place.
-template <class T>
-void clear(tensor_view<T, 3> x, const lengths& real)
-{
-    const std::size_t row = x.shape[1] * x.shape[2];
-    for (std::size_t b = 0; b < x.shape[0]; ++b)
-        std::fill(x.data + b * row + real[b] * x.shape[2], x.data + (b + 1) * row, T(0));
-}
-template <class T>
-void clear(tensor_view<T, 3> x, const boolean_mask<2>& mask)
-{
-    for (std::size_t i = 0; i < x.shape[0] * x.shape[1]; ++i)
-        if (mask[i] == 0) std::fill_n(x.data + i * x.shape[2], x.shape[2], T(0));
-}
-
-/// Annotations or values, where they are [B,T,D].
+/// Annotations or values [B,T,D].
 template <tensor X>
 decltype(auto) annotations_meant(X&& x)
 {
@@ -79,20 +53,21 @@ decltype(auto) annotations_meant(X&& x)
 }
 
 /// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
-/// is; one that is not is copied, since a memory owns what it holds. Everything else, views above all, is copied only
-/// if there is something to clear.
+/// is; another one is copied, since a memory owns what it holds. Views and the like are copied only if there is
+/// something to clear.
 template <tensor X, source_limit Limit>
 auto cleared(const char* where, X&& x, const Limit& limit)
 {
     using type = std::remove_cvref_t<X>;
+    constexpr bool of_lengths = std::is_same_v<Limit, lengths>;
     const auto shape = shape_of(x);
-    if constexpr (std::is_same_v<Limit, lengths>) {
+    if constexpr (of_lengths) {
         limit.require(where, shape[0], shape[1]);
     } else {
         limit.require(where, {shape[0], shape[1]});
     }
     const auto copy = [&] {
-        if constexpr (std::is_same_v<Limit, lengths>) {
+        if constexpr (of_lengths) {
             return ops::clear_padding(x, limit);
         } else {
             return ops::clear_hidden(x, limit);
@@ -100,20 +75,21 @@ auto cleared(const char* where, X&& x, const Limit& limit)
     };
     if constexpr (is_array<type> && !std::is_lvalue_reference_v<X> && !std::is_const_v<X>) {
         type here = std::move(x);
-        detail::clear(view_of(here), limit);
+        each_hidden(limit, shape, [data = here.data(), D = shape[2]](std::size_t first, std::size_t count) {
+            std::fill_n(data + first * D, count * D, element_of<X>(0));
+        });
         return here;
     } else if constexpr (is_array<type>) {
         return copy();
-    } else if constexpr (owning_tensor<type>) {
-        return hides_any(limit, shape[1]) ? shared_tensor<element_of<X>, 3>(copy())
-                                          : shared_tensor<element_of<X>, 3>(view_or_itself(x));
     } else {
-        return hides_any(limit, shape[1]) ? copy() : type(x);
+        bool hides_any = false;
+        each_hidden(limit, shape, [&](std::size_t, std::size_t count) { hides_any = hides_any || count > 0; });
+        using kept = std::conditional_t<owning_tensor<type>, shared_tensor<element_of<X>, 3>, type>;
+        return hides_any ? kept(copy()) : kept(x);
     }
 }
 
-/// make(annotations, values, real, mask), with the lengths and the mask that the memory keeps. `values` may be the very
-/// annotations, given away.
+/// make(annotations, values, real, mask). `values` may be the very annotations, given away.
 template <source_limit Limit>
 auto from_cleared(const auto& make, const auto& annotations, auto&& values, const Limit& limit)
 {
@@ -126,7 +102,7 @@ auto from_cleared(const auto& make, const auto& annotations, auto&& values, cons
     }
 }
 
-/// The memory that `make` makes of a source: annotations, values if they are others, and lengths or a mask if some
+/// The memory that `make` makes of annotations, of values if they are others, and of lengths or a mask if some
 /// positions are missing. `where` begins the messages.
 template <tensor X, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
@@ -155,7 +131,7 @@ auto from_source(const char* where, const auto& make, First&& annotations, Rest&
                                lengths::full(shape[0], shape[1]));
 }
 
-/// An array where it is, for what reads annotations and does not keep them; anything else as it is.
+/// An array as a view, for what reads annotations and does not keep them; anything else as it is.
 decltype(auto) read_in_place(const auto& x)
 {
     if constexpr (is_array<std::remove_cvref_t<decltype(x)>>) {
@@ -176,42 +152,22 @@ struct memory_by {
     auto operator()(const tensor auto& annotations, Values&& values, lengths real, Mask mask) const
     {
         auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
-        if constexpr (plain_tensor<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>)
-            prepare_others(annotations, keys);
+        if constexpr (plain_tensor<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>) {
+            for (std::size_t b = 1; b < first.batch(); ++b) {
+                if (first[b] == first[0]) continue;
+                const auto row =
+                    rows_of_view(tensor_view<const element_of<decltype(keys)>, 3>(view_of(annotations)), {b, 1});
+                const auto of_row = heed::score::over::prepare(score, row, first[b]);
+                std::copy_n(view_of(of_row).data, view_of(of_row).size(), view_of(keys)[b].data);
+            }
+        }
         auto in_family = same_family(keys, std::remove_cvref_t<Values>(std::forward<Values>(values)));
         return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
                                                                  std::move(mask)};
     }
-
-private:
-    /// The keys of the rows whose first position is not that of row 0.
-    template <class T>
-    void prepare_others(const auto& annotations, array<T, 3>& keys) const
-    {
-        for (std::size_t b = 1; b < first.batch(); ++b) {
-            if (first[b] == first[0]) continue;
-            const auto row = rows_of_view(tensor_view<const T, 3>(view_of(annotations)), {b, 1});
-            const auto of_row = heed::score::over::prepare(score, row, first[b]);
-            std::copy_n(view_of(of_row).data, view_of(of_row).size(), view_of(keys)[b].data);
-        }
-    }
 };
 template <class Score>
-memory_by(const Score&) -> memory_by<Score>;
-template <class Score>
-memory_by(const Score&, lengths_view) -> memory_by<Score>;
-
-/// The last position of each row, [B,1,N]; zeros where there is none.
-template <class T>
-array<T, 3> last_positions(const growing_tensor<T>& x)
-{
-    const auto [B, P, N] = x.shape();
-    auto last = filled<T, 3>({B, 1, N}, T(0));
-    for (std::size_t b = 0; b < B; ++b) {
-        if (const std::size_t n = x.length(b); n > 0) std::copy_n(x.row(b) + (n - 1) * N, N, last.data() + b * N);
-    }
-    return last;
-}
+memory_by(const Score&, lengths_view = {}) -> memory_by<Score>;
 
 /// The memory with the positions of `more` behind its own; only a growing one may have padding.
 template <class Score, class T, class Values, class Keys>
@@ -222,7 +178,13 @@ auto appended(const char*, const Score& score, memory<growing_tensor<T>, growing
     for (std::size_t b = 0; b < real.size(); ++b) real[b] = to.real[b] + more.real[b];
     to.values.append(view_of(more.values), more.real);
     if constexpr (heed::score::over::follows<Score, array<T, 3>>()) {
-        const auto keys = heed::score::over::follow(score, more.keys, detail::last_positions(to.keys));
+        const auto [B, P, N] = to.keys.shape();
+        auto last = filled<T, 3>({B, 1, N}, T(0));  // the last key of each row; zeros where there is none
+        for (std::size_t b = 0; b < B; ++b) {
+            if (const std::size_t n = to.keys.length(b); n > 0)
+                std::copy_n(to.keys.row(b) + (n - 1) * N, N, last.data() + b * N);
+        }
+        const auto keys = heed::score::over::follow(score, more.keys, last);
         to.keys.append(view_of(keys), more.real);
     } else {
         to.keys.append(view_of(more.keys), more.real);

@@ -2,15 +2,24 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/growing.hpp>
+#include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
-#include <heed/ops/masks.hpp>
+#include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/ops/sums.hpp>
 
-/// Queries of one part and of several.
+/// Queries of one part and of several, their numbers, and their results.
+///
+/// The number of a query is that of the state. Where the sentences of a growing memory differ in length, it is the
+/// number for the longest one, and a sentence that is n positions shorter is asked a query with a number n smaller. So
+/// the query after the last word of each stands at that word in all of them:
+///
+///     auto state = from_query(attend.start(memory), memory.positions() - 1);
 namespace heed {
 
 namespace detail {
@@ -43,15 +52,12 @@ auto map_query(const Query& query, const F& f)
 }
 
 struct any_map {
-    auto operator()(const auto& x) const { return x; }
+    auto operator()(const auto& x, const auto&...) const { return x; }
 };
 
-/// Can the tensors of a query be visited one by one? A user's own query needs `map` for that, as state_and_word has.
+/// Can the tensors of a query be visited one by one? A user's own query needs `map` for that.
 template <class Query>
-concept mappable_query = tensor<Query> || requires(const Query& query)
-{
-    query.map(any_map{});
-};
+concept mappable_query = tensor<Query> || hook::map<Query, any_map>;
 
 }  // namespace detail
 
@@ -79,13 +85,10 @@ struct state_and_projected_word {
     State state;
     Word word;
 
-    /// The query of step s, from queries for all steps, [B,S,.] each.
     auto step(std::size_t s) const
     {
         return heed::state_and_projected_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
     }
-
-    /// The same with f applied to each part.
     auto map(auto&& f) const { return heed::state_and_projected_word{f(state), f(word)}; }
 };
 template <class State, class Word>
@@ -116,6 +119,99 @@ auto with_state(const state_and_projected_word<State, Word>& query, auto state)
     return state_and_projected_word{std::move(state), query.word};
 }
 
+/// Are these the keys of a growing memory, as a step reads them?
+template <class Keys>
+concept keys_grow = shares_rows<Keys> && is_growing<std::remove_cvref_t<decltype(Keys::of)>>;
+
+/// Which row of the keys row b of the queries asks.
+std::size_t row_asked(const auto& keys, std::size_t b)
+{
+    if constexpr (requires { keys.sentence; }) {
+        return keys.sentence[b];
+    } else {
+        return b;
+    }
+}
+
+/// The number of the query of a sentence with `real` positions where the longest one has `longest`. 0 without any
+/// position, since there nothing is compared.
+inline std::size_t number_in_sentence(std::size_t number, std::size_t real, std::size_t longest)
+{
+    if (real == 0 || real == longest) return real == 0 ? 0 : number;
+    if (number + real < longest) {
+        throw shape_error("attention: query " + std::to_string(number) + " of a growing memory, whose longest " +
+                          "sentence has " + std::to_string(longest) + " positions, would have the number -" +
+                          std::to_string(longest - real - number) + " in a sentence of " + std::to_string(real) +
+                          "; number queries by the longest one: begin with from_query(attend.start(memory), " +
+                          "memory.positions() - 1)");
+    }
+    return number + real - longest;
+}
+
+/// Do the sentences of this memory differ in length?
+inline bool differ_in_length(const lengths_view& real)
+{
+    for (std::size_t b = 1; b < real.batch(); ++b) {
+        if (real[b] != real[0]) return true;
+    }
+    return false;
+}
+
+/// The same, of a score that reads the number of a query: there are several numbers then.
+template <class Score, class Memory>
+bool numbers_differ(const Memory& memory)
+{
+    if constexpr (counts_queries_of<Score>() && grows<Memory>) {
+        return differ_in_length(memory.real);
+    } else {
+        return false;
+    }
+}
+
+/// Throws heed::error if queries have different numbers in this memory, for calls that take one for all sentences.
+template <class Score>
+void require_one_number(const auto& memory)
+{
+    if (detail::numbers_differ<Score>(memory)) {
+        throw error("attention: this call asks all sentences of a memory in one piece, but those of this growing one "
+                    "differ in length, and so do the numbers of their queries, which the score reads; call step, read "
+                    "or read_all, or let sentences of one length grow side by side");
+    }
+}
+
 }  // namespace detail
+
+/// The result of one query.
+template <class Context, class Weights, class State>
+struct attended {
+    Context context;  // [B,D]
+    Weights weights;  // [B,T], or [B,T,D] per dimension, [B,T,G] per group
+    State state;      // for the next step
+};
+template <class Context, class Weights, class State>
+attended(Context, Weights, State) -> attended<Context, Weights, State>;
+
+/// The result of one query, without the weights.
+template <class Context, class State>
+struct read_out {
+    Context context;  // [B,D]
+    State state;      // for the next step
+};
+template <class Context, class State>
+read_out(Context, State) -> read_out<Context, State>;
+
+/// The results of many queries, without the weights.
+template <class Contexts, class State>
+struct all_read {
+    Contexts contexts;  // [B,S,D]
+    State state;        // after the last query
+};
+template <class Contexts, class State>
+all_read(Contexts, State) -> all_read<Contexts, State>;
+
+/// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].
+struct weights_too {};
+/// The context without the weights.
+struct context_only {};
 
 }  // namespace heed

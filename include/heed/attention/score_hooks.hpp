@@ -7,17 +7,14 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/whose.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Calls of a score's hooks, with a default for each hook that it lacks; for attention, and for scores that are laid
-/// over other ones.
+/// Calls of a score's hooks, with a default for each hook that it lacks.
 ///
-/// A score that is laid over another one (`with_coverage{additive{…}, …}`) changes what is compared, never how: it adds
-/// something to the projected query or to the keys, and the innermost score compares. So a kernel for the innermost
-/// score serves every score that is laid over it.
+/// A score that is laid over another one (`with_coverage{additive{…}, …}`) adds something to the projected query or to
+/// the keys, and the innermost score compares. So a kernel for the innermost score serves every score over it.
 namespace heed::score::over {
 
 /// The innermost score: the one that compares.
@@ -31,7 +28,7 @@ const auto& innermost(const Score& score)
     }
 }
 
-/// The state of the base. A score without a state of its own passes on its base's.
+/// The base's state. A score without one of its own passes it on.
 template <class Score>
 const auto& past_of_base(const Score&, const auto& past)
 {
@@ -41,6 +38,11 @@ const auto& past_of_base(const Score&, const auto& past)
         return past.base;
     }
 }
+
+/// The type of the base's state.
+template <class Score, class Past>
+using base_past =
+    std::remove_cvref_t<decltype(over::past_of_base(std::declval<const Score&>(), std::declval<const Past&>()))>;
 
 /// The state of the innermost score.
 template <class Score>
@@ -62,9 +64,7 @@ try {
     } else if constexpr (hook::query<Score, decltype(projected), decltype(past)>) {
         return over::query(score.base, score.query(projected, past), over::past_of_base(score, past));
     } else {
-        static_assert(
-            detail::may_lack<Score>("query"),
-            HEED_SAYS_HOOK("query", "auto query(const heed::tensor auto& projected, const auto& past) const"));
+        HEED_MAY_LACK(Score, query, "auto query(const heed::tensor auto& projected, const auto& past) const");
         return over::query(score.base, projected, over::past_of_base(score, past));
     }
 } catch (const shape_error& found) {
@@ -80,8 +80,7 @@ try {
     } else if constexpr (hook::keys<Score, decltype(plain_keys), decltype(past)>) {
         return over::keys(score.base, score.keys(plain_keys, past), over::past_of_base(score, past));
     } else {
-        static_assert(detail::may_lack<Score>("keys"),
-                      HEED_SAYS_HOOK("keys", "auto keys(const heed::tensor auto& keys, const auto& past) const"));
+        HEED_MAY_LACK(Score, keys, "auto keys(const heed::tensor auto& keys, const auto& past) const");
         return over::keys(score.base, plain_keys, over::past_of_base(score, past));
     }
 } catch (const shape_error& found) {
@@ -97,16 +96,13 @@ consteval bool changes_keys()
     } else if constexpr (hook::keys<Score, const Keys&, const Past&>) {
         return true;
     } else {
-        using base = std::remove_cvref_t<decltype(std::declval<const Score&>().base)>;
-        using past_of = std::remove_cvref_t<decltype(over::past_of_base(std::declval<const Score&>(),
-                                                                        std::declval<const Past&>()))>;
-        return over::changes_keys<base, Keys, past_of>();
+        return over::changes_keys<typename Score::laid_over, Keys, base_past<Score, Past>>();
     }
 }
 
-/// Does `advance` of this score read the context that its weights produced? A score with an `advance` is assumed to
-/// read it unless it declares `static constexpr bool reads_context = false;`. A score that is laid over another one and
-/// only passes the context on declares `reads_context = over::reads_context<Base>()`.
+/// Does `advance` of this score read the context that its weights produced? Yes, if it has an `advance`, unless it
+/// declares `static constexpr bool reads_context = false;`. A score that is laid over another one and only passes the
+/// context on declares `reads_context = over::reads_context<Base>()`.
 template <class Score>
 consteval bool reads_context()
 {
@@ -136,9 +132,8 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
                                          "const auto& projected, const auto& keys, const auto& past) const`");
         return score.match(query, keys);
     } else {
-        static_assert(detail::may_lack<Score>("match"),
-                      HEED_SAYS_HOOK("match", "auto match(const heed::tensor auto& projected, const heed::tensor auto& "
-                                              "keys) const"));
+        HEED_MAY_LACK(Score, match,
+                      "auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const");
         constexpr bool callable = hook::call<Score, decltype(query), decltype(keys)>;
         static_assert(callable || !detail::may_lack<Score>("match"),
                       "heed: this score cannot be called with this query and these keys: declare its `auto "
@@ -171,24 +166,22 @@ try {
     } else if constexpr (hook::prepare<Score, decltype(annotations)>) {
         return score.prepare(annotations);
     } else {
-        static_assert(detail::may_lack<Score>("prepare"),
-                      HEED_SAYS_HOOK("prepare", "auto prepare(const heed::tensor auto& annotations) const"));
+        HEED_MAY_LACK(Score, prepare, "auto prepare(const heed::tensor auto& annotations) const");
         return annotations;
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, score, {detail::named("the annotations", annotations)});
 }
 
-/// The keys of later annotations, after those before them: for scores that carry something on from key to key.
+/// The keys of later annotations, after those before them, of a score that carries something on from key to key.
 template <class Score>
 auto follow(const Score& score, const tensor auto& keys, const tensor auto& before)
 {
     if constexpr (hook::follow<Score, decltype(keys), decltype(before)>) {
         return score.follow(keys, before);
     } else {
-        static_assert(detail::may_lack<Score>("follow"),
-                      HEED_SAYS_HOOK("follow", "auto follow(const heed::tensor auto& keys, const heed::tensor auto& "
-                                               "before) const"));
+        HEED_MAY_LACK(Score, follow,
+                      "auto follow(const heed::tensor auto& keys, const heed::tensor auto& before) const");
         if constexpr (requires { score.base; }) {
             return over::follow(score.base, keys, before);
         } else {
@@ -255,16 +248,13 @@ try {
     detail::throw_whose(found, score, {detail::named("the query", query)});
 }
 
-/// Lets this score, and those that it is laid over, refuse a state of type Past: by a static assertion in
-/// `check_past<Past>()`. Asked before a step on a tape brings the state there.
+/// Lets this score, and those that it is laid over, refuse a state of type Past by a static assertion in
+/// `check_past<Past>()`, before a step on a tape brings the state there.
 template <class Score, class Past>
 consteval bool check_past()
 {
-    if constexpr (hook::checks_past<Score, Past>) Score::template check_past<Past>();
-    if constexpr (hook::laid_over<Score>) {
-        using base_past = decltype(over::past_of_base(std::declval<const Score&>(), std::declval<const Past&>()));
-        over::check_past<typename Score::laid_over, std::remove_cvref_t<base_past>>();
-    }
+    if constexpr (requires { Score::template check_past<Past>(); }) Score::template check_past<Past>();
+    if constexpr (hook::laid_over<Score>) over::check_past<typename Score::laid_over, base_past<Score, Past>>();
     return true;
 }
 
@@ -273,8 +263,7 @@ template <class Score, class Words>
 consteval bool projects_words()
 {
     constexpr bool can = hook::project_words<Score, const Words&>;
-    static_assert(can || detail::may_lack<Score>("project_words"),
-                  HEED_SAYS_HOOK("project_words", "auto project_words(const heed::tensor auto& words) const"));
+    if constexpr (!can) HEED_MAY_LACK(Score, project_words, "auto project_words(const heed::tensor auto& words) const");
     return can;
 }
 
@@ -285,36 +274,26 @@ auto start(const Score& score, const auto& memory)
     if constexpr (hook::start<Score, decltype(memory)>) {
         return score.start(memory);
     } else {
-        static_assert(detail::may_lack<Score>("start"),
-                      HEED_SAYS_HOOK("start", "auto start(const auto& memory) const"));
+        HEED_MAY_LACK(Score, start, "auto start(const auto& memory) const");
         return no_past{};
     }
 }
 
-/// The state, updated with what only the new query tells: the word that was emitted.
+/// The state, updated with what only the new query tells, the word that was emitted; by a score that also reads the
+/// memory, its keys and lengths, or by one that does not.
 template <class Score>
-auto recall(const Score& score, const auto& past, const auto& at)
+auto recall(const Score& score, const auto& past, const auto& at, const auto&... memory)
 try {
-    if constexpr (hook::recall<Score, decltype(past), decltype(at)>) {
-        return score.recall(past, at);
+    if constexpr (hook::recall<Score, decltype(past), decltype(at), decltype(memory)...>) {
+        return score.recall(past, at, memory...);
+    } else if constexpr (sizeof...(memory) > 0) {
+        return over::recall(score, past, at);
     } else {
-        static_assert(detail::may_lack<Score>("recall"),
-                      HEED_SAYS_HOOK("recall", "auto recall(const auto& past, const auto& at) const"));
+        HEED_MAY_LACK(Score, recall, "auto recall(const auto& past, const auto& at) const");
         return past;
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, score, {detail::named("the state", past)});
-}
-
-/// The same for a score that also reads the memory, its keys and lengths.
-template <class Score>
-auto recall(const Score& score, const auto& past, const auto& at, const auto& memory)
-{
-    if constexpr (hook::recall<Score, decltype(past), decltype(at), decltype(memory)>) {
-        return score.recall(past, at, memory);
-    } else {
-        return over::recall(score, past, at);
-    }
 }
 
 /// The state after a step, given its weights and its context.
@@ -326,10 +305,9 @@ try {
     } else if constexpr (hook::advance<Score, Past, decltype(weights), decltype(at)>) {
         return score.advance(std::forward<Past>(past), weights, at);
     } else {
-        static_assert(detail::may_lack<Score>("advance"),
-                      HEED_SAYS_HOOK("advance",
-                                     "auto advance(const auto& past, const heed::tensor auto& weights, const "
-                                     "heed::tensor auto& context, const auto& at) const"));
+        HEED_MAY_LACK(Score, advance,
+                      "auto advance(const auto& past, const heed::tensor auto& weights, const heed::tensor auto& "
+                      "context, const auto& at) const");
         return std::remove_cvref_t<Past>(std::forward<Past>(past));
     }
 } catch (const shape_error& found) {
@@ -347,16 +325,15 @@ auto grow_own(const Score& score, const auto& past, const auto& begun, const aut
     if constexpr (hook::grow<Score, decltype(past), decltype(begun), decltype(join), decltype(at)>) {
         return score.grow(past, begun, join, at);
     } else {
-        static_assert(detail::may_lack<Score>("grow"),
-                      HEED_SAYS_HOOK("grow", "auto grow(const auto& past, const auto& begun, const auto& join, const "
-                                             "auto& at) const"));
+        HEED_MAY_LACK(Score, grow,
+                      "auto grow(const auto& past, const auto& begun, const auto& join, const auto& at) const");
         return past.map(join, begun);
     }
 }
 
-/// The state of a memory that has grown: `past` remembers some positions, `begun` is the state that `start` makes for
-/// the memory, and join(x, y) has the positions of x that are remembered, and the others of y. `past` has been told
-/// of the query at `at`. A score whose state of a position depends on its neighbours makes it anew.
+/// The state of a memory that has grown: `past` remembers some positions and knows the query at `at`, `begun` is the
+/// state that `start` makes for the memory, and join(x, y) has the positions of x that are remembered, and the others
+/// of y. A score whose state of a position depends on its neighbours makes it anew.
 template <class Score, class Past>
 auto grow(const Score& score, const Past& past, const auto& begun, const auto& join, const auto& at)
 {

@@ -6,18 +6,16 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/answers.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
 #include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/moment.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/attention/whose.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>
@@ -149,14 +147,6 @@ struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, Histo
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 };
 
-/// The part of each tensor with positions that lies in its row's window.
-struct out_of_windows {
-    static constexpr bool spares_rows = true;
-
-    window_view where;
-
-    auto operator()(const auto& x) const { return cut_to(x, where); }
-};
 
 /// The middle line of a step: cuts the window, lets wrappers add to the keys, and runs a kernel or the three lines.
 /// `How` is by_kernel, by_lines or line_by_line; `With` is weights_too or context_only.
@@ -173,7 +163,7 @@ struct middle_of_step {
             window_view where = in.focus.where;
             if (in.real.batch() == 1) where.width = where.count[0];
             const out_of_windows cut{where};
-            const auto masks = in.masks.within(where);
+            const auto masks = in.masks.map(cut);
             const moment<given, std::remove_const_t<decltype(masks)>, in_window> there{where.count, in.step, in.given,
                                                                                        masks, in.head};
             auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
@@ -259,7 +249,7 @@ auto state_in(const State& state, const auto& bring)
     using history = decltype(state.normalize.map(bring));
     using past = decltype(state.score.map(bring));
     using brought = attention_state<history, past>;
-    if constexpr (State::has_tensors && !std::is_same_v<brought, State> && taped_state<brought>()) {
+    if constexpr (State::has_tensors && !std::is_same_v<brought, State> && taped_state<brought>) {
         if (const brought* const taped = on_tape_of<brought>(state)) return *taped;
     }
     return brought{state.normalize.map(bring), state.step, state.score.map(bring), state.head};
@@ -377,7 +367,7 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
         } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(focus)>, no_focus>) {
             return finished(combine, seen.context, memory.positions, at);
         } else {
-            const auto within = masks.within(focus.where);
+            const auto within = masks.map(out_of_windows{focus.where});
             const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{
                 focus.where.count, state.step, given, within, state.head};
             return finished(combine, seen.context, focus.where.width, there);

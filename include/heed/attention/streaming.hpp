@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <heed/attention/linear.hpp>
+#include <heed/attention/memory.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/kernels/block_sums.hpp>
@@ -18,11 +19,10 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/parts.hpp>
 
-/// What linear attention remembers of all keys so far, one matrix for each sentence, and how a query reads it.
 namespace heed::ops {
 
-/// S'_b = γ^n S_b + Σ_j γ^{n−1−j} k_j [v_j, 1]ᵀ over the n real positions of each row: sums [B,F,D+1], keys [B,T,F],
-/// values [B,T,D] -> [B,F,D+1]. The last column is the sum of keys.
+/// S'_b = γ^n S_b + Σ_j γ^{n−1−j} k_j [v_j, 1]ᵀ over the n real positions of row b: sums [B,F,D+1], keys [B,T,F],
+/// values [B,T,D] -> [B,F,D+1].
 ///
 ///     ∂S_b += γ^n ∂S'_b,  ∂k_j += γ^{n−1−j} ∂S'_b [v_j, 1],  ∂v_j += γ^{n−1−j} (∂S'_bᵀ k_j without its last number)
 struct add_to_sums_op : operation<add_to_sums_op> {
@@ -41,66 +41,53 @@ struct add_to_sums_op : operation<add_to_sums_op> {
     static void forward(in<T, 3> sums, in<T, 3> keys, in<T, 3> values, const lengths_view& real, double decay,
                         out<T, 3> y)
     {
-        const std::size_t F = keys.shape[2], D = values.shape[2];
-        each_key<T>(
-            sums.shape, keys.shape, real, decay, y.data,
-            [&](std::size_t b, T before) {
-                const std::size_t size = F * (D + 1);
-                simd::transform(
-                    size, y.data + b * size, [before](auto s) { return before * s; }, sums.data + b * size);
-            },
-            [&](T* into, std::size_t, std::size_t at, T by) {
-                for (std::size_t f = 0; f < F; ++f) {
-                    T* const row = into + f * (D + 1);
-                    const T factor = by * keys.data[at * F + f];
-                    kernels::add_scaled(D, row, factor, values.data + at * D);
-                    row[D] += factor;
+        const std::size_t P = keys.shape[1], F = keys.shape[2], D = values.shape[2], size = F * (D + 1);
+        for (std::size_t b = 0; b < sums.shape[0]; ++b) {
+            const std::size_t n = real[b];
+            T* const to = y.data + b * size;
+            simd::transform(
+                size, to, [before = aged<T>(decay, n)](auto s) { return before * s; }, sums.data + b * size);
+            kernels::add_in_blocks(n, size, to, [&](std::size_t begin, std::size_t end, T* into) {
+                for (std::size_t j = begin; j < end; ++j) {
+                    const T by = aged<T>(decay, n - 1 - j), *const value = values.data + (b * P + j) * D;
+                    for (std::size_t f = 0; f < F; ++f) {
+                        T* const row = into + f * (D + 1);
+                        const T factor = by * keys.data[(b * P + j) * F + f];
+                        kernels::add_scaled(D, row, factor, value);
+                        row[D] += factor;
+                    }
                 }
             });
+        }
     }
 
     template <class T>
     static void backward(in<T, 3> sums, in<T, 3> keys, in<T, 3> values, const lengths_view& real, double decay,
                          in<T, 3>, in<T, 3> d_y, adjoint<T, 3> d_sums, adjoint<T, 3> d_keys, adjoint<T, 3> d_values)
     {
-        const std::size_t F = keys.shape[2], D = values.shape[2];
-        each_key<T>(
-            sums.shape, keys.shape, real, decay, static_cast<T*>(nullptr),
-            [&](std::size_t b, T before) {
-                const std::size_t size = F * (D + 1);
-                if (d_sums) kernels::add_scaled(size, d_sums.data + b * size, before, d_y.data + b * size);
-            },
-            [&](T*, std::size_t b, std::size_t at, T by) {
+        const std::size_t P = keys.shape[1], F = keys.shape[2], D = values.shape[2], size = F * (D + 1);
+        for (std::size_t b = 0; b < sums.shape[0]; ++b) {
+            const std::size_t n = real[b];
+            const T* const d = d_y.data + b * size;
+            if (d_sums) kernels::add_scaled(size, d_sums.data + b * size, aged<T>(decay, n), d);
+            for (std::size_t j = 0; j < n; ++j) {
+                const std::size_t at = b * P + j;
+                const T by = aged<T>(decay, n - 1 - j);
                 for (std::size_t f = 0; f < F; ++f) {
-                    const T* const row = d_y.data + (b * F + f) * (D + 1);
+                    const T* const row = d + f * (D + 1);
                     if (d_keys) d_keys.data[at * F + f] += by * (kernels::dot(D, row, values.data + at * D) + row[D]);
                     if (d_values) kernels::add_scaled(D, d_values.data + at * D, by * keys.data[at * F + f], row);
                 }
-            });
+            }
+        }
     }
 
 private:
-    /// first(b, γ^n) for each row, and then each(into, b, number of the position, γ^age) for its real positions, which
-    /// is added to the sums `into` of the row: those of y, or null where there are none.
+    /// γ^age.
     template <class T>
-    static void each_key(const shape_of_rank<3>& sums, const shape_of_rank<3>& keys, const lengths_view& real,
-                         double decay, T* y, const auto& first, const auto& each)
+    static T aged(double decay, std::size_t age)
     {
-        const auto aged = [decay](std::size_t by) { return decay == 1 ? 1 : std::pow(decay, static_cast<double>(by)); };
-        for (std::size_t b = 0; b < sums[0]; ++b) {
-            const std::size_t n = real[b];
-            first(b, static_cast<T>(aged(n)));
-            const auto keys_between = [&](std::size_t begin, std::size_t end, T* into) {
-                for (std::size_t j = begin; j < end; ++j)
-                    each(into, b, b * keys[1] + j, static_cast<T>(aged(n - 1 - j)));
-            };
-            const std::size_t size = sums[1] * sums[2];
-            if (y == nullptr) {
-                keys_between(0, n, nullptr);
-            } else {
-                kernels::add_in_blocks(n, size, y + b * size, keys_between);
-            }
-        }
+        return static_cast<T>(decay == 1 ? 1 : std::pow(decay, static_cast<double>(age)));
     }
 };
 inline constexpr add_to_sums_op add_to_sums{};
@@ -133,7 +120,7 @@ struct read_sums_op : operation<read_sums_op> {
                 kernels::add_scaled(D, c, q, row);
                 by += q * row[D];
             }
-            divisors[b] = factor_of(by, divides);
+            divisors[b] = !divides ? T(1) : by == 0 ? T(0) : 1 / by;
             for (std::size_t i = 0; i < D; ++i) c[i] *= divisors[b];
         }
     }
@@ -157,13 +144,6 @@ struct read_sums_op : operation<read_sums_op> {
             }
         }
     }
-
-private:
-    template <class T>
-    static T factor_of(T sum, bool divides)
-    {
-        return !divides ? T(1) : sum == 0 ? T(0) : 1 / sum;
-    }
 };
 inline constexpr read_sums_op read_sums{};
 
@@ -171,12 +151,12 @@ inline constexpr read_sums_op read_sums{};
 
 namespace heed {
 
-/// All that linear attention remembers of its keys, however many there were: Σ_j γ^age k_j [v_j, 1]ᵀ.
+/// All that linear attention remembers of its keys: Σ_j γ^age k_j [v_j, 1]ᵀ.
 template <class Sums>
 struct sums_of_keys {
     Sums of;  // [B,F,D+1]
 
-    /// The same with f applied to it, as a beam selects hypotheses.
+    /// As a beam selects hypotheses.
     auto map(auto&& f, const auto&... others) const
     {
         auto next = f(of, others.of...);
@@ -187,7 +167,7 @@ struct sums_of_keys {
 template <class Sums>
 sums_of_keys(Sums) -> sums_of_keys<Sums>;
 
-/// Linear attention that generates: each word costs the same, and the memory does not grow.
+/// Linear attention that generates: it remembers one matrix for each sentence, and each word costs the same.
 ///
 ///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
 ///     eq. 6; with a_t in place of γ, score::fading, Yang et al. 2024, section 4.1
@@ -199,8 +179,7 @@ sums_of_keys(Sums) -> sums_of_keys<Sums>;
 ///         auto context = generate.answer(sums, query);        // query [B,Q]
 ///     }
 ///
-/// The same contexts as attend(memory, queries, causal{}), in chunks of any size; padding is not taken in. On a tape
-/// it trains.
+/// The same contexts as attend(memory, queries, causal{}), in chunks of any size, without the padding. It trains, too.
 template <class Attention>
 struct streaming {
     Attention attend;
@@ -235,8 +214,9 @@ struct streaming {
     /// The context [B,D] of one query, which sees all keys.
     auto answer(const auto& sums, const auto& query) const
     {
+        using any_memory = memory<array<float, 3>, array<float, 3>>;
         static_assert(detail::linear<decltype(attend.score), decltype(attend.normalize), decltype(attend.combine),
-                                     std::remove_cvref_t<decltype(attend.project(query))>, memory_of_any, causal>,
+                                     std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>,
                       "heed: streaming is for linear attention: a score that is an inner product, such as "
                       "score::kernel, or score::fading over it, normalize::ratio or normalize::retention, "
                       "combine::weighted_sum");
@@ -247,10 +227,6 @@ struct streaming {
 private:
     // Keys that fade by gates have their sums in front.
     static constexpr std::size_t columns_of_gates = detail::fades<decltype(Attention::score)> ? 2 : 0;
-
-    struct memory_of_any {
-        no_mask mask;
-    };
 };
 template <class Attention>
 streaming(Attention) -> streaming<Attention>;

@@ -4,12 +4,10 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/answers.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/whose.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <heed/attention/bias.hpp>
+#include <heed/attention/projection.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <heed/attention/moment.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/attention/normalize_hooks.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>

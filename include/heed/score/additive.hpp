@@ -4,8 +4,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/bias.hpp>
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/projection.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/kernels/softmax.hpp>

@@ -3,6 +3,8 @@
 
 #include <type_traits>
 
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/projection.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>

@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/attention/bias.hpp>
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/projection.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>

@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include <heed/attention/query_numbers.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/errors.hpp>

@@ -147,8 +147,7 @@ struct around {
             } else if constexpr (hook::arrive<Self, decltype(now), decltype(at)>) {
                 return joined(self().arrive(now, at), std::move(inner));
             } else {
-                static_assert(detail::may_lack<Self>("arrive"),
-                              HEED_SAYS_HOOK("arrive", "auto arrive(const auto& past, const auto& at) const"));
+                HEED_MAY_LACK(Self, arrive, "auto arrive(const auto& past, const auto& at) const");
                 return joined(now.own(), std::move(inner));
             }
         }

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <heed/attention/query_numbers.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/ops/rotate.hpp>
 #include <heed/score/over.hpp>
@@ -32,7 +32,7 @@ struct number_of_query {
 ///
 /// Keys are turned once per batch, after the base has prepared them; `attention::extend` continues with the next
 /// position. Queries and keys count from 0, whatever the padding, and have an even width; in a growing memory each
-/// sentence has a number of its own (attention/query_numbers.hpp). Heads of a multi_head may share keys. No deviation.
+/// sentence has a number of its own (attention/query.hpp). Heads of a multi_head may share keys. No deviation.
 template <class Base>
 struct rotary : over::another<rotary<Base>, Base> {
     using over::another<rotary<Base>, Base>::base;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/check_call.hpp>
+#include <heed/attention/check.hpp>
 
 #include <heed/heed.hpp>
 
@@ -45,4 +45,36 @@ TEST_CASE("what does not fit is refused by name")
             dot.step(dot.on(annotations), random({2, 4}, 1), dot.start(dot.on(annotations)));
         },
         "the projected query is [2,4] but must be [2,5]");
+}
+
+TEST_CASE("why three policies make no attention")
+{
+    using normalize::softmax;
+    CHECK(fault_of<score::dot, softmax, combine::weighted_sum>() == composition_fault::none);
+    CHECK(fault_of<score::dot, softmax, combine::elementwise_sum>() == composition_fault::different_weights);
+    CHECK(fault_of<int, softmax, combine::weighted_sum>() == composition_fault::no_score);
+    CHECK(fault_of<score::dot, lengths, combine::weighted_sum>() == composition_fault::no_normalizer);
+    CHECK(fault_of<score::dot, softmax, int>() == composition_fault::no_combiner);
+    CHECK(fault_of<score::dot, normalize::ratio, combine::weighted_sum>() == composition_fault::negative_scores);
+    CHECK(fault_of<score::kernel<score::elu_plus_one>, normalize::ratio, combine::weighted_sum>() ==
+          composition_fault::none);
+}
+
+TEST_CASE("what fits is passed on, not copied, and a function of a place becomes a mask")
+{
+    const auto memory = attend.on(annotations, lengths{6, 2});
+    const auto query = random({2, 3}, 1);
+    const auto start = attend.start(memory);
+    const lengths some{3, 1};
+    CHECK(&heed::detail::asked<2>(memory, query) == &query);
+    CHECK(&heed::detail::memory_of_one(memory) == &memory);
+    CHECK(&heed::detail::own_state(attend, memory, start) == &start);
+    CHECK(&heed::detail::mask_of_one(some) == &some);
+    CHECK(&heed::detail::mask_of_many(some) == &some);
+    const auto seen = heed::detail::mask_of_many([](place p) { return p.key < 2; });
+    CHECK(heed::detail::mask_of_any_place<std::remove_cvref_t<decltype(seen)>>);
+    CHECK(heed::detail::alike_in_state<no_state, no_state>);
+    CHECK(
+        !heed::detail::alike_in_state<no_state, std::remove_cvref_t<decltype(score::over::start(
+                                                    score::with_positions{attend.score, random({3, 4}, 2)}, memory))>>);
 }

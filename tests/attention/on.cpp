@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <heed/attention/on.hpp>
 #include <heed/heed.hpp>
 #include <support/allocations.hpp>
 #include <support/tensors.hpp>

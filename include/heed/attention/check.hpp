@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+#include <heed/attention/concepts.hpp>
+#include <heed/attention/families.hpp>
+#include <heed/attention/query.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/core/mistakes.hpp>
+#include <heed/core/several.hpp>
+#include <heed/simd/place.hpp>
+
+/// What the compiler says, one sentence for each mistake: a policy lacks something of the table in
+/// attention/concepts.hpp, three policies make no attention, or a call has arguments that do not fit (see
+/// core/mistakes.hpp).
+namespace heed {
+
+// A static assertion takes a literal.
+#define HEED_CHECK_SPELLING(hook)                                                                                      \
+    static_assert(detail::lists_hooks<P> || !detail::misspells_##hook<P>(),                                            \
+                  "heed: this policy has a member whose name is almost `" #hook                                        \
+                  "`, a hook, and heed would never use it: correct the name (or, if it is no hook, list those that "   \
+                  "are: `using hooks = heed::hooks<...>;`)");
+// clang-format off
+#define HEED_HOOKS_OF_SCORES(X)                                                                                        \
+    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(grow) X(project_words) X(check_past)   \
+    X(reads_word) X(reads_context) X(reads_length) X(in_kernels) X(never_negative) X(prepares_alike) X(follow)         \
+    X(asked_all) X(widens_keys) X(counts_queries)
+#define HEED_HOOKS_OF_SCORES_OVER_OTHERS(X) X(query) X(query_all) X(keys) X(begin) X(arrive) X(after)
+#define HEED_HOOKS_OF_NORMALIZERS(X)                                                                                   \
+    X(start) X(advance) X(weigh_and_advance) X(thin) X(focus) X(inside) X(cuts) X(row_by_row) X(by_tiles) X(by_sums)   \
+    X(asks_never_negative) X(differentiable) X(random) X(ages) X(reads_length) X(ignores_offset) X(wraps) X(in_kernels)
+#define HEED_HOOKS_OF_COMBINERS(X) X(combine_all) X(finish_all) X(commutes_with_matrices) X(in_kernels)
+// clang-format on
+#define HEED_SAYS_PARAMETERS(kind)                                                                                     \
+    "heed: a " kind " policy must show its parameters: make it a template of their types and add `static auto "        \
+    "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the namespace "   \
+    "before its name (inside the class the bare name means this very type)"
+
+namespace detail {
+
+template <class P>
+consteval void check_listed_hooks()
+{
+    if constexpr (lists_hooks<P>) {
+        static_assert(P::hooks::template all<P>(hook_found::missing),
+                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is no hook: all hooks "
+                      "are in <heed/attention/concepts.hpp>");
+        static_assert(P::hooks::template all<P>(hook_found::present),
+                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a hook that it does not have: is "
+                      "the member misspelled?");
+    }
+}
+
+}  // namespace detail
+
+/// Asserts that P is a score.
+template <class P>
+consteval bool check_score_policy()
+{
+    if constexpr (!detail::placeholder<P>) {
+        static_assert(
+            detail::declares_weights<P>,
+            "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
+            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
+        static_assert(
+            detail::has_call<P>,
+            "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
+            "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
+        HEED_HOOKS_OF_SCORES(HEED_CHECK_SPELLING)
+        if constexpr (hook::laid_over<P>) {
+            HEED_HOOKS_OF_SCORES_OVER_OTHERS(HEED_CHECK_SPELLING)
+            static_assert(hook::hands_past_on<P> || (detail::has_begin<P> && detail::has_after<P>),
+                          "heed: a score that is laid over another one and has a state of its own must have "
+                          "`begin(memory)` and `after(past, weights, context, at)` (is one of them misspelled?); one "
+                          "without derives from score::over::another<Self, Base, score::over::base_remembers>");
+        }
+        if constexpr (detail::declares_weights<P> && detail::shows_names<P>) {
+            static_assert(P::weights != weight_kind::per_group || detail::has_groups<P>,
+                          "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
+                          "(is it misspelled?)");
+        }
+        detail::check_listed_hooks<P>();
+        static_assert(!detail::has_project<P> || detail::has_match<P>,
+                      "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
+                      "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
+                      "what project made of the query");
+        static_assert(!detail::has_start<P> ||
+                          (detail::has_match<P> && (detail::has_advance<P> || detail::has_recall<P>)),
+                      "heed: a score policy with `start` remembers: it must have `match(projected, keys, past)`, and "
+                      "`advance(past, weights, at)` or `recall(past, at)` (is one of them misspelled?)");
+        static_assert(
+            detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
+            "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
+            "start(const auto& memory) const`, what is remembered before the first query");
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
+    }
+    return true;
+}
+
+/// Asserts that P is a normalizer.
+template <class P>
+consteval bool check_normalize_policy()
+{
+    if constexpr (!detail::placeholder<P>) {
+        static_assert(
+            detail::has_call<P>,
+            "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
+            "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
+        HEED_HOOKS_OF_NORMALIZERS(HEED_CHECK_SPELLING)
+        if constexpr (!hook::by_tiles<P>) HEED_MAY_LACK(P, by_tiles, "auto by_tiles() const");
+        if constexpr (!hook::by_sums<P>) HEED_MAY_LACK(P, by_sums, "heed::ops::rule_of_sums by_sums() const");
+        detail::check_listed_hooks<P>();
+        static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
+                      "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
+                      "weights, state, at)` (is one of them misspelled?)");
+        static_assert(
+            !hook::wraps<P> || requires(const P& normalize) { normalize.inner; },
+            "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
+            "`inner` (is it misspelled?)");
+        static_assert(detail::has_focus<P> == detail::has_inside<P>,
+                      "heed: a normalize policy that looks at a window must have both `focus(at, positions)` and "
+                      "`inside(found)` (is one of them misspelled?)");
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
+    }
+    return true;
+}
+
+/// Asserts that P is a combiner.
+template <class P>
+consteval bool check_combine_policy()
+{
+    if constexpr (!detail::placeholder<P>) {
+        static_assert(
+            detail::declares_weights<P>,
+            "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
+            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
+        static_assert(
+            detail::has_call<P>,
+            "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
+            "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
+        HEED_HOOKS_OF_COMBINERS(HEED_CHECK_SPELLING)
+        detail::check_listed_hooks<P>();
+        static_assert(!hook::finishes<P> || detail::has_finish<P>,
+                      "heed: a combine policy that is laid over another one must have `finish(context, positions, at)` "
+                      "(is it misspelled?)");
+        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));
+    }
+    return true;
+}
+
+/// Says what `map` of a state, or of a query of several parts, lacks. None at all is allowed.
+template <class P>
+consteval bool check_map()
+{
+    if constexpr (!tensor<P>) {
+        HEED_CHECK_SPELLING(map)
+        if constexpr (!hook::map<P, const detail::any_map&>)
+            HEED_MAY_LACK(P, map, "auto map(auto&& f, const auto&... others) const");
+    }
+    return true;
+}
+#undef HEED_SAYS_PARAMETERS
+#undef HEED_CHECK_SPELLING
+
+/// Why a score, a normalizer and a combiner make no attention.
+enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights, negative_scores };
+
+// A static assertion takes a literal, and docs/composition.md the same words.
+#define HEED_SAYS_DIFFERENT_WEIGHTS                                                                                    \
+    "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "    \
+    "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum; combine::attentional "  \
+    "and combine::gated take one of these inside"
+
+#define HEED_SAYS_NEGATIVE_SCORES                                                                                      \
+    "heed: this normalizer divides by the sum of the scores, so that no score may be negative: it goes with "          \
+    "score::kernel, or with a score that declares `static constexpr bool never_negative = true;`"
+
+/// Whether attention<Score, Normalize, Combine> is legal, and if not why.
+template <class Score, class Normalize, class Combine>
+consteval composition_fault fault_of()
+{
+    if constexpr (detail::declares_weights<Score> && detail::declares_weights<Combine>) {
+        if (Score::weights != Combine::weights) return composition_fault::different_weights;
+    }
+    if (!scorer<Score>) return composition_fault::no_score;
+    if (!normalizer<Normalize>) return composition_fault::no_normalizer;
+    if (!combiner<Combine>) return composition_fault::no_combiner;
+    if constexpr (!detail::placeholder<Score>) {
+        if (detail::asks_never_negative_of<Normalize>() && !detail::never_negative<Score>)
+            return composition_fault::negative_scores;
+    }
+    return composition_fault::none;
+}
+
+namespace detail {
+
+/// A tensor of numbers of type T with R axes, where one with others was given. Declared only.
+template <class T, std::size_t R>
+struct meant_with_axes {
+    array<T, R> operator()(const auto& x) const;
+};
+
+/// Has a query, or each part of it, R axes? A query of another kind, a user's own, may have any.
+template <std::size_t R, class Query>
+consteval bool has_axes()
+{
+    if constexpr (tensor<Query>) {
+        return rank_of<Query> == R;
+    } else if constexpr (requires(const Query& query) { query.state, query.word, query.map(any_map{}); }) {
+        return has_axes<R, std::remove_cvref_t<decltype(Query::state)>>() &&
+               has_axes<R, std::remove_cvref_t<decltype(Query::word)>>();
+    } else {
+        return true;
+    }
+}
+
+/// The query, where it is one: a tensor [B,Q] with R = 2, or many, [B,S,Q] with R = 3; or several such parts. T: the
+/// numbers that it must have, void if any will do.
+template <std::size_t R, class T, class Query>
+decltype(auto) query_of_axes(const Query& query)
+{
+    constexpr bool lazy = lazy_expression<Query>, vector = is_vector<Query>, fits = has_axes<R, Query>();
+    constexpr bool numbers_differ = tensor<Query> && !std::is_void_v<T> && !numbers_are<T, Query>;
+    static_assert(!lazy, HEED_SAYS_LAZY);
+    static_assert(!vector, HEED_SAYS_VECTOR);
+    static_assert(
+        !numbers_differ,
+        "heed: the query holds numbers of another type than the memory, such as double and float: give query, "
+        "annotations and parameters one type; `heed::array<float, 2> x = query;` converts");
+    static_assert(fits || R != 2,
+                  "heed: one query is [B,Q], a row for each sentence, and so is each part of a state_and_word: of one "
+                  "sentence [1,Q]; many queries, [B,S,Q], are for `attend(memory, queries)` and `read_all`");
+    static_assert(fits || R != 3,
+                  "heed: attention of many queries takes queries [B,S,Q], and each part of a state_and_word so; one "
+                  "query, [B,Q], is for `step` and `read`");
+    if constexpr (lazy || numbers_differ || vector_of_numbers<Query>) {
+        using numbers = std::conditional_t<std::is_void_v<T>, float, T>;
+        return meant_with_axes<numbers, R>{}(query);
+    } else if constexpr (!fits && tensor<Query>) {
+        return meant_with_axes<element_of<Query>, R>{}(query);
+    } else if constexpr (!fits) {
+        return query.map(meant_with_axes<element_of<std::remove_cvref_t<decltype(query.word)>>, R>{});
+    } else {
+        return (query);
+    }
+}
+
+/// The same for what asks this memory.
+template <std::size_t R, class Memory, class Query>
+decltype(auto) asked(const Memory&, const Query& query)
+{
+    return query_of_axes<R, typename numbers_in<std::remove_cvref_t<decltype(Memory::keys)>>::type>(query);
+}
+
+/// The memory of one attention, where it is one, and not that of several heads.
+template <class Memory>
+decltype(auto) memory_of_one(const Memory& memory)
+{
+    constexpr bool of_one = requires { memory.keys, memory.values; };
+    constexpr bool of_several = requires { memory.of; };
+    static_assert(of_one || !of_several,
+                  "heed: this is the memory of several heads or hops: ask the mechanism whose `on` made it");
+    static_assert(of_one || of_several,
+                  "heed: this is no memory of an attention: give what the `on` of this mechanism made");
+    if constexpr (!of_one && of_several) {
+        return first_of(memory.of);
+    } else {
+        return (memory);
+    }
+}
+
+/// Have two states the same tensors, of whatever family and rank, as far as they can be compared?
+template <class A, class B>
+concept alike_in_state = (!mappable_state<A> && !mappable_state<B>) ||
+                         (mappable_state<A> && mappable_state<B> &&
+                          std::is_same_v<replaced_by_visited<A>, replaced_by_visited<B>>);
+
+#define HEED_SAYS_ANOTHER_STATE                                                                                        \
+    "heed: this state is that of another mechanism: go on from what `start`, `step` or `read_all` of this one "        \
+    "returned"
+
+/// The state, where it is one of this attention.
+template <class Attention, class Memory, class State>
+decltype(auto) own_state(const Attention& attend, const Memory& memory, const State& state)
+{
+    using first = std::remove_cvref_t<decltype(attend.start(memory))>;
+    constexpr bool own = requires
+    {
+        requires alike_in_state<decltype(first::normalize), decltype(State::normalize)>;
+        requires alike_in_state<decltype(first::score), decltype(State::score)>;
+        state.step;
+    };
+    static_assert(own, HEED_SAYS_ANOTHER_STATE);
+    if constexpr (own) {
+        return (state);
+    } else {
+        return attend.start(memory);
+    }
+}
+
+/// The memory of several heads, where it is one.
+template <class Memory>
+decltype(auto) memory_of_several(const Memory& memory)
+{
+    constexpr bool of_several = requires { memory.of; };
+    static_assert(of_several, "heed: this is no memory of several heads: give what the `on` of this mechanism made");
+    if constexpr (of_several) {
+        return (memory);
+    } else {
+        return several_memories<std::vector<Memory>>{};
+    }
+}
+
+/// The states of several heads, where they are states of so many.
+template <class State>
+decltype(auto) states_of_several(const auto& mechanism, const auto& memory, const State& state)
+{
+    constexpr bool of_several = requires { state.of; };
+    static_assert(of_several, HEED_SAYS_ANOTHER_STATE);
+    if constexpr (of_several) {
+        return (state);
+    } else {
+        return mechanism.start(memory);
+    }
+}
+
+/// Numbers or truth values that are to be made a mask first.
+template <class Mask>
+inline constexpr bool raw_mask = tensor<Mask> || lazy_expression<Mask> || is_vector<Mask>;
+
+#define HEED_SAYS_RAW_MASK                                                                                             \
+    "heed: this is no mask yet: of truth values (true = attend) make a boolean_mask{x}, of numbers that are added to " \
+    "the scores an additive_mask{x}, of the numbers of positions lengths{...}"
+
+/// The mask of one query, where it is one.
+template <class Mask>
+decltype(auto) mask_of_one(const Mask& mask)
+{
+    constexpr bool of_many = marked_mask<Mask> || bare_mask<Mask>;
+    static_assert(
+        !of_many,
+        "heed: `causal{}` and other masks of places are for many queries, `attend(memory, queries, causal{})`; "
+        "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
+        "`attend.step(memory, query, state, lengths{...})`");
+    static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
+    if constexpr (of_many || raw_mask<Mask>) {
+        return no_mask{};
+    } else {
+        return (mask);
+    }
+}
+
+/// The mask of many queries, where it is one; a function of a place becomes one.
+template <class Mask>
+decltype(auto) mask_of_many(const Mask& mask)
+{
+    static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
+    constexpr bool one_value = std::is_arithmetic_v<Mask>;
+    static_assert(!one_value,
+                  "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
+    if constexpr (raw_mask<Mask> || one_value) {
+        return no_mask{};
+    } else if constexpr (bare_mask<Mask>) {
+        return seen_if{mask};
+    } else {
+        return (mask);
+    }
+}
+
+/// What `on` cannot take, though it is likely to be given.
+template <class X>
+inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
+
+/// What was meant.
+template <class X>
+decltype(auto) source_meant(const X& x)
+{
+    static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
+    static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
+    static_assert(!is_vector<X> || vector_of_numbers<X>,
+                  "heed: the numbers of real positions are `lengths`: `attend.on(annotations, lengths(counts))` of a "
+                  "std::vector<std::size_t>, or `lengths{7, 5}`");
+    if constexpr (lazy_expression<X>) {
+        return detail::as_meant<typename X::value_type>(x);
+    } else if constexpr (is_vector<X>) {
+        return lengths{};
+    } else {
+        return (x);
+    }
+}
+
+}  // namespace detail
+
+}  // namespace heed

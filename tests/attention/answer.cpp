@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/attention/answer.hpp>
+
+#include <heed/heed.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <support/tensors.hpp>
+
+using namespace heed;
+using support::random;
+
+namespace {
+
+constexpr std::size_t B = 2, S = 3, T = 6, D = 5;
+
+const score::additive additive{random({D, 4}, 1), random({D, 4}, 2), random({4}, 3)};
+const auto annotations = random({B, T, D}, 4), queries = random({B, S, D}, 5);
+
+namespace mine {
+
+/// A history whose tensor `map` does not reach.
+struct hidden_history {
+    array<double, 2> sum;
+    hidden_history map(auto&&, const auto&...) const { return *this; }
+};
+
+/// temporal attention with such a history.
+struct secret {
+    auto operator()(const tensor auto& scores, const hidden_history& state, const auto& at) const
+    {
+        return ops::softmax(at.visible(ops::subtract(scores, state.sum)), at.real);
+    }
+    hidden_history start(const auto& blank) const { return {blank(0)}; }
+    hidden_history advance(const tensor auto&, const tensor auto& weights, const hidden_history& state,
+                           const auto&) const
+    {
+        return {ops::add(state.sum, weights)};
+    }
+    static auto parameters(auto&, auto&&) { return mine::secret{}; }
+};
+
+}  // namespace mine
+
+/// Steps one after the other, under a mask for each query.
+void check_many(const auto& attend, const auto& mask, const auto& mask_of)
+{
+    const auto memory = attend.on(annotations, lengths{6, 4});
+    const auto all = attend.read_all(memory, queries, attend.start(memory), mask);
+    const auto weights = attend.weights_of(memory, queries, mask);
+    auto state = attend.start(memory);
+    for (std::size_t s = 0; s < S; ++s) {
+        auto now = attend.step(memory, ops::step_of(queries, s), state, mask_of(s));
+        CHECK(support::distance(ops::step_of(all.contexts, s), now.context) < 1e-14);
+        CHECK(support::distance(ops::step_of(weights, s), now.weights) < 1e-14);
+        state = std::move(now.state);
+    }
+    CHECK(all.state.step == S);
+    // no query at all
+    const auto none = attend.read_all(memory, random({B, 0, D}, 1), attend.start(memory), mask);
+    CHECK(none.contexts.shape() == shape_of(random({B, 0, D}, 1)));
+    CHECK(none.state.step == 0);
+    CHECK(attend.weights_of(memory, random({B, 0, D}, 1), mask).shape() == shape_of(random({B, 0, T}, 1)));
+}
+
+}  // namespace
+
+TEST_CASE("many queries and their weights are those of one step after the other")
+{
+    const auto each = [](const auto& attend) {
+        check_many(attend, no_mask{}, [](std::size_t) { return no_mask{}; });
+        check_many(attend, lengths{2, 5}, [](std::size_t) { return lengths{2, 5}; });
+        const auto seen = [](std::size_t s) { return lengths{6 - (S - 1 - s), 4 - (S - 1 - s)}; };
+        check_many(attend, causal{}, seen);
+        check_many(attend, seen_if{[](place p) { return p.key <= p.query + 1; }}, [](std::size_t s) {
+            return lengths{s + 2, s + 2};
+        });
+    };
+    each(attention{score::dot{}, normalize::softmax{}, combine::weighted_sum{}});
+    each(attention{additive, normalize::sparsemax{}, combine::weighted_sum{}});
+    each(attention{additive, normalize::temporal{}, combine::weighted_sum{}});
+    each(attention{additive, mine::secret{}, combine::weighted_sum{}});
+}
+
+TEST_CASE("into results that are kept, with the weights or without, also of a state that cannot be reached")
+{
+    const auto check = [](const auto& attend) {
+        const auto memory = attend.on(annotations, lengths{6, 4});
+        auto state = attend.start(memory);
+        auto with = attend.step(memory, ops::step_of(queries, 0), state);
+        auto without = attend.read(memory, ops::step_of(queries, 0), state);
+        for (std::size_t s = 0; s < S; ++s) {
+            const auto must = attend.step(memory, ops::step_of(queries, s), state);
+            attend.step_into(with, memory, ops::step_of(queries, s), state);
+            attend.step_into(without, memory, ops::step_of(queries, s), state);
+            CHECK(support::same_bits(with.context, must.context));
+            CHECK(support::same_bits(with.weights, must.weights));
+            CHECK(support::same_bits(without.context, must.context));
+            CHECK(with.state.step == s + 1);
+            CHECK(support::distance(attend.compose(memory, ops::step_of(queries, s), state).context, must.context) <
+                  1e-14);
+            state = must.state;
+        }
+    };
+    check(attention{additive, normalize::softmax{}, combine::weighted_sum{}});
+    check(attention{additive, normalize::temporal{}, combine::weighted_sum{}});
+    check(attention{additive, mine::secret{}, combine::weighted_sum{}});
+}
