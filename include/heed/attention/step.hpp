@@ -147,7 +147,6 @@ struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, Histo
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 };
 
-
 /// The middle line of a step: cuts the window, lets wrappers add to the keys, and runs a kernel or the three lines.
 /// `How` is by_kernel, by_lines or line_by_line; `With` is weights_too or context_only.
 template <class How, class With>
