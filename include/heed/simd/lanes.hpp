@@ -273,13 +273,11 @@ HEED_SIMD_INLINE void store_lanes(T* x, const pack<T>& v)
 template <class T>
 inline constexpr bool is_place_number = std::is_same_v<T, place_number>;
 
-/// Lanes of these bits.
 template <class T>
-HEED_SIMD_INLINE pack<T> pack_of(const auto& bits)
+HEED_SIMD_INLINE pack<T> pack_of(const typename lanes_in_registers<T>::type& at)
 {
     pack<T> result;
-    static_assert(sizeof result.at == sizeof bits);
-    std::memcpy(&result.at, &bits, sizeof bits);
+    result.at = at;
     return result;
 }
 

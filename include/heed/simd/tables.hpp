@@ -26,6 +26,15 @@ namespace heed {
 
 namespace detail {
 
+/// Lanes of these bits, a register of floats or integers.
+template <class T>
+HEED_SIMD_INLINE pack<T> with_bits(const auto& bits)
+{
+    pack<T> result;
+    std::memcpy(&result.at, &bits, sizeof bits);
+    return result;
+}
+
 /// Fills a slot with numbers of a table at first + r + i · per_lane, i being the lane, r the row. `table` and `by` name
 /// them, see column_of. Where each query has its own row of the table, a square is read at once and turned, and serves
 /// as many keys: `size` is that of the table there, and 0 elsewhere.
@@ -96,7 +105,7 @@ struct lane_table {
     HEED_SIMD_INLINE pack<T> at(const pack<std::int32_t>& place) const
     {
         if constexpr (std::is_arithmetic_v<T> && sizeof(T) == sizeof(float)) {
-            return detail::pack_of<T>(simd::look_up(data, size(), place.at));
+            return detail::with_bits<T>(simd::look_up(data, size(), place.at));
         } else {
             return detail::each_lane<T>([&](std::size_t i) { return data[place.at[i]]; });
         }
@@ -113,7 +122,7 @@ struct lane_table {
                 const bool lies_inside = inside(place, index...);
                 if constexpr (has_bits_of_float && N > 1) {
                     if (place.per_key == 0 && place.per_lane != 0 && slot < lane_memo::slots && lies_inside)
-                        return detail::pack_of<T>(detail::column_of<true>(data, size(), place, slot));
+                        return detail::with_bits<T>(detail::column_of<true>(data, size(), place, slot));
                 }
                 if (lies_inside) return along(place, slot);
                 if (inside_at_ends(place, index...)) return along(place, slot);
@@ -213,8 +222,8 @@ private:
         if (place.per_lane == -1) return detail::reversed(detail::load_lanes(data + place.lowest()));
         if constexpr (has_bits_of_float) {
             if (slot < lane_memo::slots) {
-                return detail::pack_of<T>(place.per_key == 0 ? detail::column_of<true>(data, size(), place, slot)
-                                                             : detail::column_of<false>(data, size(), place, slot));
+                return detail::with_bits<T>(place.per_key == 0 ? detail::column_of<true>(data, size(), place, slot)
+                                                               : detail::column_of<false>(data, size(), place, slot));
             }
         }
         return strided(data + place.first, place.per_lane);
