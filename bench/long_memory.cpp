@@ -139,8 +139,7 @@ int main(int argc, char** argv)
     const auto of = [](const auto& mask, const auto& rule) { return ops::attend_tiled_op{unmodified{}, mask, rule}; };
     const auto softmax = of(unmasked{}, kernels::tiles::softmax{});
     // This comparison prepares a head's keys for all of its queries: one more copy of them for each thread.
-    const ops::attend_tiled_op sum{unmodified{}, unmasked{}, kernels::tiles::softmax{},
-                                        kernels::tiles::additive{}};
+    const ops::attend_tiled_op sum{unmodified{}, unmasked{}, kernels::tiles::softmax{}, kernels::tiles::additive{}};
     const array<float, 1> v(shape_of_rank<1>{64}, 0.1F), sink(shape_of_rank<1>{1}, -INFINITY), table{0.0F};
     const auto additive = [&](const auto& queries, const auto& keys, const auto& values, const lengths& real,
                               const ops::heads_of& how) {

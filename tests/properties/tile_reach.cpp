@@ -357,7 +357,7 @@ TEST_CASE("functions of scores, with a table that learns, and sums over dimensio
               const ops::heads_of& how) {
               const auto none = constant_like(q, shape_of_rank<1>{2}, -std::numeric_limits<float>::infinity());
               const ops::attend_tiled_op attend{unmodified{}, with, kernels::tiles::softmax{},
-                                                     kernels::tiles::additive{}};
+                                                kernels::tiles::additive{}};
               return attend(q, k, v, factors, none, factors, real, how);
           });
 }

@@ -264,8 +264,8 @@ auto answers_by_rule(const Score& score, const Rule& rule, const auto& change, c
                     return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
                 }
             }();
-            return ops::attend_tiled_op{change, sees, rule_alone(rule), compare}(
-                asked, memory.keys, memory.values, factors, of_heads, table, real, how);
+            return ops::attend_tiled_op{change, sees, rule_alone(rule), compare}(asked, memory.keys, memory.values,
+                                                                                 factors, of_heads, table, real, how);
         } else {
             return ops::attend_tiled_op{change, sees, rule, compare}(asked, memory.keys, memory.values, real, how);
         }
