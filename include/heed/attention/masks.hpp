@@ -125,7 +125,6 @@ struct no_masks {
     static bool is_visible(std::size_t) { return true; }
 
     no_masks map(const auto&) const { return {}; }
-    void visit(const auto&) const {}
     void require(std::size_t, std::size_t) const {}
 };
 
@@ -165,10 +164,6 @@ struct step_masks {
         if (query) mapped.query.emplace(row.part(*query));
         if (bias) mapped.bias.emplace(row(*bias));
         return mapped;
-    }
-    void visit(const auto& row) const
-    {
-        if (bias) (void)row(*bias);
     }
 
     /// Throws shape_error unless all are [B,T].
