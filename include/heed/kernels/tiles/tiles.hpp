@@ -96,7 +96,7 @@ struct range {
     /// The least range around both; an empty one adds nothing.
     range around(const range& other) const
     {
-        if (empty() || other.empty()) return empty() ? other : *this;
+        if (empty() || other.empty()) return other.empty() ? *this : other;
         return {std::min(begin, other.begin), std::max(end, other.end)};
     }
 };
