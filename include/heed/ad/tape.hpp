@@ -368,6 +368,7 @@ public:
         T* data;
         T beta;  // 0: it sets fresh memory, which spares the zeros; 1: it adds
     };
+    /// That place.
     target accumulate(slot<T>& s)
     {
         if (s.adjoint == nullptr && s.whole == nullptr) {
@@ -497,7 +498,9 @@ public:
         memory_.clear();
     }
 
+    /// Operations recorded since the tape was cleared.
     std::size_t entries() const { return entries_.size(); }
+    /// Where values and adjoints are.
     arena& memory() { return memory_; }
     const arena& memory() const { return memory_; }
 

@@ -163,6 +163,7 @@ struct family_among<Family, First, Rest...> {
 template <class... X>
 using common_family_of = typename detail::family_among<plain_family, std::remove_cvref_t<X>...>::type;
 
+/// The shape of a tensor.
 template <tensor X>
 shape_of_rank<rank_of<X>> shape_of(const X& x)
 {

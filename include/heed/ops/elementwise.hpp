@@ -29,14 +29,17 @@ inline auto constant(auto like, double c)
 
 // One argument: value(x), and slope(x, y, dy) = ∂y/∂x · dy.
 
+/// tanh(x)
 struct tanh {
     static auto value(auto x) { return simd::tanh(x); }
     static auto slope(auto, auto y, auto dy) { return dy * (1 - y * y); }
 };
+/// σ(x) = 1 / (1 + exp(−x))
 struct sigmoid {
     static auto value(auto x) { return simd::sigmoid(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y * (1 - y); }
 };
+/// log σ(x) = −log(1 + exp(−x)), exact for large |x|
 struct log_sigmoid {
     static auto value(auto x)
     {
@@ -45,18 +48,22 @@ struct log_sigmoid {
     }
     static auto slope(auto x, auto, auto dy) { return dy * simd::sigmoid(-x); }
 };
+/// eˣ
 struct exp {
     static auto value(auto x) { return simd::exp(x); }
     static auto slope(auto, auto y, auto dy) { return dy * y; }
 };
+/// The natural logarithm.
 struct log {
     static auto value(auto x) { return simd::log(x); }
     static auto slope(auto x, auto, auto dy) { return dy / x; }
 };
+/// max(x, 0); its slope at 0 is 0.
 struct relu {
     static auto value(auto x) { return simd::select(x > 0, x, decltype(x){}); }
     static auto slope(auto x, auto, auto dy) { return simd::select(x > 0, dy, decltype(x){}); }
 };
+/// x Φ(x) with Φ by a sigmoid: x σ(2u), u = √(2/π) (x + 0.044715 x³). Hendrycks and Gimpel 2016, section 2.
 struct gelu {
     static auto value(auto x)
     {
@@ -75,6 +82,7 @@ private:
 
     static auto twice_u(auto x, auto xx) { return constant(x, factor) * x * (1 + constant(x, cubic) * xx); }
 };
+/// x Φ(x), Φ the cumulative distribution of the normal distribution, by erf. Hendrycks and Gimpel 2016, section 2.
 struct gelu_erf {
     static auto value(auto x)
     {
@@ -87,6 +95,7 @@ struct gelu_erf {
         return dy * (simd::normal_cdf(x) + simd::select(density == 0, decltype(x){}, x * density));
     }
 };
+/// x σ(x). Elfwing, Uchibe, Doya 2018; also known as swish.
 struct silu {
     static auto value(auto x)
     {
@@ -99,10 +108,12 @@ struct silu {
         return dy * (s + simd::select(of_s == 0, decltype(x){}, x * of_s));
     }
 };
+/// elu(x) + 1: x + 1 above 0, exp(x) below; always positive.
 struct elu_plus_one {
     static auto value(auto x) { return simd::select(x > 0, x + 1, simd::exp(x)); }
     static auto slope(auto x, auto y, auto dy) { return simd::select(x > 0, dy, dy * y); }
 };
+/// x²
 struct square {
     static auto value(auto x) { return x * x; }
     static auto slope(auto x, auto, auto dy) { return dy * (x + x); }
@@ -110,6 +121,7 @@ struct square {
 
 // Two arguments: value(a, b), and slope_a, slope_b(a, b, y, dy). Some take a number as well, last.
 
+/// a + b
 struct add {
     static auto value(auto a, auto b) { return a + b; }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
@@ -125,11 +137,13 @@ private:
     /// Nothing comes back from a hidden position, where y may be NaN.
     static auto slope(auto y, auto dy) { return simd::select(dy == decltype(dy){}, decltype(dy){}, dy * (1 - y * y)); }
 };
+/// a − b
 struct subtract {
     static auto value(auto a, auto b) { return a - b; }
     static auto slope_a(auto, auto, auto, auto dy) { return dy; }
     static auto slope_b(auto, auto, auto, auto dy) { return -dy; }
 };
+/// a b
 struct multiply {
     static auto value(auto a, auto b) { return a * b; }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy * b; }
@@ -146,12 +160,14 @@ private:
     static auto left(auto b) { return simd::exp(simd::select(b < 0, b, decltype(b){})); }
 };
 
+/// a / b
 struct divide {
     static auto value(auto a, auto b) { return a / b; }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy / b; }
     static auto slope_b(auto, auto b, auto y, auto dy) { return -(dy * y / b); }
 };
 
+/// p a + q b with numbers p and q.
 struct scaled_sum {
     static auto value(auto a, auto b, auto p, auto q) { return p * a + q * b; }
     static auto slope_a(auto, auto, auto, auto dy, auto p, auto) { return p * dy; }
@@ -201,8 +217,9 @@ struct modulated_by_past {
     auto modulated(auto e, auto L) const { return functions::discount::value(e, L, functions::constant(L, strength)); }
     /// L after a step with score e.
     auto grown(auto L, auto e) const { return functions::logaddexp::value(L, e, functions::constant(L, decay)); }
-    /// ∂e, and ∂L of the step before, of ∂L' = by, where L' is `after`.
+    /// ∂e of ∂L' = by, where L' is `after`.
     auto share_of_score(auto e, auto after, auto by) const { return functions::logaddexp::share(e, after, by); }
+    /// ∂L of the same.
     auto share_of_past(auto L, auto after, auto by) const
     {
         return functions::logaddexp::share(L - functions::constant(L, decay), after, by);
@@ -425,7 +442,7 @@ inline constexpr unary<functions::gelu_erf> gelu_erf{};
 /// y = x σ(x): [...] -> [...]                           ∂x += (s + x s (1 − s)) ∂y,  s = σ(x)
 /// Elfwing, Uchibe and Doya 2018; also known as swish.
 inline constexpr unary<functions::silu> silu{};
-/// y = elu(x) + 1: x + 1 above 0, exp(x) below          ∂x += ∂y above 0, y ∂y below
+/// y = elu(x) + 1, x + 1 above 0, exp(x) below: [...] -> [...]     ∂x += ∂y above 0, y ∂y below
 inline constexpr unary<functions::elu_plus_one> elu_plus_one{};
 /// y = x²: [...] -> [...]                               ∂x += 2 x ∂y
 inline constexpr unary<functions::square> square{};

@@ -110,7 +110,8 @@ struct additive_temporal_step_op : detail::step_operation<additive_temporal_step
     }
 };
 
-/// The same without a past: query [B,A] projected, keys [B,T,A], v [A], values [B,T,D] -> c [B,D], α [B,T].
+/// e_j = vᵀ tanh(q + k_j), α = softmax(e), c = Σ_j α_j h_j: query [B,A] projected, keys [B,T,A], v [A], values [B,T,D]
+/// -> c [B,D], α [B,T], without a past.
 ///
 ///     with g_j = α_j (∂α_j + ∂c · h_j − Σ_k α_k (∂α_k + ∂c · h_k)) and t_j = tanh(q + k_j):
 ///     ∂v += Σ_j g_j t_j,  ∂k_j += g_j v ⊙ (1 − t_j²),  ∂q += Σ_j g_j v ⊙ (1 − t_j²),  ∂h_j += α_j ∂c

@@ -30,7 +30,7 @@ struct move_forward {
 
 }  // namespace functions
 
-/// y = κ + exp(x), elementwise: κ and x [...] -> [...].
+/// y = κ + exp(x): κ and x [...] -> [...]               ∂κ += ∂y,  ∂x += exp(x) ∂y
 inline constexpr binary<functions::move_forward> move_places{"move_places", "the steps", "one for each place"};
 
 /// φ[b,t] = Σ_k exp(a_bk − exp(c_bk) (κ_bk − u_bt)²), bells of height exp(a) and width exp(−c/2) around κ: shapes

@@ -96,6 +96,7 @@ struct modified : by_place<modified<Base, Function, Table>, Base> {
     /// What changes scores, and the table that it looks numbers up in.
     const Function& change(std::size_t) const { return f; }
     static constexpr bool looks_up = !std::is_same_v<Table, no_table>;
+    /// That table.
     const Table& looked_up(const tensor auto&) const { return table; }
 
     static auto parameters(auto& self, auto&& visit)

@@ -30,7 +30,7 @@ private:
 
 }  // namespace functions
 
-/// y = α / max(Φ, 1e-6), elementwise: α and Φ [...] -> [...].
+/// y = α / max(Φ, 1e-6): α and Φ [...] -> [...]         ∂α += ∂y / Φ,  ∂Φ −= y ∂y / Φ, 0 below 1e-6
 inline constexpr binary<functions::share> share{"share", "the fertility", "one for each weight"};
 
 }  // namespace heed::ops
