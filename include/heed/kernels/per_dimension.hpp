@@ -131,7 +131,7 @@ inline void per_dimension_piece(std::size_t n, std::size_t width, const T* score
         each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
             const vec<T> m = get(top + d);
             T *const into_sum = to + (d - d0), *const into_context = into_sum + columns;
-            vec<T> c = get(into_context), part[rows];
+            vec<T> c = get(into_context), part[rows()];
             unrolled<rows>([&](auto r) {
                 if (more) __builtin_prefetch(values + (t + rows + r) * width + d);
                 part[r] = exp(get(scores + (t + r) * width + d) - m);
@@ -230,18 +230,18 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
                 };
                 detail::each_column<T>(d0, d1, [&](std::size_t d, auto, auto put) { put(mean + d, vec<T>{}); });
                 add_in_blocks(n, d1 - d0, mean + d0, [&](std::size_t begin, std::size_t end, T* to) {
-                    for (std::size_t t = begin; t < end; ++t) {
+                    for (std::size_t j = begin; j < end; ++j) {
                         detail::each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-                            const std::size_t at = t * D + d;
+                            const std::size_t at = j * D + d;
                             const vec<T> weight = exp(get(e + at) - get(top + d)) * get(scale + d);
                             put(e + at, weight);
                             put(to + (d - d0), fma(weight, of_weight(at, d, get), get(to + (d - d0))));
                         });
                     }
                 });
-                for (std::size_t t = 0; t < n; ++t) {
+                for (std::size_t j = 0; j < n; ++j) {
                     detail::each_column<T>(d0, d1, [&](std::size_t d, auto get, auto put) {
-                        const std::size_t at = t * D + d;
+                        const std::size_t at = j * D + d;
                         const vec<T> weight = get(e + at);
                         put(e + at, weight * (of_weight(at, d, get) - get(mean + d)));
                         if (dh != nullptr && dc != nullptr) put(dh + at, fma(weight, get(dc + d), get(dh + at)));

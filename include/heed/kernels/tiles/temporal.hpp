@@ -298,10 +298,10 @@ void backward_in_order(const head<T>& of, const Pair& pair, const Mask& mask, co
     const std::size_t blocks = (of.queries_count + tiles::queries - 1) / tiles::queries;
     T* const begins = here.take<T>(blocks * width);  // L before each tile
     T* const pasts = here.take<T>(size + width);     // L before each query, and after the last
-    const auto tile = [&](bool wanted = true) { return wanted ? here.take<T>(size) : nullptr; };
-    T *const weights = tile(), *const modulated = tile(), *const d_scores = tile(),  // weights: first the scores
-                                                              *const slopes = tile(block_of_keys::changed),
-             *const products_alone = tile(learns && to.table != nullptr);
+    const auto room = [&](bool wanted = true) { return wanted ? here.take<T>(size) : nullptr; };
+    T *const weights = room(), *const modulated = room(), *const d_scores = room(),  // weights: first the scores
+                                                              *const slopes = room(block_of_keys::changed),
+             *const products_alone = room(learns && to.table != nullptr);
     const auto panel = [&](std::size_t rows) { return here.take<T>(rows * width); };
     T *const d_panel = panel(of.value_width), *const d_keys = panel(of.width), *const d_values = panel(of.value_width);
     // Where a weight is 0, as at a hidden key, nothing comes back, whatever the key, its value, the query and ∂c are.
