@@ -108,10 +108,10 @@ TEST_CASE("scores that a function changes, and masks of places: against differen
     const auto document = [](const auto& at) { return at / 7; };
     const auto seen = causal{} & sliding_window{12} & [&](place p) { return document(p.key) == document(p.here); };
     const ops::attend_tiled_op attend{change, seen};
-    using x = ops::in<double, 3>;
+    using cube = ops::in<double, 3>;
     using taken = std::remove_const_t<decltype(attend)>;
-    static_assert(ops::detail::takes<taken, double, x, x, x, lengths_view, ops::heads_of>());
-    static_assert(!ops::detail::takes<taken, double, x, x, ops::in<double, 2>, lengths_view, ops::heads_of>());
+    static_assert(ops::detail::takes<taken, double, cube, cube, cube, lengths_view, ops::heads_of>());
+    static_assert(!ops::detail::takes<taken, double, cube, cube, ops::in<double, 2>, lengths_view, ops::heads_of>());
     const auto q = random({z.B, z.S, z.heads * z.d}, 1), k = random({z.B, z.T, z.heads * z.d}, 2);
     const auto v = random({z.B, z.T, z.heads * z.D}, 3);
     const auto f = [&](const auto& x, const auto& y, const auto& w) {

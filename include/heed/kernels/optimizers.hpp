@@ -35,7 +35,7 @@ struct moments_of {
 
 /// update(n, gradient, moments, parameters) on n parameters, shared by threads.
 template <class T, class Update>
-void update_all(std::size_t n, const Update& update, const T* gradient, moments_of<T> moments, T* parameters)
+void update_all(std::size_t n, const Update& update, const T* gradient, moments_of<T> past, T* parameters)
 {
     parallel_for(
         n, std::size_t{1} << 14,
@@ -51,7 +51,7 @@ enum class gradient_rows { packed, in_place };
 /// The same for some rows of a table [N,width]: row rows[i] for i < count, all different. The others are not touched.
 template <class T, class Index, class Update>
 void update_rows(std::size_t count, const Index* rows, std::size_t width, const Update& update, const T* gradient,
-                 gradient_rows layout, moments_of<T> moments, T* parameters)
+                 gradient_rows layout, moments_of<T> past, T* parameters)
 {
     const std::size_t grain = width == 0 ? count : ((std::size_t{1} << 14) + width - 1) / width;
     detail::each_row(count, grain, [&](std::size_t i) {
@@ -99,10 +99,10 @@ struct momentum_update {
     T rate, momentum, decay, scale;
     bool nesterov;
 
-    void operator()(std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) const
+    void operator()(std::size_t n, const T* gradient, moments_of<T> past, T* parameters) const
     {
         using namespace simd;
-        T* const m = moments.first;
+        T* const m = past.first;
         each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
             const vec<T> theta = get(parameters + i);
             const vec<T> g = fma(splat(decay), theta, get(gradient + i) * splat(scale));
@@ -145,10 +145,10 @@ struct adam_settings {
         return [scale, keep1 = static_cast<T>(beta1), fresh1 = static_cast<T>(1 - beta1), keep2 = static_cast<T>(beta2),
                 fresh2 = static_cast<T>(1 - beta2), speed = static_cast<T>(rate / (1 - power(beta1))),
                 unbias2 = static_cast<T>(1 / std::sqrt(1 - power(beta2))), least = static_cast<T>(epsilon),
-                kept = static_cast<T>(1 - rate * decay)](std::size_t n, const T* gradient, moments_of<T> moments,
+                kept = static_cast<T>(1 - rate * decay)](std::size_t n, const T* gradient, moments_of<T> past,
                                                          T* parameters) {
             using namespace simd;
-            T *const m = moments.first, *const v = moments.second;
+            T *const m = past.first, *const v = past.second;
             detail::each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
                 const vec<T> g = get(gradient + i) * splat(scale);
                 const vec<T> first = fma(splat(fresh1), g, splat(keep1) * get(m + i));
@@ -172,9 +172,9 @@ struct adadelta_settings {
     auto update(std::size_t, T scale) const
     {
         return [scale, keep = static_cast<T>(rho), least = static_cast<T>(epsilon),
-                speed = static_cast<T>(rate)](std::size_t n, const T* gradient, moments_of<T> moments, T* parameters) {
+                speed = static_cast<T>(rate)](std::size_t n, const T* gradient, moments_of<T> past, T* parameters) {
             using namespace simd;
-            T *const G = moments.first, *const D = moments.second;
+            T *const G = past.first, *const D = past.second;
             detail::each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
                 const vec<T> g = get(gradient + i) * splat(scale), old = get(D + i), fresh = splat(T(1) - keep);
                 const vec<T> squares = fma(fresh * g, g, splat(keep) * get(G + i));
