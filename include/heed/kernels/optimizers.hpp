@@ -35,7 +35,7 @@ struct moments_of {
 
 /// update(n, gradient, moments, parameters) on n parameters, shared by threads.
 template <class T, class Update>
-void update_all(std::size_t n, const Update& update, const T* gradient, moments_of<T> past, T* parameters)
+void update_all(std::size_t n, const Update& update, const T* gradient, moments_of<T> moments, T* parameters)
 {
     parallel_for(
         n, std::size_t{1} << 14,
@@ -51,7 +51,7 @@ enum class gradient_rows { packed, in_place };
 /// The same for some rows of a table [N,width]: row rows[i] for i < count, all different. The others are not touched.
 template <class T, class Index, class Update>
 void update_rows(std::size_t count, const Index* rows, std::size_t width, const Update& update, const T* gradient,
-                 gradient_rows layout, moments_of<T> past, T* parameters)
+                 gradient_rows layout, moments_of<T> moments, T* parameters)
 {
     const std::size_t grain = width == 0 ? count : ((std::size_t{1} << 14) + width - 1) / width;
     detail::each_row(count, grain, [&](std::size_t i) {
