@@ -44,32 +44,42 @@ auto map_state(const auto& state, const auto& f, const auto&... others)
 /// A cell's share of the input, for all steps at once: [...,X] -> [...,G].
 auto project_of(const auto& cell, const tensor auto& x)
 {
-    static_assert(
-        requires { cell.project(x); },
-        "heed: this recurrent cell has no `project` that heed can call: its share of the input for all "
-        "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
-    return cell.project(x);
+    constexpr bool has = requires { cell.project(x); };
+    static_assert(has, "heed: this recurrent cell has no `project` that heed can call: its share of the input for all "
+                       "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
+    if constexpr (has) {
+        return cell.project(x);
+    } else {
+        return x;
+    }
 }
 
 /// A state of a cell whose output is h [B,H].
 auto begin_of(const auto& cell, const tensor auto& h)
 {
-    static_assert(
-        requires { cell.begin(h); },
-        "heed: this recurrent cell has no `begin` that heed can call: the state whose output is h, `auto "
-        "begin(const heed::tensor auto& h) const`; where the state is the output, it returns h");
-    return cell.begin(h);
+    constexpr bool has = requires { cell.begin(h); };
+    static_assert(has,
+                  "heed: this recurrent cell has no `begin` that heed can call: the state whose output is h, `auto "
+                  "begin(const heed::tensor auto& h) const`; where the state is the output, it returns h");
+    if constexpr (has) {
+        return cell.begin(h);
+    } else {
+        return h;
+    }
 }
 
 /// The next state of a cell. `more`: where sentences end, if some do, and dropout between layers.
 auto next_of(const auto& cell, const tensor auto& projected, const auto& state, const auto&... more)
 {
-    static_assert(
-        requires { cell.step(projected, state, more...); },
-        "heed: this recurrent cell has no `step` that heed can call: the next state, `auto step(const "
-        "heed::tensor auto& projected, const auto& state, const heed::ops::sentence_ends& ends = {}) "
-        "const`; a sentence that has ended keeps its state");
-    return cell.step(projected, state, more...);
+    constexpr bool has = requires { cell.step(projected, state, more...); };
+    static_assert(has, "heed: this recurrent cell has no `step` that heed can call: the next state, `auto step(const "
+                       "heed::tensor auto& projected, const auto& state, const heed::ops::sentence_ends& ends = {}) "
+                       "const`; a sentence that has ended keeps its state");
+    if constexpr (has) {
+        return cell.step(projected, state, more...);
+    } else {
+        return state;
+    }
 }
 
 /// One step of a cell, with dropout between its layers if it has several.
