@@ -262,6 +262,18 @@ TEST_CASE("a variable whose tape is gone, and one that never had a tape")
     CHECK(support::contains(message({}), "This variable is empty: it belongs to no tape"));
 }
 
+TEST_CASE("a cleared tape has no gradients")
+{
+    ad::tape<double> on;
+    const array<double, 1> numbers{1, 2};
+    const auto x = on.parameter(numbers);
+    CHECK(!on.has_gradients());
+    on.backward(ops::inner(x, x));
+    CHECK(on.has_gradients());
+    on.clear();
+    CHECK(!on.has_gradients());
+}
+
 TEST_CASE("a variable of another tape")
 {
     const auto W = random({3, 3}, 1), values = random({2, 3}, 2);
