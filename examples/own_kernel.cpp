@@ -103,7 +103,7 @@ struct other_sum : combine::weighted_sum {
 }  // namespace mine
 
 /// 3. The kernel is offered for this score with every normalizer that is a softmax and every combiner that is a plain
-/// sum. heed now takes it in step, read and step_into, in training, in windows, and below scores laid over this one.
+/// sum. heed now takes it in step, read and step_into, in training, in windows, and below scores that wrap this one.
 template <class M, class N, class C>
     requires(known_to_kernels_as<N, kernels::softmax_of_row>&& known_to_kernels_as<C, kernels::weighted_sum_of_row>)
 struct heed::step_kernel<mine::nearness<M>, N, C> {

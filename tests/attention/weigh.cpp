@@ -153,7 +153,7 @@ TEST_CASE("a user's kernel answers for a memory whose rows are shared")
     CHECK(rows_of([&] { (void)attend.step(shared, asked, attend.start(shared)); }) == counts{5, 0});
 }
 
-TEST_CASE("a user's kernel answers for scores that are laid over theirs")
+TEST_CASE("a user's kernel answers for scores that wrap theirs")
 {
     check_steps(attend_with(location_over(bilinear)), query);
     check_steps(attend_with(word_over(bilinear)), state_and_word{query, random({B, E}, 22)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: score::forgetting and score::fading are not laid over each other: one of them will do
+// expect: heed: score::forgetting and score::fading do not wrap each other: use one
 #include <heed/heed.hpp>
 
 using namespace heed;

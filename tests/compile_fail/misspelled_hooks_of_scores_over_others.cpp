@@ -4,7 +4,7 @@
 // expect: almost `begin`
 // expect: almost `arrive`
 // expect: almost `after`
-// expect: must have `begin.memory.` and `after.past, weights, context, at.` .is one of them misspelled
+// expect: must have `begin.memory.` and `after.past, weights, context, at.` .is a name misspelled
 // expect: a score policy per group must have `std::size_t groups.. const`
 #include <heed/attention/check.hpp>
 

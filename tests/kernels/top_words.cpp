@@ -49,33 +49,40 @@ void compare(kernels::leaders<T>& found, const list<T>& x, std::size_t most)
     if (found.size() == most && most > 0) CHECK(found.bound() == x[expected[most - 1]]);
 }
 
+/// find(x, top_words) must find the words of each row x that admit(logit), in order, with their logarithms. Rows in
+/// which nothing is possible are given to it, too, but have no words to compare.
+template <class T>
+void check_order(const auto& find, const auto& admit)
+{
+    each_row<T>([&](const list<T>& x) {
+        const std::size_t V = x.size(), most = std::min<std::size_t>(V, 3);
+        list<std::uint32_t> words(most);
+        list<T> log_p(most);
+        find(x, kernels::top_words<T>{most, nullptr, words.data(), log_p.data(), nullptr});
+        const double top = static_cast<double>(greatest(x));
+        if (!(top > -infinity<double>)) return;
+        double sum = 0;
+        for (const T e : x) sum += std::exp(static_cast<double>(e) - top);
+        const list<std::uint32_t> want = in_order(x, most, admit);
+        for (std::size_t k = 0; k < most; ++k) {
+            CAPTURE(k);
+            CHECK(words[k] == (k < want.size() ? want[k] : V));
+            require_equal(&log_p[k], {k < want.size() ? static_cast<double>(x[want[k]]) - top - std::log(sum)
+                                                      : -infinity<double>});
+        }
+    });
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("words in order of their logits: NaN is not a word, and makes every probability NaN", T, float,
                    double)
 {
-    each_row<T>([](const list<T>& x) {
-        const std::size_t V = x.size(), most = std::min<std::size_t>(V, 3);
-        const double top = static_cast<double>(greatest(x));
-        double sum = 0;
-        for (const T e : x) sum += std::exp(static_cast<double>(e) - top);
-        const auto check = [&](const list<std::uint32_t>& words, const list<T>& log_p, auto admit) {
-            const list<std::uint32_t> want = in_order(x, most, admit);
-            for (std::size_t k = 0; k < most; ++k) {
-                CAPTURE(k);
-                CHECK(words[k] == (k < want.size() ? want[k] : V));
-                require_equal(&log_p[k], {k < want.size() ? static_cast<double>(x[want[k]]) - top - std::log(sum)
-                                                          : -infinity<double>});
-            }
-        };
-        list<std::uint32_t> words(most);
-        list<T> log_p(most);
-        const kernels::top_words<T> wanted{most, nullptr, words.data(), log_p.data(), nullptr};
-        if (top > -infinity<double>) {  // a row in which nothing is possible is not tested
-            kernels::log_softmax_top<T>(1, V, x.data(), nullptr, wanted);
-            check(words, log_p, [](T e) { return !std::isnan(e); });
-        }
-    });
+    check_order<T>(
+        [](const list<T>& x, const kernels::top_words<T>& wanted) {
+            if (greatest(x) > -infinity<T>) kernels::log_softmax_top<T>(1, x.size(), x.data(), nullptr, wanted);
+        },
+        [](T e) { return !std::isnan(e); });
 }
 
 TEST_CASE_TEMPLATE("numbers that reach a bound are noticed in each lane, NaN is not one", T, float, double)
@@ -162,32 +169,17 @@ TEST_CASE_TEMPLATE("the most probable words of a row, and of several models: sor
 TEST_CASE_TEMPLATE("words of a product in order of their logits: NaN is not a word, and makes every probability NaN", T,
                    float, double)
 {
-    each_row<T>([](const list<T>& x) {
-        const std::size_t V = x.size(), most = std::min<std::size_t>(V, 3);
-        const double top = static_cast<double>(greatest(x));
-        double sum = 0;
-        for (const T e : x) sum += std::exp(static_cast<double>(e) - top);
-        const auto check = [&](const list<std::uint32_t>& words, const list<T>& log_p, auto admit) {
-            const list<std::uint32_t> want = in_order(x, most, admit);
-            for (std::size_t k = 0; k < most; ++k) {
-                CAPTURE(k);
-                CHECK(words[k] == (k < want.size() ? want[k] : V));
-                require_equal(&log_p[k], {k < want.size() ? static_cast<double>(x[want[k]]) - top - std::log(sum)
-                                                          : -infinity<double>});
-            }
-        };
-        list<std::uint32_t> words(most);
-        list<T> log_p(most);
-        const kernels::top_words<T> wanted{most, nullptr, words.data(), log_p.data(), nullptr};
-        // The same logits as a product: 1 · x + 0.
-        kernels::panels<T> W;
-        W.pack(1, V, x.data(), V);
-        list<T> bias(W.count() * W.width, -infinity<T>);
-        std::fill_n(bias.begin(), V, T(0));
-        const T t = 1;
-        kernels::output_words<T>(1, &t, W, bias.data(), wanted);
-        if (top > -infinity<double>) check(words, log_p, [](T e) { return e > -infinity<T>; });
-    });
+    check_order<T>(
+        [](const list<T>& x, const kernels::top_words<T>& wanted) {  // the same logits as a product: 1 · x + 0
+            const std::size_t V = x.size();
+            kernels::panels<T> W;
+            W.pack(1, V, x.data(), V);
+            list<T> bias(W.count() * W.width, -infinity<T>);
+            std::fill_n(bias.begin(), V, T(0));
+            const T t = 1;
+            kernels::output_words<T>(1, &t, W, bias.data(), wanted);
+        },
+        [](T e) { return e > -infinity<T>; });
 }
 
 TEST_CASE_TEMPLATE("the words of a product: as of its logits; the same bits beside other rows and with threads", T,

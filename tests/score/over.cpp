@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// Scores laid over scores: whichever is on top, both keep their state, and each step reaches both.
+// Scores that wrap scores: whichever is on top, both keep their state, and each step reaches both.
 
 using namespace heed;
 using support::random;

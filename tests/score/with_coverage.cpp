@@ -182,7 +182,7 @@ TEST_CASE("coverage in a window; coverage and masks")
     }
 }
 
-TEST_CASE("with C = 0 coverage changes nothing; laid over each other both memories count")
+TEST_CASE("with C = 0 coverage changes nothing; nested, both memories count")
 {
     auto none = coverage_over(fertility_over(parameters.score()));
     none.C.fill(0.0);

@@ -23,7 +23,7 @@ TEST_CASE("scores of the neighbours' weights keep their promises: of the last st
     check_window(fertility);
 }
 
-TEST_CASE("one laid over the other: the biases of one model")
+TEST_CASE("one wraps the other: the biases of one model")
 {
     // Cohn et al.'s model has all three; any order gives the same scores.
     const auto base = parameters.score();

@@ -153,7 +153,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         if constexpr (grows<memory_type>) require_no_tape<Attention, decltype(projected), decltype(state), Mask>();
         static_assert(
             heed::score::over::check_past<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>());
-        // Everything goes onto the tape, whatever part is there already: so a step on a tape is compiled once.
+        // Every tensor goes onto the tape, even if only some need gradients: a taped step is compiled once.
         using family = typename recording<std::bool_constant<taped>>::family;
         using T = element_of<decltype(memory.keys)>;
         const auto lift = variables_beside<T>(family{}, [&](const auto& look) {
@@ -217,7 +217,7 @@ void answer_into(const auto& shown, Result& result, const auto& memory, const au
     assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state, memory);
 }
 
-/// A mask of places with the queries that it is asked about; others as they are.
+/// A mask of places together with the numbers of its queries; any other mask unchanged.
 template <class Mask>
 decltype(auto) asked_of_queries(const Mask& mask, const auto& memory, const auto& projected, const auto& state)
 {

@@ -74,8 +74,8 @@ consteval bool check_score_policy()
         if constexpr (hook::laid_over<P>) {
             HEED_HOOKS_OF_SCORES_OVER_OTHERS(HEED_CHECK_SPELLING)
             static_assert(hook::hands_past_on<P> || (detail::has_begin<P> && detail::has_after<P>),
-                          "heed: a score that is laid over another one and has a state of its own must have "
-                          "`begin(memory)` and `after(past, weights, context, at)` (is one of them misspelled?); one "
+                          "heed: a score that wraps another and has a state of its own must have "
+                          "`begin(memory)` and `after(past, weights, context, at)` (is a name misspelled?); one "
                           "without derives from score::over::another<Self, Base, score::over::base_remembers>");
         }
         if constexpr (detail::declares_weights<P> && detail::shows_names<P>) {
@@ -91,7 +91,7 @@ consteval bool check_score_policy()
         static_assert(!detail::has_start<P> ||
                           (detail::has_match<P> && (detail::has_advance<P> || detail::has_recall<P>)),
                       "heed: a score policy with `start` remembers: it must have `match(projected, keys, past)`, and "
-                      "`advance(past, weights, at)` or `recall(past, at)` (is one of them misspelled?)");
+                      "`advance(past, weights, at)` or `recall(past, at)` (is a name misspelled?)");
         static_assert(
             detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
             "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
@@ -116,14 +116,14 @@ consteval bool check_normalize_policy()
         detail::check_listed_hooks<P>();
         static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
                       "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
-                      "weights, state, at)` (is one of them misspelled?)");
+                      "weights, state, at)` (is a name misspelled?)");
         static_assert(
             !hook::wraps<P> || requires(const P& normalize) { normalize.inner; },
             "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
             "`inner` (is it misspelled?)");
         static_assert(detail::has_focus<P> == detail::has_inside<P>,
                       "heed: a normalize policy that looks at a window must have both `focus(at, positions)` and "
-                      "`inside(found)` (is one of them misspelled?)");
+                      "`inside(found)` (is a name misspelled?)");
         static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
     }
     return true;
@@ -145,7 +145,7 @@ consteval bool check_combine_policy()
         HEED_HOOKS_OF_COMBINERS(HEED_CHECK_SPELLING)
         detail::check_listed_hooks<P>();
         static_assert(!hook::finishes<P> || detail::has_finish<P>,
-                      "heed: a combine policy that is laid over another one must have `finish(context, positions, at)` "
+                      "heed: a combine policy that wraps another must have `finish(context, positions, at)` "
                       "(is it misspelled?)");
         static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));
     }
@@ -273,7 +273,7 @@ decltype(auto) memory_of_one(const Memory& memory)
     }
 }
 
-/// Have two states the same tensors, of whatever family and rank, as far as they can be compared?
+/// Do two states hold the same tensors, of any family and rank, where they can be compared?
 template <class A, class B>
 concept alike_in_state = (!mappable_state<A> && !mappable_state<B>) ||
                          (mappable_state<A> && mappable_state<B> &&

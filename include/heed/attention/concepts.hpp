@@ -39,12 +39,12 @@
 ///   check_past<Past>()                     any state is taken         attention::step on a tape
 ///   reads_word, reads_context              false, has `advance`       decoders and search
 ///   adds_word, reads_length                false                      score::with_word, verify
-///   widens_keys                            false                      scores that are laid over it
+///   widens_keys                            false                      scores that wrap it
 ///   counts_queries                         false                      growing memories
 ///   never_negative                         false                      attention
 ///   in_kernels                             no kernel                  step_kernel
 ///     in_kernels::in_tiles                   no tiles                   attention::read_all
-/// Score that is laid over another one; score::over::another declares laid_over, hands_past_on and the member `base`
+/// Score that wraps another; score::over::another declares laid_over, hands_past_on and the member `base`
 ///   query(projected, past)                 projected                  score::over::query
 ///   query_all(projected, first)            one query after another    attention::read_all
 ///   keys(keys, past)                       keys                       score::over::keys
@@ -126,10 +126,10 @@ concept call = requires(const P& policy, X&&... x)
     {                                                                                                                  \
         what;                                                                                                          \
     };
-HEED_DECLARES(wraps, typename P::wraps)                  // is this normalizer laid over another one, its `inner`?
-HEED_DECLARES(laid_over, typename P::laid_over)          // is this score laid over another one, its `base`?
+HEED_DECLARES(wraps, typename P::wraps)                  // does this normalizer wrap another, its `inner`?
+HEED_DECLARES(laid_over, typename P::laid_over)          // does this score wrap another, its `base`?
 HEED_DECLARES(hands_past_on, requires P::hands_past_on)  // has such a score no state of its own?
-HEED_DECLARES(finishes, typename P::finishes)            // is this combiner laid over another one, its `inner`?
+HEED_DECLARES(finishes, typename P::finishes)            // does this combiner wrap another, its `inner`?
 #undef HEED_DECLARES
 
 }  // namespace hook
@@ -149,7 +149,7 @@ concept declares_weights = std::is_convertible_v<decltype(P::weights), weight_ki
 template <class P>
 inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
 
-// differentiable_of<P>(), and so on: a constant of P, or of the normalizer or score that P is laid over.
+// differentiable_of<P>(), and so on: a constant of P, or of the normalizer or score that P wraps.
 #define HEED_CONSTANT(name, otherwise)                                                                                 \
     template <class P>                                                                                                 \
     consteval bool name##_of()                                                                                         \
@@ -179,7 +179,7 @@ HEED_CONSTANT(widens_keys, false)          // are its keys wider than those that
 HEED_CONSTANT(counts_queries, false)       // does it read the number of the query?
 #undef HEED_CONSTANT
 
-/// Are its scores never negative? A score that is laid over another one answers for itself.
+/// Are its scores never negative? A score that wraps another answers for itself.
 template <class P>
 concept never_negative = P::never_negative;
 

@@ -37,7 +37,7 @@ struct kept_scores {
 template <class T, class... X>
 struct input_of_block;
 
-/// Makes one, which refers to lvalues.
+/// An input that refers to lvalues.
 template <class T, class... X>
 input_of_block<T, X...> block_of(lengths_view real, const part_of_queries& part,
                                  const heed::score::over::queries_from& from, X&&... x)
@@ -96,8 +96,8 @@ private:
     }
 };
 
-/// A mask of places for some queries of a head is drawn where they are computed, forth and back; others are as they
-/// are.
+/// A mask of places is drawn for these queries of a head, in the forward and in the backward pass; any other mask is
+/// returned unchanged.
 const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&, std::size_t) { return mask; }
 template <class Mask>
 boolean_mask_view<3> drawn_of_part(const places_of_queries<Mask>& mask, const lengths_view& real,

@@ -19,7 +19,7 @@ struct inner_product_score {
     using in_tiles = tiles::inner_product;
 };
 
-/// A score laid over another one, whose scores fade by gates: score::fading.
+/// A score that wraps another, whose scores fade by gates: score::fading.
 struct fading_score {};
 
 }  // namespace kernels

@@ -13,7 +13,7 @@
 
 /// Calls of a score's hooks, with a default for each hook that it lacks.
 ///
-/// A score that is laid over another one (`with_coverage{additive{…}, …}`) adds something to the projected query or to
+/// A score that wraps another (`with_coverage{additive{…}, …}`) adds something to the projected query or to
 /// the keys, and the innermost score compares. So a kernel for the innermost score serves every score over it.
 namespace heed::score::over {
 
@@ -101,7 +101,7 @@ consteval bool changes_keys()
 }
 
 /// Does `advance` of this score read the context that its weights produced? Yes, if it has an `advance`, unless it
-/// declares `static constexpr bool reads_context = false;`. A score that is laid over another one and only passes the
+/// declares `static constexpr bool reads_context = false;`. A score that wraps another and only passes the
 /// context on declares `reads_context = over::reads_context<Base>()`.
 template <class Score>
 consteval bool reads_context()
@@ -113,7 +113,7 @@ consteval bool reads_context()
     }
 }
 
-/// Does this score, or one that it is laid over, read the embedding of the previous target word? Such a score declares
+/// Does this score, or one that it wraps, read the embedding of the previous target word? Such a score declares
 /// `static constexpr bool reads_word = true;`, and its query is a state_and_word.
 template <class Score>
 consteval bool reads_word()
@@ -190,7 +190,7 @@ auto follow(const Score& score, const tensor auto& keys, const tensor auto& befo
     }
 }
 
-/// Does this score, or one that it is laid over, carry something on from key to key?
+/// Does this score, or one that it wraps, carry something on from key to key?
 template <class Score, class Keys>
 consteval bool follows()
 {
@@ -248,7 +248,7 @@ try {
     detail::throw_whose(found, score, {detail::named("the query", query)});
 }
 
-/// Lets this score, and those that it is laid over, refuse a state of type Past by a static assertion in
+/// Lets this score, and those that it wraps, refuse a state of type Past by a static assertion in
 /// `check_past<Past>()`, before a step on a tape brings the state there.
 template <class Score, class Past>
 consteval bool check_past()
@@ -314,7 +314,7 @@ try {
     detail::throw_whose(found, score, {detail::named("the weights", weights), detail::named("the context", context)});
 }
 
-/// The state of a score that is laid over another one: the members of Own, and the base's state.
+/// The state of a score that wraps another: the members of Own, and the base's state.
 template <class Own, class Inner>
 struct past;
 

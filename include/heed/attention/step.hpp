@@ -106,7 +106,7 @@ struct no_focus {
 template <class T, class... X>
 struct step_input;
 
-/// Makes one, which refers to lvalues.
+/// An input that refers to lvalues.
 template <class T, class... X>
 step_input<T, X...> input_of_step(lengths_view real, std::size_t step, std::size_t head, X&&... x)
 {

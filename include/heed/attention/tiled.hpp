@@ -39,7 +39,7 @@ consteval bool adds_columns()
     return false;
 }
 
-/// Is this score laid over one that compares, all queries at once?
+/// Does this score wrap one that compares all queries at once?
 template <class Score>
 concept over_comparing =
     changes_by_place<Score> ||(hook::laid_over<Score>&& has_query_all<Score>) || adds_columns<Score>();

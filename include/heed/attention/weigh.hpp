@@ -44,7 +44,7 @@ concept known_to_kernels_as = requires
 }
 &&(std::is_same_v<typename Policy::in_kernels, Names> || ...);
 
-/// The combiner that sums: the innermost, if others are laid over it.
+/// The combiner that sums: the innermost, if others wrap it.
 template <class Combine>
 const auto& summing(const Combine& combine)
 {
@@ -55,7 +55,7 @@ const auto& summing(const Combine& combine)
     }
 }
 
-/// The context after the combiners that are laid over the summing one.
+/// The context after the combiners that wrap the summing one.
 template <class Combine>
 auto finished(const Combine& combine, const tensor auto& context, std::size_t positions, const auto& at)
 try {
@@ -68,7 +68,7 @@ try {
     detail::throw_whose(found, combine, {detail::named("the context", context)});
 }
 
-/// Can the combiners that are laid over the summing one finish the contexts of many queries at once?
+/// Can the combiners that wrap the summing one finish the contexts of many queries at once?
 template <class Combine>
 consteval bool finishes_all()
 {
@@ -88,7 +88,7 @@ const auto& summing_all(const Combine& combine)
     }
 }
 
-/// Contexts [B,S,D] of many queries after the combiners that are laid over the summing one.
+/// Contexts [B,S,D] of many queries after the combiners that wrap the summing one.
 template <class Combine, tensor Contexts>
 auto finished_all(const Combine& combine, Contexts contexts, const auto& queries)
 try {

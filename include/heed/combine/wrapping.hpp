@@ -5,7 +5,7 @@
 
 namespace heed::detail {
 
-/// Base class of combiners that are laid over another one and also read the query: the inner one sums, and
+/// Base class of combiners that wrap another and also read the query: the inner one sums, and
 /// `finish(context, positions, at)` makes something of its context, for a whole batch at once. So the inner one's
 /// kernel serves, and matrices meet a batch instead of a row.
 template <class Self>

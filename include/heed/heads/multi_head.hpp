@@ -21,7 +21,7 @@ namespace heed {
 
 namespace detail {
 
-/// Does this score, or one that it is laid over, make keys of its own from the annotations? Not if heads of its kind
+/// Does this score, or one that it wraps, make keys of its own from the annotations? Not if heads of its kind
 /// all make the same.
 template <class Score>
 consteval bool prepares_keys()

@@ -24,7 +24,7 @@ struct conv_s2s : inner_product<conv_s2s<Matrix, Vector>> {
     conv_s2s(Matrix matrix, Vector bias) : W(std::move(matrix)), b(std::move(bias)) {}
 
     static constexpr bool reads_word = true;
-    static constexpr bool adds_word = true;  // keeps with_word from being laid over it by mistake
+    static constexpr bool adds_word = true;  // keeps with_word from wrapping it by mistake
 
     template <class Query>
     auto project(const Query& query) const  // [B,Q], [B,D] -> [B,D]

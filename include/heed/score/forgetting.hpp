@@ -41,7 +41,7 @@ struct over_gates : over::around<Self, Base> {
                       "heed: score::forgetting and score::fading change one number for each position: their base has "
                       "weights per position");
         static_assert(!detail::widens_keys_of<Base>(),
-                      "heed: score::forgetting and score::fading are not laid over each other: one of them will do");
+                      "heed: score::forgetting and score::fading do not wrap each other: use one");
         return ops::concat(ops::carried_sums(ops::log_sigmoid(ops::linear(annotations, w, b))),
                            over::prepare(base, annotations, first));
     }

@@ -62,11 +62,11 @@ coverage_and_known(Coverage, Known) -> coverage_and_known<Coverage, Known>;
 
 }  // namespace heed::score
 
-/// Common parts of scores that are laid over another one. Such a score keeps its base's state beside its own, so
-/// that scores can be laid over each other in any order.
+/// Common parts of scores that wrap another. Such a score keeps its base's state beside its own, so
+/// that scores can be nested in any order.
 namespace heed::score::over {
 
-/// The state of a score that is laid over another one: the members of Own, and the base's state.
+/// The state of a score that wraps another: the members of Own, and the base's state.
 template <class Own, class Inner>
 struct past : Own {
     static constexpr bool holds_no_tensors = detail::holds_no_tensors<Own> && detail::holds_no_tensors<Inner>;
@@ -184,7 +184,7 @@ protected:
     }
 };
 
-/// Base class of scores that are laid over another one: `struct with_x : over::another<with_x<Base, …>, Base>` remains
+/// Base class of scores that wrap another: `struct with_x : over::another<with_x<Base, …>, Base>` remains
 /// an aggregate whose first member is the base, `with_x{base, x}`. Beside what over::around asks for it may have:
 ///
 ///     keys(keys, past)                       the keys [B,T,A] with what this score adds to them

@@ -41,7 +41,7 @@ struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remem
         } else if constexpr (tensor<decltype(query.state)> && detail::adds_word_of<Base>()) {
             static_assert(
                 detail::placeholder<Query>,
-                "heed: score::with_word is laid over a score that adds the target word by itself (score::conv_s2s, or "
+                "heed: score::with_word wraps a score that adds the target word by itself (score::conv_s2s, or "
                 "another score::with_word): leave this with_word out, or ask with both words, "
                 "state_and_word{state_and_word{s, word of the score below}, y}");
             return query.state;
