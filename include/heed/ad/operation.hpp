@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <tuple>
@@ -123,59 +124,72 @@ ops::adjoint<T, N> adjoint_of(tape<T>& on, const var<T, N>& x)
     return {{on.wanted_adjoint(x), x.shape()}};
 }
 
+/// Arguments by place. What it holds at a place is compiled once for all operations, unlike a std::tuple of references.
+template <std::size_t place, class X>
+struct argument_at {
+    const X& x;
+};
+template <class Places, class... X>
+struct arguments_by_place;
+template <std::size_t... place, class... X>
+struct arguments_by_place<std::index_sequence<place...>, X...> : argument_at<place, X>... {};
+template <std::size_t place, class X>
+const X& at_place(const argument_at<place, X>& of)
+{
+    return of.x;
+}
+
 /// Adds to the adjoints of the arguments: backward(arguments..., results, derivatives [, saved], adjoints...).
-template <class T, class Operation, class... X, class Results, class Derivatives>
-void run_backward(tape<T>& on, const Operation& operation, const std::tuple<X...>& arguments, const Results& results,
-                  const Derivatives& derivatives, [[maybe_unused]] const T* saved)
+template <class T, class Operation, class Results, class Derivatives, class... X>
+void run_backward(tape<T>& on, const Operation& operation, const Results& results, const Derivatives& derivatives,
+                  [[maybe_unused]] const T* saved, const X&... x)
 {
     using places = variables<X...>;
-    const auto back = [&]<std::size_t... x, std::size_t... v>(std::index_sequence<x...>, std::index_sequence<v...>,
-                                                              auto... known)
+    const arguments_by_place<std::index_sequence_for<X...>, X...> arguments{{x}...};
+    [&]<std::size_t... v>(std::index_sequence<v...>)
     {
-        operation.backward(ops::detail::argument(std::get<x>(arguments))..., results, derivatives, known...,
-                           adjoint_of(on, std::get<places::at[v]>(arguments))...);
-    };
-    constexpr std::index_sequence_for<X...> all;
-    constexpr std::make_index_sequence<places::count> tensors;
-    if constexpr (ops::detail::saves<Operation, X...>) {
-        back(all, tensors, saved);
-    } else {
-        back(all, tensors);
+        if constexpr (ops::detail::saves<Operation, X...>) {
+            operation.backward(ops::detail::argument(x)..., results, derivatives, saved,
+                               adjoint_of(on, at_place<places::at[v]>(arguments))...);
+        } else {
+            operation.backward(ops::detail::argument(x)..., results, derivatives,
+                               adjoint_of(on, at_place<places::at[v]>(arguments))...);
+        }
     }
+    (std::make_index_sequence<places::count>{});
 }
 
 /// Back through an operation with one result, on its own way or by its `backward`.
 template <class T, class Operation, std::size_t N, class... X>
-void run_back(tape<T>& on, const Operation& operation, const var<T, N>& y, const T* d_y, const T* saved,
-              const std::tuple<X...>& arguments)
+void run_back(tape<T>& on, const Operation& operation, const var<T, N>& y, const T* d_y, const T* saved, const X&... x)
 {
-    if constexpr (requires(const X&... x) { go_back(operation, on, d_y, x...); }) {
-        std::apply([&](const X&... x) { go_back(operation, on, d_y, x...); }, arguments);
-    } else if constexpr (requires(const X&... x) { go_back(operation, on, d_y, saved, x...); }) {
-        std::apply([&](const X&... x) { go_back(operation, on, d_y, saved, x...); }, arguments);
+    if constexpr (requires { go_back(operation, on, d_y, x...); }) {
+        go_back(operation, on, d_y, x...);
+    } else if constexpr (requires { go_back(operation, on, d_y, saved, x...); }) {
+        go_back(operation, on, d_y, saved, x...);
     } else {
-        run_backward<T>(on, operation, arguments, y.value(), ops::in<T, N>{d_y, y.shape()}, saved);
+        run_backward<T>(on, operation, y.value(), ops::in<T, N>{d_y, y.shape()}, saved, x...);
     }
 }
 
 /// Back through an operation with several results.
 template <class T, class Operation, class... Y, class... X>
-void run_back(tape<T>& on, const Operation& operation, const std::tuple<Y...>& results, const T* saved,
-              const std::tuple<X...>& arguments)
+void run_back(tape<T>& on, const Operation& operation, const std::tuple<Y...>& results, const T* saved, const X&... x)
 {
-    const auto derivatives = std::apply(
-        [&](const auto&... y) {
-            return std::tuple{ops::in<T, rank_of<Y>>{on.reached(y), y.shape()}...};
-        },
-        results);
-    const bool any = std::apply([](const auto&... d) { return ((d.data != nullptr) || ...); }, derivatives);
-    if (!any) return;
-    if constexpr (requires(const X&... x) { go_back(operation, on, results, saved, x...); }) {
-        std::apply([&](const X&... x) { go_back(operation, on, results, saved, x...); }, arguments);
-    } else {
-        const auto values = std::apply([](const auto&... y) { return std::tuple{y.value()...}; }, results);
-        run_backward<T>(on, operation, arguments, values, derivatives, saved);
+    constexpr bool own_way = requires { go_back(operation, on, results, saved, x...); };
+    [&]<std::size_t... i>(std::index_sequence<i...>)
+    {
+        const T* const reached[] = {on.reached(std::get<i>(results))...};
+        if (((reached[i] == nullptr) && ...)) return;
+        if constexpr (own_way) {
+            go_back(operation, on, results, saved, x...);
+        } else {
+            using derivatives = std::tuple<ops::in<T, rank_of<Y>>...>;
+            run_backward<T>(on, operation, std::tuple{std::get<i>(results).value()...},
+                            derivatives{{reached[i], std::get<i>(results).shape()}...}, saved, x...);
+        }
     }
+    (std::index_sequence_for<Y...>{});
 }
 
 template <class Operation>
@@ -212,21 +226,24 @@ std::size_t numbers_read(const auto&... x)
     return numbers;
 }
 
-/// The places of an operation's results where a program by rows keeps them, else nowhere.
-template <class T, class Operation, class... X, std::size_t... N>
-auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation, const std::tuple<const X&...>& x,
-               const shape_of_rank<N>&... results)
+/// The places of an operation's results, of so many numbers, where a program by rows keeps them, else nowhere.
+template <class T, class Operation, std::size_t results, class... X>
+auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation, const std::array<std::size_t, results>& numbers,
+               const X&... x)
 {
     constexpr bool saves = ops::detail::saves<Operation, X...>;
-    constexpr std::size_t count = sizeof...(N) + (saves ? 1 : 0);
+    constexpr std::size_t count = results + (saves ? 1 : 0);
     if (on.keeps() == nullptr) return typename kept_results<T>::template places<count>{};
-    return std::apply(
-        [&](const auto&... each) {
-            std::array<std::size_t, count> makes{numbers_in(one_row(results))...};
-            if constexpr (saves) makes.back() = operation.saved(one_row_of(each)...);
-            return on.keeps()->next(numbers_read(each...), makes);
-        },
-        x);
+    std::array<std::size_t, count> makes{};
+    std::copy(numbers.begin(), numbers.end(), makes.begin());
+    if constexpr (saves) makes.back() = operation.saved(one_row_of(x)...);
+    return on.keeps()->next(numbers_read(x...), makes);
+}
+
+template <class T, std::size_t N>
+tensor_view<T, N> view_to_write(T* data, const shape_of_rank<N>& shape)
+{
+    return {data, shape};
 }
 
 /// Computes on the tape and records the backward pass; `x` are variables and settings.
@@ -249,38 +266,31 @@ auto run(tape<T>& on, const Operation& operation, const X&... x)
         }
     };
     if constexpr (ops::detail::is_tuple<std::remove_cvref_t<decltype(shape)>>) {
-        const auto places = std::apply(
-            [&](const auto&... each) { return places_of(on, operation, std::tuple<const X&...>{x...}, each...); },
-            shape);
-        const auto made = [&]<std::size_t... i>(std::index_sequence<i...>)
+        return [&]<std::size_t... i>(std::index_sequence<i...>)
         {
-            const auto all = std::tuple{on.make(std::get<i>(shape), wanted, places.at[i])...};
-            if (places.listed != 0) (on.keeps()->made(places.listed, i, std::get<i>(all).result.slot()), ...);
-            return all;
+            const std::array<std::size_t, sizeof...(i)> numbers{numbers_in(one_row(std::get<i>(shape)))...};
+            const auto places = places_of(on, operation, numbers, x...);
+            const auto made = std::tuple{on.make(std::get<i>(shape), wanted, places.at[i])...};
+            const auto results = std::tuple{std::get<i>(made).result...};
+            if (places.listed != 0) (on.keeps()->made(places.listed, i, std::get<i>(results).slot()), ...);
+            const auto saved = forward(places, view_to_write<T>(std::get<i>(made).data, std::get<i>(shape))...);
+            if (wanted) {
+                on.record([&on, operation, results, saved, ... arguments = kept(on, x)] {
+                    run_back(on, operation, results, saved, arguments...);
+                });
+            }
+            return operation.results(std::get<i>(results)...);
         }
         (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{});
-        const auto results = std::apply([](const auto&... y) { return std::tuple{y.result...}; }, made);
-        const auto saved = std::apply(
-            [&](const auto&... y) {
-                return forward(places, tensor_view<T, rank_of<decltype(y.result)>>{y.data, y.result.shape()}...);
-            },
-            made);
-        if (wanted) {
-            on.record([&on, operation, results, saved, arguments = std::tuple{kept(on, x)...}] {
-                run_back(on, operation, results, saved, arguments);
-            });
-        }
-        return std::apply([&](const auto&... y) { return operation.results(y...); }, results);
     } else {
-        const auto places = places_of(on, operation, std::tuple<const X&...>{x...}, shape);
+        const auto places = places_of(on, operation, std::array{numbers_in(one_row(shape))}, x...);
         auto [y, data] = on.make(shape, wanted, places.at[0]);
         if (places.listed != 0) on.keeps()->made(places.listed, 0, y.slot());
-        const auto saved =
-            forward(places, tensor_view<T, std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{data, shape});
+        const auto saved = forward(places, view_to_write<T>(data, shape));
         if constexpr (goes_back<Operation>) {
             if (wanted) {
-                on.record(y, [&on, operation, made = y, saved, arguments = std::tuple{kept(on, x)...}](const T* d_y) {
-                    run_back(on, operation, made, d_y, saved, arguments);
+                on.record(y, [&on, operation, made = y, saved, ... arguments = kept(on, x)](const T* d_y) {
+                    run_back(on, operation, made, d_y, saved, arguments...);
                 });
             }
         }

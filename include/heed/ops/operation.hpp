@@ -182,43 +182,31 @@ struct results_of {
     }
 };
 
-template <class T, class Operation, class... X>
-void run_forward(const Operation& operation, const std::tuple<X...>& arguments, const auto&... results)
-{
-    std::apply(
-        [&](const X&... x) {
-            if constexpr (requires { operation.saved(x...); }) {
-                scratch here;
-                operation.forward(x..., results..., here.take<T>(operation.saved(x...)));
-            } else {
-                operation.forward(x..., results...);
-            }
-        },
-        arguments);
-}
-
 /// Computes with numbers T; nothing is recorded.
 template <class Family, class T, class Operation, class... X>
 auto compute(const Operation& operation, const X&... x)
 {
     using make = results_of<Family, T>;
-    const std::tuple<decltype(argument(x))...> arguments{argument(x)...};
     const auto shape = operation.shape(argument(x)...);
+    const auto forward = [&](const auto&... results) {
+        if constexpr (saves<Operation, X...>) {
+            scratch here;
+            operation.forward(argument(x)..., results..., here.take<T>(operation.saved(argument(x)...)));
+        } else {
+            operation.forward(argument(x)..., results...);
+        }
+    };
     if constexpr (is_tuple<std::remove_cvref_t<decltype(shape)>>) {
-        return std::apply(
-            [&](const auto&... shapes) {
-                auto results = std::tuple{make::make(shapes)...};
-                return std::apply(
-                    [&](auto&... y) {
-                        run_forward<T>(operation, arguments, make::writable(y)...);
-                        return operation.results(std::move(y)...);
-                    },
-                    results);
-            },
-            shape);
+        return [&]<std::size_t... i>(std::index_sequence<i...>)
+        {
+            auto results = std::tuple{make::make(std::get<i>(shape))...};
+            forward(make::writable(std::get<i>(results))...);
+            return operation.results(std::get<i>(std::move(results))...);
+        }
+        (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{});
     } else {
         auto y = make::make(shape);
-        run_forward<T>(operation, arguments, make::writable(y));
+        forward(make::writable(y));
         return y;
     }
 }

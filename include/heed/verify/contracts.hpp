@@ -180,40 +180,36 @@ std::string check_alone(const auto& p, const auto& at)
     }
 }
 
-/// The weights of such scores at the first step and at later ones, if they and the gradients are finite.
-template <weight_kind kind, class T>
-std::pair<outcome<T>, outcome<T>> weights_of_large_scores(ad::tape<T>& on, const auto& normalize, const auto& combine,
-                                                          const ad::var<T, 3>& annotations, const auto& parts,
-                                                          const auto& at, const shape_of_rank<3>& score_shape)
+/// A mechanism's answers where these are its scores at each step.
+template <weight_kind kind, class Scores>
+auto answers_to_scores(const std::vector<Scores>& scores, const auto& p, const auto& at)
 {
-    std::vector<ad::named_variable<T>> scores;
     const auto mechanism = [&](std::size_t s) {
-        auto e = large_scores<T>(score_shape, s);
-        if constexpr (asks_never_negative_of<std::remove_cvref_t<decltype(normalize)>>()) {
-            for (T& x : e) x = std::abs(x);
-        }
-        const auto shown = on.parameter(tensor_view<const T, 3>{on.keep(e.data(), e.size()), score_shape});
-        scores.push_back({"the scores" + named("", s), {on, shown.slot(), {shown.size()}}});
-        return attention{given_scores<kind, ad::var<T, 3>>{shown}, normalize, combine};
+        return attention{given_scores<kind, Scores>{scores[s]}, p.attend.normalize, p.attend.combine};
     };
-    std::vector<decltype(mechanism(0))> attend;
-    for (std::size_t s = 0; s < at.steps; ++s) attend.push_back(mechanism(s));
-    const auto start = attend.front().start(attend.front().on(annotations, at.real));
-    const auto all = answers_from(start, at.steps, [&](std::size_t s, const auto& before) {
-        return attend[s].step(attend[s].on(annotations, at.real), at.query(parts, s), before);
+    const auto first = mechanism(0);
+    const auto start = first.start(first.on(p.annotations, at.real));
+    return answers_from(start, at.steps, [&](std::size_t s, const auto& before) {
+        const auto attend = mechanism(s);
+        return attend.step(attend.on(p.annotations, at.real), at.query(p.parts, s), before);
     });
-    const auto slopes = gradients_by(scores, loss_of<false, T>(all), "gradient by ");
-    std::pair<outcome<T>, outcome<T>> first_and_later;
-    for (std::size_t s = 0; s < at.steps; ++s) {
-        append(s == 0 ? first_and_later.first : first_and_later.second, named("weights", s), all.weights[s]);
-    }
-    require_finite(first_and_later.first, "with scores of 1e4");
-    require_finite(first_and_later.second, "with scores of 1e4");
-    require_finite(slopes, "with scores of 1e4");
-    return first_and_later;
 }
 
-/// Scores of ±1e4 in float: weights are finite and agree with double. The normalizer gets the scores directly.
+/// The weights of the first step and those of the later ones, if they are finite.
+template <class T>
+std::pair<outcome<T>, outcome<T>> first_and_later(const auto& given)
+{
+    std::pair<outcome<T>, outcome<T>> both;
+    for (std::size_t s = 0; s < given.weights.size(); ++s) {
+        append(s == 0 ? both.first : both.second, named("weights", s), given.weights[s]);
+    }
+    require_finite(both.first, "with scores of 1e4");
+    require_finite(both.second, "with scores of 1e4");
+    return both;
+}
+
+/// Scores of ±1e4 in float: weights and gradients are finite, and the weights agree with double. The normalizer gets
+/// the scores directly.
 std::string check_large_scores(const auto& p, const auto& at)
 {
     if constexpr (!one_attention<decltype(p.attend)>) {
@@ -224,13 +220,32 @@ std::string check_large_scores(const auto& p, const auto& at)
         shape_of_rank<3> score_shape{shape[0], shape[1], 1};
         if constexpr (kind == weight_kind::per_dimension) score_shape[2] = shape[2];
         if constexpr (kind == weight_kind::per_group) score_shape[2] = p.attend.score.groups();
-        const auto answer = [&]<class T>(ad::tape<T> on, const auto& problem) {
-            const auto lifted = ad::lift(on, problem);
-            return weights_of_large_scores<kind>(on, lifted.attend.normalize, lifted.attend.combine, lifted.annotations,
-                                                 lifted.parts, at, score_shape);
+        const auto scores = [&]<class T>(std::size_t s, T) {
+            auto e = large_scores<T>(score_shape, s);
+            if constexpr (asks_never_negative_of<normalizer_of<decltype(p.attend)>>()) {
+                for (T& x : e) x = std::abs(x);
+            }
+            return e;
         };
-        const auto in_double = answer(ad::tape<double>(), p);
-        const auto in_float = answer(ad::tape<float>(), converted<float>(p));
+
+        std::vector<array<double, 3>> precise;
+        for (std::size_t s = 0; s < at.steps; ++s) precise.push_back(scores(s, 0.0));
+        const auto in_double = first_and_later<double>(answers_to_scores<kind>(precise, p, at));
+
+        ad::tape<float> on;
+        std::vector<ad::var<float, 3>> taped;
+        std::vector<ad::named_variable<float>> variables;
+        for (std::size_t s = 0; s < at.steps; ++s) {
+            const auto e = scores(s, 0.0F);
+            const tensor_view<const float, 3> kept{on.keep(e.data(), e.size()), score_shape};
+            const auto& x = taped.emplace_back(on.parameter(kept));
+            variables.push_back({"the scores" + named("", s), {on, x.slot(), {x.size()}}});
+        }
+        const auto single = converted<float>(p);
+        const auto given = answers_to_scores<kind>(taped, ad::lift(on, single), at);
+        const auto in_float = first_and_later<float>(given);
+        require_finite(gradients_by(variables, loss_of<false, float>(given), "gradient by "), "with scores of 1e4");
+
         require_close(in_float.first, in_double.first, 1e-5, "scores of 1e4 in float against double");
         // Floats near 1e4 are 1e-3 apart, and so is a state that is made from such scores.
         require_close(in_float.second, in_double.second, 5e-3, "scores of 1e4 in float against double, later steps");
