@@ -78,7 +78,7 @@ for preset in "${presets[@]}"; do
     release) options+=(-DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF -DHEED_EXAMPLE_OPTIMIZATION=-O1
         "-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable") ;;
     clang) options+=(-DHEED_BUILD_EXAMPLES=OFF -DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF "-DHEED_TEST_OPTIMIZATION=-O0") ;;
-    asan | xt-assert) options+=(-DHEED_TEST_PRODUCTS=policies) ;;
+    xt-assert) options+=(-DHEED_TEST_PRODUCTS=policies) ;;
     esac
     target=all lines=-g1
     if [[ $exhaustive == yes ]]; then
@@ -89,9 +89,9 @@ for preset in "${presets[@]}"; do
             -DHEED_BUILD_BENCHMARKS=ON -DHEED_TEST_OPTIMIZATION=-O1) ;;
         esac
     elif [[ $all == yes ]]; then
-        # Each build tests what the other does not. asan (clang++): every unit test, each policy among plain ones, the
-        # tools and thus heed::translator. release (g++): kernels for every kind of processor, MPI, the other examples,
-        # optimised, and all that one compiler is enough for.
+        # Each build tests what the other does not. asan (clang++): every unit test, the tools and thus heed::translator.
+        # release (g++): kernels for every kind of processor, MPI, the other examples, optimised, and all that one
+        # compiler is enough for.
         case $preset in
         release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_EXAMPLES_EXCEPT=browser
             "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
