@@ -301,20 +301,14 @@ public:
     {
         slot<T>& s = mine(y);
         if (!y.wanted()) return;
-        push(
-            &s,
-            [](tape& on, slot<T>* made, void* closure) {
-                if (const T* d_y = on.reached(*made)) (*static_cast<Back*>(closure))(d_y);
-            },
-            back);
+        push(&s, run_from<Back>, back);
     }
 
     /// The same with several results: `back()` asks what has `reached` them. Only where a derivative is wanted.
     template <class Back>
     void record(const Back& back)
     {
-        push(
-            nullptr, [](tape&, slot<T>*, void* closure) { (*static_cast<Back*>(closure))(); }, back);
+        push(nullptr, run_always<Back>, back);
     }
 
     /// The adjoint of a slot; zeros where nobody has added to it yet.
@@ -540,6 +534,18 @@ private:
         void (*destroy)(void*);
         void* closure;
     };
+
+    // Functions, not lambdas, which compile to two functions more for each operation.
+    template <class Back>
+    static void run_from(tape& on, slot<T>* made, void* closure)
+    {
+        if (const T* d_y = on.reached(*made)) (*static_cast<Back*>(closure))(d_y);
+    }
+    template <class Back>
+    static void run_always(tape&, slot<T>*, void* closure)
+    {
+        (*static_cast<Back*>(closure))();
+    }
 
     template <class Back>
     void push(slot<T>* of, void (*back)(tape&, slot<T>*, void*), const Back& closure)

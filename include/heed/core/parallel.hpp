@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <heed/core/callback.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
 
@@ -275,6 +276,40 @@ inline void set_threads(std::size_t count)
     settings.threads = count;
 }
 
+namespace detail {
+
+/// The work of parallel_for on several threads, compiled once for all of its bodies.
+struct shared_work {
+    callback<void, std::size_t, std::size_t, std::size_t> body;
+    std::size_t count, shards, align;
+    bool batch_invariant;  // as in the thread that shares its work
+
+    static void run(void* self, std::size_t shard)
+    {
+        const shared_work& that = *static_cast<const shared_work*>(self);
+        if (shard >= that.shards) return;
+        const std::size_t units = (that.count + that.align - 1) / that.align;
+        const std::size_t begin = units * shard / that.shards * that.align;
+        std::size_t end = units * (shard + 1) / that.shards * that.align;
+        if (end > that.count) end = that.count;
+        if (begin >= end) return;
+        struct inside {
+            inside() { inside_shard = true; }
+            ~inside() { inside_shard = false; }
+        } const scope;
+        const heed::batch_invariant products(that.batch_invariant);
+        that.body(begin, end, shard);
+    }
+};
+
+inline void share_work(shared_work work)
+{
+    if (parallel.pool->run(&shared_work::run, &work)) return;
+    for (std::size_t shard = 0; shard < work.shards; ++shard) shared_work::run(&work, shard);
+}
+
+}  // namespace detail
+
 /// body(begin, end, shard) over contiguous shards of [0, count): at most threads() of them, and no more than count /
 /// grain, rounded up. Shards begin at multiples of `align`.
 template <class Body>
@@ -285,31 +320,7 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
     const std::size_t shards = threads() < most ? threads() : most;
     if (shards <= 1 || detail::inside_shard) return body(std::size_t{0}, count, std::size_t{0});
 
-    struct job {
-        std::remove_reference_t<Body>* body;
-        std::size_t count, shards, align;
-        bool batch_invariant;  // as in the thread that shares its work
-
-        static void run(void* self, std::size_t shard)
-        {
-            const job& that = *static_cast<job*>(self);
-            if (shard >= that.shards) return;
-            const std::size_t units = (that.count + that.align - 1) / that.align;
-            const std::size_t begin = units * shard / that.shards * that.align;
-            std::size_t end = units * (shard + 1) / that.shards * that.align;
-            if (end > that.count) end = that.count;
-            if (begin >= end) return;
-            struct inside {
-                inside() { detail::inside_shard = true; }
-                ~inside() { detail::inside_shard = false; }
-            } const scope;
-            const heed::batch_invariant products(that.batch_invariant);
-            (*that.body)(begin, end, shard);
-        }
-    } work{&body, count, shards, align, detail::batch_invariant_here};
-    if (!detail::parallel.pool->run(&job::run, &work)) {
-        for (std::size_t shard = 0; shard < shards; ++shard) job::run(&work, shard);
-    }
+    detail::share_work({body, count, shards, align, detail::batch_invariant_here});
 }
 
 }  // namespace heed
