@@ -228,8 +228,8 @@ std::size_t numbers_read(const auto&... x)
 
 /// The places of an operation's results, of so many numbers, where a program by rows keeps them, else nowhere.
 template <class T, class Operation, std::size_t results, class... X>
-auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation, const std::array<std::size_t, results>& numbers,
-               const X&... x)
+auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation,
+               const std::array<std::size_t, results>& numbers, const X&... x)
 {
     constexpr bool saves = ops::detail::saves<Operation, X...>;
     constexpr std::size_t count = results + (saves ? 1 : 0);
