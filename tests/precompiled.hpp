@@ -14,8 +14,8 @@ inline void instantiate_common_mechanisms()
     const array<double, 2> M;
     const auto instantiate = [](const auto& attend) {
         (void)verify(attend);
-        check_values(attend, scalar::dot(), false, plain_query{}, 0);
-        check_gradients(attend, plain_query{}, 0);
+        check_values(attend, scalar::dot(), false, plain_query{0}, 0);
+        check_gradients(attend, plain_query{0}, 0);
     };
     instantiate(attention{score::additive{M, M, v}, normalize::softmax{}, combine::weighted_sum{}});
     instantiate(attention{score::additive{M, M, v}, normalize::temporal{}, combine::weighted_sum{}});

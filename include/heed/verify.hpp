@@ -134,7 +134,7 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
 template <class Mechanism>
 verification verify(const Mechanism& attend, const verification_sizes& sizes = {})
 {
-    return verify(attend, sizes, [&sizes](auto part) { return part("query", sizes.query); });
+    return verify(attend, sizes, detail::verifying::plain_query{sizes.query});
 }
 
 /// Verifies a mechanism that has no parameters: `heed::verify<attention<score::dot, mine, combine::weighted_sum>>()`.

@@ -5,10 +5,12 @@
 #include <string>
 
 #include <heed/heed.hpp>
+#include <heed/verify/problem.hpp>
 #include <support/scalar_attention.hpp>
 #include <support/tensors.hpp>
 
-/// Every product of heed's policies, with its equation as plain loops beside it.
+/// The additive scores, under softmax and under temporal modulation, with their equations as plain loops beside them.
+/// Other scores are tested alike at their own paths, see scores.hpp.
 namespace support {
 
 struct mechanism_sizes {
@@ -16,10 +18,7 @@ struct mechanism_sizes {
 };
 
 /// How a query is built from parts, see heed::verify.
-struct plain_query {
-    std::size_t query;
-    auto operator()(auto part) const { return part("query", query); }
-};
+using heed::detail::verifying::plain_query;
 struct query_with_word {
     std::size_t query, word;
     auto operator()(auto part) const { return heed::state_and_word{part("state", query), part("word", word)}; }
@@ -31,15 +30,13 @@ void each_score_per_position(const mechanism_sizes& n, F&& f)
 {
     using namespace heed;
     const auto W = random({n.query, n.alignment}, 11), U = random({n.width, n.alignment}, 12),
-               Y = random({n.word, n.alignment}, 13), G = random({n.query, n.width}, 14);
+               Y = random({n.word, n.alignment}, 13);
     const auto v = random({n.alignment}, 15);
     const auto rows = [](const auto& m) { return scalar::matrix_of(m); };
     const score::additive additive{W, U, v};
     f("additive", additive, scalar::additive(rows(W), rows(U), scalar::vector_of(v)), plain_query{n.query});
     f("additive with word", score::with_word{additive, Y},
       scalar::additive_with_word(rows(W), rows(U), scalar::vector_of(v), rows(Y)), query_with_word{n.query, n.word});
-    f("general", score::general{G}, scalar::general(rows(G)), plain_query{n.query});
-    f("dot", score::dot{}, scalar::dot(), plain_query{n.width});
 }
 
 /// The same for each score with one weight per dimension.

@@ -70,6 +70,12 @@ struct part_layout {
     std::size_t width;
 };
 
+/// A query that is one tensor [B,Q].
+struct plain_query {
+    std::size_t width;
+    auto operator()(auto part) const { return part("query", width); }
+};
+
 inline std::vector<part_layout> layout_of(const auto& describe)
 {
     std::vector<part_layout> layout;
