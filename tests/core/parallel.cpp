@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -129,13 +130,13 @@ TEST_CASE("many rounds: what one wrote is there for the next")
 {
     const with_threads scope(3);
     std::vector<int> x(300, 0), before;
-    for (int round = 0; round < 2000; ++round) {
+    for (int round = 0; round < 600; ++round) {
         before = x;
         parallel_for(x.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
             for (std::size_t i = begin; i < end; ++i) x[i] = before[(i + 150) % 300] + 1;
         });
     }
-    CHECK(std::all_of(x.begin(), x.end(), [](int v) { return v == 2000; }));
+    CHECK(std::all_of(x.begin(), x.end(), [](int v) { return v == 600; }));
 }
 
 TEST_CASE("sleeping workers wake up")
@@ -414,9 +415,10 @@ bool same_bits(const T* left, const T* right, std::size_t count)
     return std::memcmp(left, right, count * sizeof(T)) == 0;
 }
 
-/// The rows of [most,K] x [K,N] as one product, as products of `rows` rows each, and as plain sums.
+/// The rows of [most,K] x [K,N] as one product, as products of so many rows each, and as plain sums.
 template <class T>
-void check_rows(blas::op op_a, blas::op op_b, std::size_t most, std::size_t N, std::size_t K, T beta)
+void check_rows(blas::op op_a, blas::op op_b, std::size_t most, std::size_t N, std::size_t K, T beta,
+                std::initializer_list<std::size_t> at_a_time)
 {
     const std::vector<T> A = numbers<T>(most * K, 1), B = numbers<T>(K * N, 2), before = numbers<T>(most * N, 3);
     const std::size_t lda = op_a == blas::op::plain ? K : most, ldb = op_b == blas::op::plain ? N : K;
@@ -427,20 +429,21 @@ void check_rows(blas::op op_a, blas::op op_b, std::size_t most, std::size_t N, s
     const batch_invariant guard;
     std::vector<T> at_once = before;
     multiply(0, most, at_once);
-    for (const std::size_t rows : std::vector<std::size_t>{1, 2, 5, 6, 7, 16, 31}) {
+    for (const std::size_t rows : at_a_time) {
         std::vector<T> parts = before;
         for (std::size_t r = 0; r < most; r += rows) multiply(r, std::min(rows, most - r), parts);
         CAPTURE(rows);
         CHECK(same_bits(parts.data(), at_once.data(), parts.size()));
     }
+    const std::size_t down = op_a == blas::op::plain ? K : 1, along = op_a == blas::op::plain ? 1 : most;
+    const std::size_t deep = op_b == blas::op::plain ? N : 1, across = op_b == blas::op::plain ? 1 : K;
+    const T *const a = A.data(), *const b = B.data();
     double furthest = 0;
     for (std::size_t i = 0; i < most; ++i) {
         for (std::size_t j = 0; j < N; ++j) {
             double sum = static_cast<double>(beta) * static_cast<double>(before[i * N + j]);
-            for (std::size_t k = 0; k < K; ++k) {
-                sum += static_cast<double>(op_a == blas::op::plain ? A[i * K + k] : A[k * most + i]) *
-                       static_cast<double>(op_b == blas::op::plain ? B[k * N + j] : B[j * K + k]);
-            }
+            for (std::size_t k = 0; k < K; ++k)
+                sum += static_cast<double>(a[i * down + k * along]) * static_cast<double>(b[k * deep + j * across]);
             furthest = std::max(furthest, std::abs(static_cast<double>(at_once[i * N + j]) - sum));
         }
     }
@@ -451,23 +454,24 @@ void check_rows(blas::op op_a, blas::op op_b, std::size_t most, std::size_t N, s
 
 TEST_CASE_TEMPLATE("A row of a product has the same bits beside any others, on any number of threads", T, float, double)
 {
-    for (const std::size_t threads : std::vector<std::size_t>{1, 3}) {
-        set_threads(threads);
-        for (const blas::op a : {blas::op::plain, blas::op::transposed}) {
-            for (const blas::op b : {blas::op::plain, blas::op::transposed}) {
-                check_rows<T>(a, b, 33, 19, 300, T(0));
-                check_rows<T>(a, b, 40, 70, 7, T(1));
-            }
+    for (const blas::op a : {blas::op::plain, blas::op::transposed}) {
+        for (const blas::op b : {blas::op::plain, blas::op::transposed}) {
+            check_rows<T>(a, b, 33, 19, 300, T(0), {1, 2, 5, 6, 7, 16, 31});
+            check_rows<T>(a, b, 40, 70, 7, T(1), {1, 2, 5, 6, 7, 16, 31});
         }
-        check_rows<T>(blas::op::plain, blas::op::plain, 100, 200, 600, T(0));  // enough work to be shared
+    }
+    for (const std::size_t threads : std::vector<std::size_t>{1, 3}) {  // enough work to be shared, by rows,
+        set_threads(threads);
+        check_rows<T>(blas::op::plain, blas::op::plain, 100, 62, 260, T(0), {7, 31});
+        check_rows<T>(blas::op::plain, blas::op::plain, 40, 190, 260, T(0), {31});  // and by columns, 31 rows, too
     }
     set_threads(1);
-    const std::vector<T> A = numbers<T>(50 * 600, 4), B = numbers<T>(600 * 200, 5);
-    std::vector<T> one(50 * 200), three(50 * 200);
+    const std::vector<T> A = numbers<T>(50 * 260, 4), B = numbers<T>(260 * 120, 5);
+    std::vector<T> one(50 * 120), three(50 * 120);
     const batch_invariant guard;
-    blas::gemm(blas::op::plain, blas::op::plain, 50, 200, 600, A.data(), B.data(), T(0), one.data());
+    blas::gemm(blas::op::plain, blas::op::plain, 50, 120, 260, A.data(), B.data(), T(0), one.data());
     set_threads(3);
-    blas::gemm(blas::op::plain, blas::op::plain, 50, 200, 600, A.data(), B.data(), T(0), three.data());
+    blas::gemm(blas::op::plain, blas::op::plain, 50, 120, 260, A.data(), B.data(), T(0), three.data());
     set_threads(1);
     CHECK(same_bits(one.data(), three.data(), one.size()));
 }

@@ -12,7 +12,7 @@
 
 TEST_CASE("products deeper and wider than what is laid out at a time are right")
 {
-    check_errors<float>({1, 2}, 7, 70, 600, 0, 8 * static_cast<double>(std::numeric_limits<float>::epsilon()));
-    check_errors<float>({1}, 13, 1100, 300, 3, 8 * static_cast<double>(std::numeric_limits<float>::epsilon()));
-    check_errors<double>({1, 3}, 5, 530, 520, 1, 8 * std::numeric_limits<double>::epsilon());
+    check_errors<float>(7, 70, 600, 0, 8 * static_cast<double>(std::numeric_limits<float>::epsilon()));
+    check_errors<float>(3, 1030, 260, 3, 8 * static_cast<double>(std::numeric_limits<float>::epsilon()));
+    check_errors<double>(3, 530, 520, 1, 8 * std::numeric_limits<double>::epsilon());
 }

@@ -141,10 +141,10 @@ TEST_CASE("progress is reported on the calling thread, which also calls the scor
 
 TEST_CASE("the statistics of sentences are the same with any number of threads, and report their progress")
 {
-    // 5000 sentences of up to nine words, with their ends cut off or their first words moved.
+    // 2100 sentences of up to nine words, with their ends cut off or their first words moved.
     std::vector<heed::text::sentence> references, hypotheses;
     std::vector<std::string> lines, other_lines;
-    for (std::uint64_t i = 0; i < 5000; ++i) {
+    for (std::uint64_t i = 0; i < 2100; ++i) {
         heed::text::sentence words;
         for (std::uint64_t n = 0; n < heed::below(10, 1, i); ++n)
             words.push_back(std::string(1, static_cast<char>('a' + heed::below(7, 2 + i, n))));
@@ -158,7 +158,7 @@ TEST_CASE("the statistics of sentences are the same with any number of threads, 
     const std::vector<std::vector<heed::text::sentence>> both{references, hypotheses};
     std::size_t done_last = 0, calls = 0;
     const progress seen = [&](std::size_t done, std::size_t all) {
-        CHECK(all == 5000);
+        CHECK(all == 2100);
         CHECK(done > done_last);
         done_last = done == all ? 0 : done;
         ++calls;
@@ -183,7 +183,7 @@ TEST_CASE("the statistics of sentences are the same with any number of threads, 
         CHECK(all_of() == alone);
     }
     // If several sentences are refused, the first is named, as with one thread.
-    other_lines[4000] = "\xff";
+    other_lines[2000] = "\xff";
     other_lines[10] = "ab\xff";
     CHECK_THROWS_WITH_AS(chrf_statistics(lines, other_lines), "chrf: byte 3 of the reference is not valid UTF-8",
                          heed::error);
@@ -250,7 +250,7 @@ TEST_CASE("the p-value is that of the normal approximation")
     const auto zero = values(400, [](std::size_t) { return 0.0; });
     const auto tilted = values(400, [](std::size_t i) { return i < 220 ? 1.0 : -1.0; });
     bootstrap_options how;
-    how.resamples = 10000;
+    how.resamples = 4000;
     const paired_score result = paired_bootstrap(zero, tilted, mean, how);
     CHECK(result.difference.score == support::approx(0.1));
     CHECK(std::abs(result.p_value - 0.0444) < 0.012);
