@@ -12,6 +12,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/random.hpp>
+#include <heed/seq2seq/systems/vaswani2017.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <heed/train/adam.hpp>
 #include <heed/train/averaging.hpp>
@@ -141,7 +142,18 @@ auto new_recurrent(std::size_t seed)
 
 }  // namespace
 
-TEST_CASE("RNNsearch: ranks together are one process with the whole batch") { check<double>(new_recurrent<double>); }
+TEST_CASE_TEMPLATE("RNNsearch: ranks together are one process with the whole batch", T, float, double)
+{
+    check<T>(new_recurrent<T>);
+}
+
+TEST_CASE("Transformer: ranks together are one process with the whole batch")
+{
+    check<double>([](std::size_t seed) {
+        return papers::vaswani2017::translator<double>(
+            seed, papers::vaswani2017::translator_sizes{words, words, 4, 5, 2, 2, 2, 30});
+    });
+}
 
 TEST_CASE("a checkpoint knows nothing of ranks: others go on with it, or one alone")
 {
