@@ -91,6 +91,9 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
 
   # Lightly optimised, for quick builds: optimised code is tested above. Tiles and tables are much code for each width.
   set(optimized -O1)
+  if(HEED_SANITIZE)  # which makes -O1 take four times as long
+    set(optimized -O0)
+  endif()
   heed_width_tests(kernels ${heed_width_kernels})
   heed_width_tests(own_gemm gemm/own_gemm)  # without a BLAS
   set(optimized -O0)
