@@ -3,8 +3,8 @@
 
 #include <support/mechanism_tests.hpp>
 
-/// What many tests instantiate. clang++ compiles it with the precompiled headers, once, and no test compiles it again:
-/// half the time for all, see CMakeLists.txt. No test calls it.
+/// Mechanisms that many tests instantiate. clang++ compiles them once, with the precompiled headers, and tests link
+/// that code in place of compiling their own: see CMakeLists.txt. No test calls this function.
 namespace support {
 
 inline void instantiate_common_mechanisms()

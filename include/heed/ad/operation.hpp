@@ -124,7 +124,8 @@ ops::adjoint<T, N> adjoint_of(tape<T>& on, const var<T, N>& x)
     return {{on.wanted_adjoint(x), x.shape()}};
 }
 
-/// Arguments by place. What it holds at a place is compiled once for all operations, unlike a std::tuple of references.
+/// Arguments, found by their place. Unlike the parts of a std::tuple, an argument_at is compiled once for all
+/// operations.
 template <std::size_t place, class X>
 struct argument_at {
     const X& x;
@@ -226,7 +227,8 @@ std::size_t numbers_read(const auto&... x)
     return numbers;
 }
 
-/// The places of an operation's results, of so many numbers, where a program by rows keeps them, else nowhere.
+/// Where a program by rows keeps an operation's results, which have `numbers` numbers each; nowhere outside such a
+/// program.
 template <class T, class Operation, std::size_t results, class... X>
 auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation,
                const std::array<std::size_t, results>& numbers, const X&... x)

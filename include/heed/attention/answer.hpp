@@ -153,7 +153,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         if constexpr (grows<memory_type>) require_no_tape<Attention, decltype(projected), decltype(state), Mask>();
         static_assert(
             heed::score::over::check_past<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>());
-        // Every tensor goes onto the tape, even if only some need gradients: a taped step is compiled once.
+        // Put every tensor on the tape, even if only some need gradients, so that one taped step is compiled.
         using family = typename recording<std::bool_constant<taped>>::family;
         using T = element_of<decltype(memory.keys)>;
         const auto lift = variables_beside<T>(family{}, [&](const auto& look) {

@@ -180,7 +180,7 @@ std::string check_alone(const auto& p, const auto& at)
     }
 }
 
-/// A mechanism's answers where these are its scores at each step.
+/// A mechanism's answers with scores[s] in place of its own scores at step s.
 template <weight_kind kind, class Scores>
 auto answers_to_scores(const std::vector<Scores>& scores, const auto& p, const auto& at)
 {

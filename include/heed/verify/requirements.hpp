@@ -150,7 +150,7 @@ inline void require_obeyed(const outcome<double>& masked, const outcome<double>&
     require_close(biased, masked, rounding, "an additive mask of -inf against a boolean mask");
 }
 
-/// Hypotheses with which a search might continue: one of them several times, some not at all.
+/// Rows that a search might keep: one row several times, and other rows not at all.
 inline std::vector<std::size_t> surviving_rows(std::size_t batch)
 {
     std::vector<std::size_t> rows(std::max<std::size_t>(batch, 2));
@@ -207,7 +207,7 @@ inline outcome<double> results_of_row(const outcome<double>& together, std::size
     return alone;
 }
 
-/// Scores of ±1e4, some of them a few units apart; exact in float.
+/// Scores of ±1e4, in steps of 0.5, which float holds exactly.
 template <class T>
 array<T, 3> large_scores(const shape_of_rank<3>& shape, std::size_t step)
 {
