@@ -208,7 +208,7 @@ std::pair<outcome<T>, outcome<T>> first_and_later(const auto& given)
     return both;
 }
 
-/// Scores of ±1e4 in float: weights and gradients are finite, and the weights agree with double. The normalizer gets
+/// Scores of ±1e4: weights and gradients are finite, and the weights in float agree with double. The normalizer gets
 /// the scores directly.
 std::string check_large_scores(const auto& p, const auto& at)
 {
@@ -220,32 +220,24 @@ std::string check_large_scores(const auto& p, const auto& at)
         shape_of_rank<3> score_shape{shape[0], shape[1], 1};
         if constexpr (kind == weight_kind::per_dimension) score_shape[2] = shape[2];
         if constexpr (kind == weight_kind::per_group) score_shape[2] = p.attend.score.groups();
-        const auto scores = [&]<class T>(std::size_t s, T) {
-            auto e = large_scores<T>(score_shape, s);
-            if constexpr (asks_never_negative_of<normalizer_of<decltype(p.attend)>>()) {
-                for (T& x : e) x = std::abs(x);
+        const auto weights = [&]<class T>(ad::tape<T> on, const auto& problem) {
+            std::vector<ad::var<T, 3>> scores;
+            std::vector<ad::named_variable<T>> variables;
+            for (std::size_t s = 0; s < at.steps; ++s) {
+                auto e = large_scores<T>(score_shape, s);
+                if constexpr (asks_never_negative_of<normalizer_of<decltype(p.attend)>>()) {
+                    for (T& x : e) x = std::abs(x);
+                }
+                const tensor_view<const T, 3> kept{on.keep(e.data(), e.size()), score_shape};
+                const auto& x = scores.emplace_back(on.parameter(kept));
+                variables.push_back({"the scores" + named("", s), {on, x.slot(), {x.size()}}});
             }
-            return e;
+            const auto given = answers_to_scores<kind>(scores, ad::lift(on, problem), at);
+            require_finite(gradients_by(variables, loss_of<false, T>(given), "gradient by "), "with scores of 1e4");
+            return first_and_later<T>(given);
         };
-
-        std::vector<array<double, 3>> precise;
-        for (std::size_t s = 0; s < at.steps; ++s) precise.push_back(scores(s, 0.0));
-        const auto in_double = first_and_later<double>(answers_to_scores<kind>(precise, p, at));
-
-        ad::tape<float> on;
-        std::vector<ad::var<float, 3>> taped;
-        std::vector<ad::named_variable<float>> variables;
-        for (std::size_t s = 0; s < at.steps; ++s) {
-            const auto e = scores(s, 0.0F);
-            const tensor_view<const float, 3> kept{on.keep(e.data(), e.size()), score_shape};
-            const auto& x = taped.emplace_back(on.parameter(kept));
-            variables.push_back({"the scores" + named("", s), {on, x.slot(), {x.size()}}});
-        }
-        const auto single = converted<float>(p);
-        const auto given = answers_to_scores<kind>(taped, ad::lift(on, single), at);
-        const auto in_float = first_and_later<float>(given);
-        require_finite(gradients_by(variables, loss_of<false, float>(given), "gradient by "), "with scores of 1e4");
-
+        const auto in_double = weights(ad::tape<double>(), p);
+        const auto in_float = weights(ad::tape<float>(), converted<float>(p));
         require_close(in_float.first, in_double.first, 1e-5, "scores of 1e4 in float against double");
         // Floats near 1e4 are 1e-3 apart, and so is a state that is made from such scores.
         require_close(in_float.second, in_double.second, 5e-3, "scores of 1e4 in float against double, later steps");
