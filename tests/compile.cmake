@@ -20,7 +20,7 @@ foreach(directory IN LISTS SYSTEM_INCLUDES)
 endforeach()
 list(TRANSFORM DEFINITIONS PREPEND -D)
 # The same for all, since g++ takes what it precompiled only with the same flags.
-set(flags -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -fdiagnostics-color=never -fmessage-length=0)
+set(flags ${QUICKER} -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -fdiagnostics-color=never -fmessage-length=0)
 if(EXPECT STREQUAL "precompiled")
   list(APPEND flags -x c++-header -o "${SOURCE}.gch")
 else()

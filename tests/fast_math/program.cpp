@@ -156,20 +156,26 @@ void mechanism(const char* what, const Attention& attend, const array<T, 3>& ann
     }
 }
 
+/// Annotations, parameters, and scores by plain loops in double.
 template <class T>
-void mechanisms()
-{
-    auto annotations = numbers<T, 3>({B, P, D}, 1);
-    for (std::size_t b = 0; b < B; ++b) {  // padding is anything
-        for (std::size_t j = real[b]; j < P; ++j) {
-            for (std::size_t d = 0; d < D; ++d)
-                annotations(b, j, d) =
-                    d % 2 == 0 ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::infinity();
+struct example {
+    array<T, 3> annotations = numbers<T, 3>({B, P, D}, 1);
+    array<T, 2> M = numbers<T, 2>({Q, D}, 2), W = numbers<T, 2>({Q, A}, 3), U = numbers<T, 2>({D, A}, 4);
+    array<T, 1> v = numbers<T, 1>({A}, 5);
+
+    example()
+    {
+        for (std::size_t b = 0; b < B; ++b) {  // padding is anything
+            for (std::size_t j = real[b]; j < P; ++j) {
+                for (std::size_t d = 0; d < D; ++d)
+                    annotations(b, j, d) =
+                        d % 2 == 0 ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::infinity();
+            }
         }
     }
-    const auto M = numbers<T, 2>({Q, D}, 2), W = numbers<T, 2>({Q, A}, 3), U = numbers<T, 2>({D, A}, 4);
-    const auto v = numbers<T, 1>({A}, 5);
-    const auto bilinear = [&](std::size_t b, std::size_t j, const array<T, 2>& query) {
+
+    double general(std::size_t b, std::size_t j, const array<T, 2>& query) const
+    {
         double e = 0;
         for (std::size_t i = 0; i < Q; ++i) {
             for (std::size_t d = 0; d < D; ++d)
@@ -177,8 +183,9 @@ void mechanisms()
                      static_cast<double>(annotations(b, j, d));
         }
         return e;
-    };
-    const auto additive = [&](std::size_t b, std::size_t j, const array<T, 2>& query) {
+    }
+    double additive(std::size_t b, std::size_t j, const array<T, 2>& query) const
+    {
         double e = 0;
         for (std::size_t a = 0; a < A; ++a) {
             double x = 0;
@@ -188,15 +195,23 @@ void mechanisms()
             e += static_cast<double>(v(a)) * std::tanh(x);
         }
         return e;
-    };
-    mechanism<T>("general, softmax", attention{score::general{M}, normalize::softmax{}, combine::weighted_sum{}},
-                 annotations, bilinear, false);
-    mechanism<T>("additive, softmax",
-                 attention{score::additive{W, U, v}, normalize::softmax{}, combine::weighted_sum{}}, annotations,
-                 additive, false);
-    mechanism<T>("additive, temporal",
-                 attention{score::additive{W, U, v}, normalize::temporal{}, combine::weighted_sum{}}, annotations,
-                 additive, true);
+    }
+};
+
+/// Each score, each normaliser and each type of numbers, not in every combination: the kernels are the same templates.
+void mechanisms()
+{
+    const example<float> f;
+    mechanism<float>(
+        "general, softmax", attention{score::general{f.M}, normalize::softmax{}, combine::weighted_sum{}},
+        f.annotations, [&](const auto&... of) { return f.general(of...); }, false);
+    mechanism<float>(
+        "additive, temporal", attention{score::additive{f.W, f.U, f.v}, normalize::temporal{}, combine::weighted_sum{}},
+        f.annotations, [&](const auto&... of) { return f.additive(of...); }, true);
+    const example<double> d;
+    mechanism<double>(
+        "additive, softmax", attention{score::additive{d.W, d.U, d.v}, normalize::softmax{}, combine::weighted_sum{}},
+        d.annotations, [&](const auto&... of) { return d.additive(of...); }, false);
 }
 
 }  // namespace
@@ -205,8 +220,7 @@ int main()
 {
     functions<float>();
     functions<double>();
-    mechanisms<float>();
-    mechanisms<double>();
+    mechanisms();
     if (wrong != 0) std::printf("%d numbers are wrong\n", wrong);
     return wrong == 0 ? 0 : 1;
 }

@@ -26,7 +26,8 @@ class ConanFile:
 
 def copy(conanfile, pattern, src, dst, keep_path=True):
     copied = []
-    for folder, _, names in os.walk(src):
+    fixed = os.path.dirname(pattern.partition("*")[0])  # a build may lie beside the sources
+    for folder, _, names in os.walk(os.path.join(src, fixed)) if "*" in pattern else [(src, [], os.listdir(src))]:
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), src)
             if fnmatch.fnmatch(path, pattern):

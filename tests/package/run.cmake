@@ -44,7 +44,7 @@ if(HOW STREQUAL "find_package")
   list(PREPEND PREFIX_PATH "${prefix}")
 endif()
 
-set(definitions "BEFORE|AFTER|HEED_DISTRIBUTED")
+set(definitions "ALL_OF_HEED|BEFORE|AFTER|HEED_DISTRIBUTED")
 set(distributed "")
 if(HOW STREQUAL "find_package" AND MPIEXEC)
   set(distributed distributed)

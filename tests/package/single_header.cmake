@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The single header that scripts/single_header.sh makes, alone: two translation units of one program, without a BLAS and without a warning; what else
-# it holds, with xtensor-blas; and a word to those who mix it with the headers of the folder.
+# The single header that scripts/single_header.sh makes, alone: a program of something from each folder that it holds,
+# without a BLAS and without a warning; all of it with xtensor-blas; nothing that two units would define twice; and a word
+# to those who mix it with the headers of the folder.
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -11,7 +12,7 @@ foreach(directory IN LISTS SYSTEM_INCLUDES)
     list(APPEND includes -isystem "${directory}")
   endif()
 endforeach()
-set(flags -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fdiagnostics-color=never ${includes})
+set(flags ${QUICKER} -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fdiagnostics-color=never ${includes})
 set(single "-I${SCRATCH}/single_include")
 set(ENV{LC_ALL} C)
 
@@ -28,17 +29,23 @@ file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}")
 set(header "${SCRATCH}/single_include/heed/heed.hpp")
 execute_process(COMMAND bash "${HEED_SOURCE}/scripts/single_header.sh" "${header}" COMMAND_ERROR_IS_FATAL ANY)
-set(consumer "${CMAKE_CURRENT_LIST_DIR}/consumer")
-foreach(unit IN ITEMS main other)
-  compile("${unit}.cpp with the single header" -DHEED_BLAS_NONE ${single} -c "${consumer}/${unit}.cpp" -o "${SCRATCH}/${unit}.o")
-endforeach()
-compile("the two as one program" "${SCRATCH}/main.o" "${SCRATCH}/other.o" -pthread -o "${SCRATCH}/program")
+set(here "${CMAKE_CURRENT_LIST_DIR}/single_header")
+compile("the program with the single header" -DHEED_BLAS_NONE ${single} -c "${here}/program.cpp" -o "${SCRATCH}/program.o")
+# In a second unit, what is not inline would be defined again.
+execute_process(COMMAND "${NM}" --defined-only --extern-only --demangle "${SCRATCH}/program.o" OUTPUT_VARIABLE symbols
+                COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\n[0-9a-f]+ [ABCDGRST] [^\n]+" strong "\n${symbols}")
+list(TRANSFORM strong REPLACE "^\n[0-9a-f]+ . " "")
+if(NOT strong STREQUAL "main")
+  list(JOIN strong "\n" strong)
+  message(FATAL_ERROR "main alone should be defined once in a program; so are:\n${strong}")
+endif()
+compile("linking it" "${SCRATCH}/program.o" -pthread -o "${SCRATCH}/program")
 execute_process(COMMAND "${SCRATCH}/program" RESULT_VARIABLE result OUTPUT_VARIABLE output)
 if(NOT result EQUAL 0 OR NOT output MATCHES "^heed ${HEED_VERSION}: ")
-  message(FATAL_ERROR "the program of two units should greet with heed ${HEED_VERSION}, and said (${result}):\n${output}")
+  message(FATAL_ERROR "the program should greet with heed ${HEED_VERSION}, and said (${result}):\n${output}")
 endif()
-compile("what the single header holds" ${DEFINITIONS} ${single} -fsyntax-only
-        "${CMAKE_CURRENT_LIST_DIR}/single_header/holds.cpp")
+compile("the single header and a BLAS" ${DEFINITIONS} ${single} -fsyntax-only "${here}/product.cpp")
 
 # mixes(<lines>): the compiler's first error says what is wrong.
 function(mixes lines)

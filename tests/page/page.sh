@@ -16,9 +16,8 @@ fi
 
 directory=$(mktemp -d)
 trap 'rm -rf -- "$directory"' EXIT
-"$1" >"$directory/page.html"
 {
-    cat "$directory/page.html"
+    "$1"
     echo '<script>' && cat "$here/page.js" && echo '</script>'
 } >"$directory/test.html"
 
@@ -40,11 +39,6 @@ open()
 }
 
 for width in 1280 500; do
-    open page.html "$width"
-    grep -q 'Sentence 1 of 17' "$directory/dom" || {
-        echo "FAILED: the page shows no sentence"
-        exit 1
-    }
     open test.html "$width"
     if ! grep -o 'all [0-9]* checks passed' "$directory/dom"; then
         echo "at a width of $width:"

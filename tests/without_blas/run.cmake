@@ -12,7 +12,7 @@ foreach(directory IN LISTS SYSTEM_INCLUDES)
 endforeach()
 set(ENV{LC_ALL} C)
 execute_process(
-  COMMAND "${COMPILER}" -std=c++20 -DHEED_BLAS_NONE -I "${INCLUDE}" ${includes} -MD -MF "${PROGRAM}.d"
+  COMMAND "${COMPILER}" ${QUICKER} -std=c++20 -DHEED_BLAS_NONE -I "${INCLUDE}" ${includes} -MD -MF "${PROGRAM}.d"
           "${CMAKE_CURRENT_LIST_DIR}/program.cpp" -o "${PROGRAM}"
   RESULT_VARIABLE result
   OUTPUT_VARIABLE output

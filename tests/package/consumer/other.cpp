@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "attend.hpp"
+#include "multiply.hpp"
 #ifdef AFTER
 #include AFTER
 #endif
 
-float attend_elsewhere() { return attend_once(); }
+float multiply_elsewhere() { return multiply_once(); }
