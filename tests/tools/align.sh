@@ -78,12 +78,13 @@ grep -q 'give the links of each pair' log || fail "it does not say what would be
 # since its text was split before, is the same model: its weights of a source word's pieces add up to that word's
 # weight, and are averaged over a target word's pieces. Also read backwards.
 printf '#version: 0.2\n' >codes
-for file in {train,valid}.{a,b}; do "$translate" bpe apply --codes codes --input "$file" --output "split.$file" || fail "splitting"; done
+sentences 60 3 few
+for file in {few,valid}.{a,b}; do "$translate" bpe apply --codes codes --input "$file" --output "split.$file" || fail "splitting"; done
 for more in '' '--system luong --reverse-source'; do
     # shellcheck disable=SC2086  # no word at first
     {
-        train --model pieces.safetensors --bpe-codes codes --epochs 1 $more || fail "training on characters"
-        train --model split.safetensors --source split.train.a --target split.train.b --epochs 1 $more || fail "training on split text"
+        train --model pieces.safetensors --source few.a --target few.b --bpe-codes codes --epochs 1 $more || fail "training on characters"
+        train --model split.safetensors --source split.few.a --target split.few.b --epochs 1 $more || fail "training on split text"
     }
     "$translate" align --model pieces.safetensors "${pairs[@]}" --weights weights >output 2>log || fail "pieces"
     in_order output || fail "links of pieces: $(head -n 5 output)"

@@ -13,6 +13,9 @@ directory=$(mktemp -d)
 trap 'status=$?; rm -rf -- "$directory"; ((status)) || echo passed' EXIT
 cd -- "$directory"
 
+# sanitized: whether the program has AddressSanitizer, and is slow.
+sanitized() { grep -q -a __asan_init "$translate"; }
+
 fail()
 {
     {

@@ -52,12 +52,15 @@ refused 'is a directory' "$translate" run --model .
 lie '"format":"heed' '"format":"need' 'need.translate/2'
 lie '"options.hidden"' '"options.hiddem"' 'options.hidden'
 for lied in hidden embedding alignment; do
-    for value in 9 0 1000000 123456789012 6148914691236517206 18446744073709551615; do
+    for value in 9 6148914691236517206 18446744073709551615; do
         lie "\"options.$lied\":\"8\"" "\"options.$lied\":\"$value\"" 'contradicts itself'
     done
-    for value in '' -8 8x 8.0 ' 8' 18446744073709551616; do
-        lie "\"options.$lied\":\"8\"" "\"options.$lied\":\"$value\"" "options.$lied is \"$value\""
-    done
+    lie "\"options.$lied\":\"8\"" "\"options.$lied\":\"8x\"" "options.$lied is \"8x\""
+done
+# One reads the numbers of all.
+for value in 0 1000000 123456789012; do lie '"options.hidden":"8"' "\"options.hidden\":\"$value\"" 'contradicts itself'; done
+for value in '' -8 8.0 ' 8' 18446744073709551616; do
+    lie '"options.hidden":"8"' "\"options.hidden\":\"$value\"" "options.hidden is \"$value\""
 done
 for value in '' -1 nan inf 1e999 x; do
     lie "\"options.clip\":\"1\"" "\"options.clip\":\"$value\"" "options.clip is \"$value\""
@@ -115,6 +118,8 @@ lie_to_resume()
 }
 for value in nan inf -nan -1 '' x 1e999; do
     lie_to_resume '"training.rate":"0.001' "\"training.rate\":\"$value\",\"x\":\"" "training.rate is \"$value\""
+done
+for value in nan -1 x; do
     lie_to_resume '"training.best-loss":"' "\"training.best-loss\":\"$value\",\"x\":\"" "training.best-loss is \"$value\""
     lie_to_resume '"training.epoch":"1"' "\"training.epoch\":\"$value\"" "training.epoch is \"$value\""
     lie_to_resume '"adam.steps":"' "\"adam.steps\":\"$value\",\"x\":\"" "adam.steps is \"$value\""

@@ -24,13 +24,15 @@ chmod 000 locked
 
 for side in source target valid-source valid-target; do
     refused 'empty: is empty' train --$side empty
-    refused 'bom: is empty' train --$side bom
     refused 'invalid:2:5: byte 0xff is not valid UTF-8' train --$side invalid
     refused 'gap:2: a sentence with no token' train --$side gap
-    refused 'blank:2: a sentence with no token' train --$side blank
-    refused 'nul:2:4: byte 0x00' train --$side nul
     refused 'parallel files need the same number' train --$side short
     refused 'nowhere/text: cannot be opened: No such file' train --$side nowhere/text
+done
+for side in source valid-target; do  # all are read by one function
+    refused 'bom: is empty' train --$side bom
+    refused 'blank:2: a sentence with no token' train --$side blank
+    refused 'nul:2:4: byte 0x00' train --$side nul
     refused 'folder: is a directory' train --$side folder
     if ((EUID != 0)); then refused 'locked: cannot be opened: Permission denied' train --$side locked; fi
 done
@@ -137,18 +139,17 @@ rm large*
 
 trains=("${training[@]:1}")
 misused '--attention: .*bogus not in {none,additive,additive-y,per-dimension,temporal,.*}' "${trains[@]}" --attention bogus
-for option in embedding hidden alignment batch epochs min-count; do
-    for value in 0 -1 1.5 many '' 99999999999999999999999; do misused "--$option" "${trains[@]}" --$option="$value"; done
-done
-for option in patience seed threads; do
-    for value in -1 1.5 many; do misused "--$option" "${trains[@]}" --$option="$value"; done
-done
-for option in dropout label-smoothing; do
-    for value in 1 -0.1 nan inf much; do misused "--$option" "${trains[@]}" --$option="$value"; done
-done
-for option in learning-rate clip; do
-    for value in 0 -1 nan inf much; do misused "--$option" "${trains[@]}" --$option="$value"; done
-done
+# wrong OPTION VALUE...: each value must be refused. Options of a kind have a parser in common: one of them gets all
+# that is no such number, the others what is outside of their range.
+wrong() { for value in "${@:2}"; do misused "--$1" "${trains[@]}" --$1="$value"; done; }
+wrong embedding 0 -1 1.5 many '' 99999999999999999999999
+for option in hidden alignment batch epochs min-count; do wrong $option 0 many; done
+wrong patience -1 1.5 many
+for option in seed threads; do wrong $option -1; done
+wrong dropout 1 -0.1 nan inf much
+wrong label-smoothing 1 -0.1 nan
+wrong learning-rate 0 -1 nan inf much
+wrong clip 0 -1 nan
 misused '--target is required' train --source train.a
 misused '--model is required' run
 misused '^translate: --bogus is not an option of `translate train`$' "${trains[@]}" --bogus

@@ -4,8 +4,8 @@
 # `translate train --log`: one row per epoch, never half a row, and the same rows when interrupted and resumed.
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
-sentences 400 1 train
-sentences 40 2 valid
+sentences 200 1 train
+sentences 20 2 valid
 header=epoch,updates,minutes,training_loss,learning_rate,validation_loss,validation_bleu,tokens_per_second
 
 # whole FILE: it begins with the header, and each row has its eight fields and its end.
@@ -21,7 +21,7 @@ course() { cut -d, -f 1,2,4-7 "$1"; }
 train --epochs 6 --log all.csv || fail "training"
 whole all.csv
 (($(wc -l <all.csv) == 7)) || fail "6 epochs, but $(($(wc -l <all.csv) - 1)) rows"
-(($(sed -n 7p all.csv | cut -d, -f 2) == 300)) || fail "6 epochs of 50 batches are no 300 updates: $(sed -n 7p all.csv)"
+(($(sed -n 7p all.csv | cut -d, -f 2) == 150)) || fail "6 epochs of 25 batches are no 150 updates: $(sed -n 7p all.csv)"
 # It agrees with the messages.
 sed -n 's/^epoch *\([0-9]*\) *loss \([0-9.]*\) .* BLEU \([0-9.]*\).*/\1 \2 \3/p' log >told
 awk -F, 'NR > 1 { printf "%d %.3f %.2f\n", $1, $4, $7 }' all.csv | cmp - told || fail "messages and log differ"
@@ -111,7 +111,7 @@ train --epochs 2 --log big.csv --batch-tokens 1000000 || fail "one batch"
 [[ $(cut -d, -f 2 big.csv | paste -sd ' ') == 'updates 1 2' ]] || fail "the whole text in one batch: $(cat big.csv)"
 rm model.safetensors*
 train --epochs 1 --log small.csv --batch-tokens 1 || fail "batches of one"
-[[ $(cut -d, -f 2 small.csv | paste -sd ' ') == 'updates 400' ]] || fail "400 batches of one pair: $(cat small.csv)"
+[[ $(cut -d, -f 2 small.csv | paste -sd ' ') == 'updates 200' ]] || fail "200 batches of one pair: $(cat small.csv)"
 
 # Refused logs.
 refused 'train.a: would overwrite an input' train --model new.safetensors --log train.a

@@ -103,12 +103,9 @@ while read -r -a how; do
     same_numbers system.0 system.3 || fail "${how[*]}: another model"
 done <<<"${HEED_RANKS_SYSTEMS:---system transformer --heads 2
 --system convs2s
---system luong --input-feeding
---system choi
---system sankaran --attention coverage
---accumulate 2 --average 2
---candidates 3:2
---bpe 3}"
+--system luong --input-feeding --accumulate 2 --average 2
+--system choi --candidates 3:2
+--system sankaran --attention coverage --bpe 3}"
 
 # Interrupted by other numbers of processes, it is the same training.
 fresh

@@ -7,6 +7,7 @@ page=$(realpath -- "$(dirname "${BASH_SOURCE[0]}")/../../docs/smaller_models.md"
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 200 1 train
 sentences 20 2 valid
+sentences 32 3 some
 
 tiny=(--embedding 8 --hidden 12 --batch 16 --threads 1)
 training=("$translate" train --source train.a --target train.b --valid-source valid.a --valid-target valid.b
@@ -22,7 +23,7 @@ for system in 'rnnsearch' 'rnnsearch --cell lstm' 'choi' 'sankaran' 'luong --lay
     'transformer --layers 1 --heads 2'; do
     rm -f model.safetensors*
     # shellcheck disable=SC2086  # several words
-    train --system $system --epochs 1
+    train --system $system --epochs 1 --source some.a --target some.b
     for numbers in int8 bf16; do
         shrunk $numbers small.safetensors
         grep -q 'times smaller than model.safetensors' log || fail "$system: $numbers says no size"

@@ -6,9 +6,10 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 600 1 train
 sentences 40 2 valid
+sentences 60 3 few
 
 for attention in none additive-y per-dimension temporal additive; do
-    train --attention $attention --epochs 2 || fail "training with $attention"
+    train --attention $attention --epochs 2 --source few.a --target few.b || fail "training with $attention"
     grep -q "$attention attention" log || fail "$attention is not what it says"
     [[ $(metadata options.attention model.safetensors) == "$attention" ]] || fail "$attention is not in the model"
     (($(grep -c '^epoch .*loss .*tokens/s .*perplexity .*BLEU' log) == 2)) || fail "two epochs should have two lines"
@@ -17,7 +18,7 @@ for attention in none additive-y per-dimension temporal additive; do
     rm model.safetensors*
 done
 
-train --epochs 12 --learning-rate 0.01 || fail "training"
+train --epochs 6 --learning-rate 0.03 || fail "training"
 grep -q '^best validation BLEU ' log || fail "no last line"
 # shellcheck disable=SC2094
 "$translate" score --model model.safetensors --source valid.a --target valid.b >scores 2>log || fail "scoring"
@@ -74,12 +75,12 @@ grep -q '&lt;b&gt;&amp;&quot;one' odd.svg || fail "the SVG is not escaped"
 grep -q $'\033' odd.svg && fail "an escape sequence in the SVG"
 
 # Read backwards; short sentences only; batches by tokens.
-sentences 1200 3 more
+sentences 800 3 more
 train --source more.a --target more.b --model backwards.safetensors --epochs 12 --learning-rate 0.02 --system luong \
     --reverse-source --max-length 3 --batch-tokens 24 || fail "training backwards"
 left=$(awk 'NF > 3' more.a | wc -l)
 grep -q "^$left sentence pairs with more than 3 tokens on a side left out" log || fail "not $left pairs are too long"
-grep -q "^$((1200 - left)) sentence pairs, " log || fail "not the others are learnt from"
+grep -q "^$((800 - left)) sentence pairs, " log || fail "not the others are learnt from"
 [[ $(metadata options.reverse-source backwards.safetensors) == 2 ]] || fail "the model does not know of its direction"
 awk 'NF <= 3' valid.a >short.a
 awk 'NF <= 3' valid.b >short.b

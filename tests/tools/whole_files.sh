@@ -18,7 +18,7 @@ rm model.safetensors*
 
 torn=0
 resume=''
-for ((round = 0; round < 12; ++round)); do
+for ((round = 0; round < 5; ++round)); do
     # shellcheck disable=SC2086  # no word at first
     "${training[@]}" "${how[@]}" $resume 2>log &
     process=$!
@@ -27,7 +27,7 @@ for ((round = 0; round < 12; ++round)); do
         kill -0 $process 2>/dev/null || fail "it ended by itself"
         sleep 0.01
     done
-    sleep 0.0$((round % 5))
+    sleep 0.0$((round))
     while ! compgen -G ".model*.$process-*.tmp" >/dev/null; do
         kill -0 $process 2>/dev/null || fail "it ended by itself"
     done
