@@ -19,18 +19,19 @@ TEST_CASE("attentional: Luong's h~ = tanh(W_c [c; h])")
                    scalar::general(rows(G)), false, attentional_of(rows(W_c)), support::plain_query{Q});
     // The state of a state_and_word; and over a fused mechanism with state.
     const score::with_word score{score::additive{W, U, v}, Y};
-    check_combiner(attention{score, normalize::temporal{}, combine::attentional{W_c}},
-                   scalar::additive_with_word(rows(W), rows(U), scalar::vector_of(v), rows(Y)), true,
-                   attentional_of(rows(W_c)), support::query_with_word{Q, 2});
+    const attention worded{score, normalize::temporal{}, combine::attentional{W_c}};
+    check_combiner_values(worded, scalar::additive_with_word(rows(W), rows(U), scalar::vector_of(v), rows(Y)), true,
+                          attentional_of(rows(W_c)), support::query_with_word{Q, 2});
+    support::check_gradients(worded, support::query_with_word{Q, 2}, D);
 }
 
 TEST_CASE("attentional over a combiner per dimension")
 {
     const auto rows = [](const auto& m) { return scalar::matrix_of(m); };
     const combine::attentional combine{W_c, combine::elementwise_sum{}};
-    check_combiner(attention{score::additive_per_dimension{W, U, V}, normalize::temporal{}, combine},
-                   scalar::additive_per_dimension(rows(W), rows(U), rows(V)), true, attentional_of(rows(W_c)),
-                   support::plain_query{Q});
+    check_combiner_values(attention{score::additive_per_dimension{W, U, V}, normalize::temporal{}, combine},
+                          scalar::additive_per_dimension(rows(W), rows(U), rows(V)), true, attentional_of(rows(W_c)),
+                          support::plain_query{Q});
 }
 
 TEST_CASE("a query that may attend to nothing gets 0 from attentional, and no gradient, whatever hides the positions")

@@ -130,16 +130,20 @@ TEST_CASE("values are those of the equations: some groups, groups of one, one gr
 
 TEST_CASE("gradients are those of finite differences, through history")
 {
-    each_mechanism(3, 6, 2, [](const std::string& name, const auto& attend, const auto&, bool, auto describe) {
-        support::about(name, [&] { support::check_gradients(attend, describe, 6); });
-    });
+    const auto base = grouped(3, 6, 2);
+    support::check_gradients(mechanism(base, normalize::temporal{}), support::plain_query{3}, 6);
+    support::check_gradients(mechanism(score::with_word{base, matrix(random({2, 4}, 4))}, normalize::softmax{}),
+                             support::query_with_word{3, 2}, 6);
 }
 
 TEST_CASE("the contracts are kept")
 {
-    each_mechanism(3, 6, 3, [](const std::string& name, const auto& attend, const auto&, bool, auto describe) {
-        support::check_report(name, verify(attend, {.width = 6}, describe));
-    });
+    const auto base = grouped(3, 6, 3);
+    support::check_report("softmax",
+                          verify(mechanism(base, normalize::softmax{}), {.width = 6}, support::plain_query{3}));
+    const score::with_word word{base, matrix(random({2, 4}, 4))};
+    support::check_report("with word, temporal",
+                          verify(mechanism(word, normalize::temporal{}), {.width = 6}, support::query_with_word{3, 2}));
 }
 
 TEST_CASE("one group is additive attention, D groups are fine-grained attention: values, weights and gradients")
@@ -148,21 +152,19 @@ TEST_CASE("one group is additive attention, D groups are fine-grained attention:
     const matrix Y = random({2, 4}, 4);
     const support::plain_query plain{Q};
     const support::query_with_word word{Q, 2};
-    const auto check = [&](auto normalize) {
-        const auto one = grouped(Q, D, 1), all = grouped(Q, D, D);
-        array<double, 1> v(shape_of_rank<1>{4});
-        std::copy_n(one.V.data(), 4, v.data());
-        const score::additive additive{one.W, one.U, v};
-        const score::additive_per_dimension fine{all.W, all.U, all.V};
-        check_same(mechanism(one, normalize), attention{additive, normalize, combine::weighted_sum{}}, D, plain);
-        check_same(mechanism(all, normalize), attention{fine, normalize, combine::elementwise_sum{}}, D, plain);
-        check_same(mechanism(score::with_word{one, Y}, normalize),
-                   attention{score::with_word{additive, Y}, normalize, combine::weighted_sum{}}, D, word);
-        check_same(mechanism(score::with_word{all, Y}, normalize),
-                   attention{score::with_word{fine, Y}, normalize, combine::elementwise_sum{}}, D, word);
-    };
-    check(normalize::softmax{});
-    check(normalize::temporal{});
+    const auto one = grouped(Q, D, 1), all = grouped(Q, D, D);
+    array<double, 1> v(shape_of_rank<1>{4});
+    std::copy_n(one.V.data(), 4, v.data());
+    const score::additive additive{one.W, one.U, v};
+    const score::additive_per_dimension fine{all.W, all.U, all.V};
+    const normalize::temporal temporal;
+    check_same(mechanism(one, temporal), attention{additive, temporal, combine::weighted_sum{}}, D, plain);
+    check_same(mechanism(all, temporal), attention{fine, temporal, combine::elementwise_sum{}}, D, plain);
+    const normalize::softmax softmax;
+    check_same(mechanism(score::with_word{one, Y}, softmax),
+               attention{score::with_word{additive, Y}, softmax, combine::weighted_sum{}}, D, word);
+    check_same(mechanism(score::with_word{all, Y}, softmax),
+               attention{score::with_word{fine, Y}, softmax, combine::elementwise_sum{}}, D, word);
 }
 
 TEST_CASE("groups: as many as V has columns, each with weights that sum to 1")

@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 using namespace heed;
@@ -112,7 +113,15 @@ TEST_CASE("gradients by annotations, queries and kernels; heads; the contracts; 
         const attention b{score::lightweight_convolution{w}, normalize::ratio{}, combine::weighted_sum{}};
         return ops::add(a(a.on(h), q), b(b.on(h), q, causal{}));
     };
-    CHECK_GRADIENT(f, random({2, 5, 2}, 1), random({2, 5, 2}, 2), random({2, 3}, 3), random({4}, 4));
+    const auto some = [&]<unsigned mask>(std::integral_constant<unsigned, mask>) {
+        const auto found = support::gradient_of<mask>(f, random({2, 5, 2}, 1), random({2, 5, 2}, 2), random({2, 3}, 3),
+                                                      random({4}, 4));
+        CHECK_MESSAGE(bool(found), found.text());
+    };
+    some(std::integral_constant<unsigned, 0b1111>{});  // all on the tape
+    some(std::integral_constant<unsigned, 0b1100>{});  // the kernels alone
+    some(std::integral_constant<unsigned, 0b0010>{});  // the queries alone
+    some(std::integral_constant<unsigned, 0b0001>{});  // the annotations alone
     const lengths up_to{3, 2}, begin{0, 1};
     const auto op = [&](const auto& w) { return ops::at_distances(w, std::size_t{1}, std::size_t{4}, up_to, begin); };
     CHECK_GRADIENT(op, random({2, 3}, 1));

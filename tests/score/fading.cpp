@@ -35,6 +35,16 @@ auto fades(const Base& base)
 }
 const score::kernel elu{score::elu_plus_one{}};
 
+/// The gradient with all on the tape; with the gate alone, so that values are plain and keys are not; and with the
+/// query alone.
+void check_some_on_the_tape(const auto& f, const auto& h, const auto& q, const auto& W, const auto& bias)
+{
+    for (const auto& found :
+         {support::gradient_of<0b1111>(f, h, q, W, bias), support::gradient_of<0b1100>(f, h, q, W, bias),
+          support::gradient_of<0b0010>(f, h, q, W, bias)})
+        CHECK_MESSAGE(bool(found), found.text());
+}
+
 /// Is the form of linear time the one that is used?
 template <class Mask>
 bool is_linear(const auto& attend, std::size_t T, const Mask&)
@@ -132,7 +142,7 @@ TEST_CASE("a stream of words, and a memory that grows: as all at once; and a str
         const auto state = generate.start(attend.on(words, lengths{5, 3}));
         return generate.answer(generate.extend(state, attend.on(words)), query);
     };
-    CHECK_GRADIENT(trained, random({2, 5, N}, 1), random({2, N}, 2), w, b);
+    check_some_on_the_tape(trained, random({2, 5, N}, 1), random({2, N}, 2), w, b);
 }
 
 TEST_CASE("gradients by annotations, queries, gate and bias, in linear time and pair by pair")
@@ -142,7 +152,7 @@ TEST_CASE("gradients by annotations, queries, gate and bias, in linear time and 
             const auto attend = shares(score::fading{elu, W, bias});
             return attend(attend.on(h), q, causal{});
         };
-        CHECK_GRADIENT(f, random({1, T, 2}, 1), random({1, T, 2}, 2), random({2, 1}, 3), random({1}, 4));
+        check_some_on_the_tape(f, random({1, T, 2}, 1), random({1, T, 2}, 2), random({2, 1}, 3), random({1}, 4));
     }
 }
 

@@ -18,11 +18,20 @@ using support::soft;
 namespace scalar = support::scalar;
 using scalar::numbers;
 
-TEST_CASE("location: its gradient and contracts, with a word, too")
+TEST_CASE("location: its gradient and contracts")
 {
-    const auto L = random({3, 9}, 51);
-    check_promises(score::location{L}, support::plain_query{3});
-    check_promises(score::with_word{score::location{L}, random({2, 9}, 52)}, support::query_with_word{3, 2});
+    check_promises(score::location{random({3, 9}, 51)}, support::plain_query{3});
+}
+
+TEST_CASE("location: a word is added to the projected query")
+{
+    const auto W = random({3, 7}, 1), Y = random({2, 7}, 52), q = random({2, 3}, 2), y = random({2, 2}, 4);
+    const lengths real{7, 3};
+    const auto attend = soft(score::with_word{score::location{W}, Y});
+    const auto memory = attend.on(random({2, 7, 5}, 3), real);
+    const auto e = ops::add(ops::linear(q, W), ops::linear(y, Y));
+    CHECK(support::distance(attend.step(memory, state_and_word{q, y}, attend.start(memory)).weights,
+                            ops::softmax(e, real)) < 1e-14);
 }
 
 TEST_CASE("location: the query alone says where, whatever is there")

@@ -14,19 +14,31 @@ using support::random;
 namespace scalar = support::scalar;
 using scalar::numbers;
 
-TEST_CASE("match: its equation, gradient and contracts")
+namespace {
+
+numbers closeness(const numbers& q, numbers h)
 {
-    check_equation([](std::size_t, std::size_t) { return score::match{}; },
-                   [](std::size_t, std::size_t) {
-                       return [](const auto& q, numbers h) {
-                           for (double& x : h) x = -x;
-                           const numbers apart = scalar::plus(q[0], h);
-                           return numbers{1 / (1 + std::sqrt(scalar::inner(apart, apart)))};
-                       };
-                   },
-                   [](std::size_t, std::size_t D) { return support::plain_query{D}; });
+    for (double& x : h) x = -x;
+    const numbers apart = scalar::plus(q, h);
+    return {1 / (1 + std::sqrt(scalar::inner(apart, apart)))};
+}
+
+}  // namespace
+
+TEST_CASE("match: its equation, gradient and contracts, and with a word")
+{
+    check_equation(
+        [](std::size_t, std::size_t) { return score::match{}; },
+        [](std::size_t, std::size_t) { return [](const auto& q, const numbers& h) { return closeness(q[0], h); }; },
+        [](std::size_t, std::size_t D) { return support::plain_query{D}; });
     check_promises(score::match{}, support::plain_query{5});
-    check_promises(score::with_word{score::match{}, random({2, 5}, 53)}, support::query_with_word{5, 2});
+    // Contracts of words over scores that do not project the query: score::with_word over dot.
+    const auto Y = random({2, 5}, 53);
+    const auto with_word = [Y = scalar::matrix_of(Y)](const auto& q, const numbers& h) {
+        return closeness(scalar::plus(q[0], scalar::times(q[1], Y)), h);
+    };
+    support::check_values(support::soft(score::with_word{score::match{}, Y}), with_word, false,
+                          support::query_with_word{5, 2}, 5);
 }
 
 TEST_CASE("match: one at the annotation itself, and its matrix is ops::match_matrix")

@@ -156,15 +156,20 @@ TEST_CASE("a constant in float narrows no score in double: in tiles, composed, a
                 CHECK(is[i] == support::approx(must[i], support::gradient_tolerance<double>));
         }
     };
-    check([](auto e, place p) { return e - 0.3F * abs(p.query - p.key); },
-          [=](auto e, place p) { return e - third * abs(p.query - p.key); },
-          [=](double e, double s, double t) { return e - third * std::abs(s - t); });
-    check([](auto e, place p) { return e * (1 + p.key / 0.7F) - 0.3F; },
-          [=](auto e, place p) { return e * (1 + p.key / seventh) - third; },
-          [=](double e, double, double t) { return e * (1 + t / seventh) - third; });
-    check([=](auto e, place p) { return e - in_float(p.key % 2) * abs(p.query - p.key); },
-          [=](auto e, place p) { return e - in_double(p.key % 2) * abs(p.query - p.key); },
-          [=](double e, double s, double t) { return e - (std::fmod(t, 2) == 0 ? third : seventh) * std::abs(s - t); });
+    // A product, a quotient and a table of constants, each in a score; a constant term alone shifts no weight.
+    check(
+        [=](auto e, place p) {
+            const auto apart = abs(p.query - p.key);
+            return e * (1 + p.key / 0.7F / 100) - 0.3F * apart - in_float(p.key % 2) * apart - tanh(e - 0.3F);
+        },
+        [=](auto e, place p) {
+            const auto apart = abs(p.query - p.key);
+            return e * (1 + p.key / seventh / 100) - third * apart - in_double(p.key % 2) * apart - tanh(e - third);
+        },
+        [=](double e, double s, double t) {
+            const double apart = std::abs(s - t), some = std::fmod(t, 2) == 0 ? third : seventh;
+            return e * (1 + t / seventh / 100) - third * apart - some * apart - std::tanh(e - third);
+        });
     const auto alibi = heed::papers::press2022::linear_bias{3};
     const double slope = std::exp2(-8.0 / 3);
     check(

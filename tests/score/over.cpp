@@ -88,31 +88,23 @@ double apart(const std::vector<double>& a, const std::vector<double>& b)
 
 }  // namespace
 
-TEST_CASE("a word over a score with a state is that score over the word")
+TEST_CASE("a word, a score with a state and a recurrence: in either order the same, and each gets what it reads")
 {
-    each_with_memory([](const std::string& name, const auto& over) {
+    const auto word_and_recurrence = weights_of(attend_with(word_over(recurrence_over(parameters.score()))), query_at);
+    each_with_memory([&](const std::string& name, const auto& over) {
         CAPTURE(name);
-        const auto word_on_top = attend_with(word_over(over(parameters.score())));
-        const auto memory_on_top = attend_with(over(word_over(parameters.score())));
-        const auto weights = weights_of(word_on_top, query_at);
-        CHECK(apart(weights, weights_of(memory_on_top, query_at)) < 1e-14);
-        // Both count: without the word, or without the state, the weights differ.
-        CHECK(apart(weights, weights_of(attend_with(over(parameters.score())), query_at)) > 1e-3);
-        CHECK(apart(weights, weights_of(attend_with(word_over(parameters.score())), query_at)) > 1e-3);
-        support::check_selection(word_on_top, describe, sizes.width);
-    });
-}
-
-TEST_CASE("a recurrence below another score gets its context, its word and its update")
-{
-    each_with_memory([](const std::string& name, const auto& over) {
-        CAPTURE(name);
-        const auto below = attend_with(over(recurrence_over(parameters.score())));
-        const auto on_top = attend_with(recurrence_over(over(parameters.score())));
-        const auto weights = weights_of(below, query_at);
-        CHECK(apart(weights, weights_of(on_top, query_at)) < 1e-14);
-        CHECK(apart(weights, weights_of(attend_with(over(parameters.score())), query_at)) > 1e-3);
-        support::check_selection(below, describe, sizes.width);
+        const auto one = attend_with(word_over(over(recurrence_over(parameters.score()))));
+        const auto other = attend_with(recurrence_over(over(word_over(parameters.score()))));
+        const auto weights = weights_of(one, query_at);
+        CHECK(apart(weights, weights_of(other, query_at)) < 1e-14);
+        // All count: without the score with a state, the word, or the recurrence, the weights differ.
+        CHECK(apart(weights, word_and_recurrence) > 1e-3);
+        auto no_word = one, no_recurrence = one;
+        no_word.score.Y.fill(0.0);
+        no_recurrence.score.base.base.W_r.fill(0.0);
+        CHECK(apart(weights, weights_of(no_word, query_at)) > 1e-3);
+        CHECK(apart(weights, weights_of(no_recurrence, query_at)) > 1e-3);
+        support::check_selection(one, describe, sizes.width);
     });
 }
 

@@ -12,27 +12,12 @@
 
 using namespace heed;
 using namespace support::coverages;
-using support::check_memory;
 using support::random;
-namespace scalar = support::scalar;
 
-TEST_CASE("coverage embeddings are their equations")
+TEST_CASE("coverage embeddings are their equations, keep the contracts and have the gradient of finite differences")
 {
     const auto score = coverage_over(parameters.score());
-    under_both(score, [&](const auto& attend, bool temporal) {
-        check_memory(attend, parameters, scalar_coverage(score), temporal, describe, sizes.width);
-        support::check_selection(attend, describe, sizes.width);
-        support::check_extremes(attend, describe, sizes.width);
-    });
-}
-
-TEST_CASE("coverage embeddings keep the contracts and have the gradient of finite differences")
-{
-    const auto score = coverage_over(parameters.score());
-    under_both(score, [&](const auto& attend, bool) {
-        support::check_gradients(attend, describe, sizes.width);
-        support::check_verified(attend, verified, describe);
-    });
+    check_promises(score, scalar_coverage(score), describe);
 }
 
 TEST_CASE("trap: z keeps the old coverage, r acts after the product")
@@ -132,30 +117,21 @@ TEST_CASE("c_0 is looked up for each source word, and the table learns")
 
 TEST_CASE("coverage over other scores: it joins their keys")
 {
-    const auto two = [](const auto& attend, const auto& how, const auto& n) {
-        support::check_gradients(attend, how, n.width);
-        support::check_selection(attend, how, n.width);
-    };
-    // With weights per dimension; over a score that reads the word; over one without keys of its own.
+    // With weights per dimension; over a score without keys of its own. Over one that reads the word: over.cpp.
     const auto V = random({sizes.alignment, sizes.width}, 71);
-    two(attention{coverage_over(score::additive_per_dimension{parameters.W, parameters.U, V}), normalize::softmax{},
-                  combine::elementwise_sum{}},
-        describe, sizes);
-    two(attention{coverage_over(score::with_word{parameters.score(), random({sizes.word, sizes.alignment}, 72)}),
-                  normalize::softmax{}, combine::weighted_sum{}},
-        describe, sizes);
-    two(attention{score::with_coverage{score::general{random({sizes.query, sizes.width}, 73)},
-                                       random({N, sizes.width}, 74), cell_of(N)},
-                  normalize::softmax{}, combine::weighted_sum{}},
-        describe, sizes);
-    // And over a score with a state of its own.
-    two(attention{coverage_over(fertility_over(parameters.score())), normalize::temporal{}, combine::weighted_sum{}},
-        describe, sizes);
+    support::check_gradients(attention{coverage_over(score::additive_per_dimension{parameters.W, parameters.U, V}),
+                                       normalize::softmax{}, combine::elementwise_sum{}},
+                             describe, sizes.width);
+    support::check_gradients(attention{score::with_coverage{score::general{random({sizes.query, sizes.width}, 73)},
+                                                            random({N, sizes.width}, 74), cell_of(N)},
+                                       normalize::softmax{}, combine::weighted_sum{}},
+                             describe, sizes.width);
 }
 
 TEST_CASE("coverage in a window; coverage and masks")
 {
     const auto score = coverage_over(fertility_over(parameters.score()));
+    // Over a score with a state of its own.
     const attention local{score, normalize::local_m{1, normalize::temporal{}}, combine::weighted_sum{}};
     support::check_gradients(local, describe, sizes.width);
     support::check_selection(local, describe, sizes.width);

@@ -13,7 +13,6 @@
 
 using namespace heed;
 using namespace support::coverages;
-using support::check_memory;
 using support::random;
 
 TEST_CASE("a share of the fertility")
@@ -38,23 +37,11 @@ TEST_CASE("a share of the fertility")
                             "share: the fertility is [2,3] but must be [2,4]"));
 }
 
-TEST_CASE("accumulated coverage with fertility is its equations")
+TEST_CASE(
+    "accumulated coverage with fertility is its equations, keeps the contracts and has the gradient of differences")
 {
     const auto score = fertility_over(parameters.score());
-    under_both(score, [&](const auto& attend, bool temporal) {
-        check_memory(attend, parameters, scalar_fertility(score), temporal, describe_state, sizes.width);
-        support::check_selection(attend, describe_state, sizes.width);
-        support::check_extremes(attend, describe_state, sizes.width);
-    });
-}
-
-TEST_CASE("accumulated coverage keeps the contracts and has the gradient of finite differences")
-{
-    const auto score = fertility_over(parameters.score());
-    under_both(score, [&](const auto& attend, bool) {
-        support::check_gradients(attend, describe_state, sizes.width);
-        support::check_verified(attend, verified, describe_state);
-    });
+    check_promises(score, scalar_fertility(score), describe_state);
 }
 
 TEST_CASE("accumulated coverage adds up to the number of steps, in parts of the fertility")

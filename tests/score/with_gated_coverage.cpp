@@ -11,27 +11,12 @@
 
 using namespace heed;
 using namespace support::coverages;
-using support::check_memory;
 using support::random;
-namespace scalar = support::scalar;
 
-TEST_CASE("gated coverage is its equations")
+TEST_CASE("gated coverage is its equations, keeps the contracts and has the gradient of finite differences")
 {
     const auto score = gated_over(parameters.score());
-    under_both(score, [&](const auto& attend, bool temporal) {
-        check_memory(attend, parameters, scalar_gated_coverage(score), temporal, describe_state, sizes.width);
-        support::check_selection(attend, describe_state, sizes.width);
-        support::check_extremes(attend, describe_state, sizes.width);
-    });
-}
-
-TEST_CASE("gated coverage keeps the contracts and has the gradient of finite differences")
-{
-    const auto score = gated_over(parameters.score());
-    under_both(score, [&](const auto& attend, bool) {
-        support::check_gradients(attend, describe_state, sizes.width);
-        support::check_verified(attend, verified, describe_state);
-    });
+    check_promises(score, scalar_gated_coverage(score), describe_state);
 }
 
 TEST_CASE("gated coverage reads the state of a step, not its word, and never its own weights")
@@ -63,20 +48,14 @@ TEST_CASE("gated coverage reads the state of a step, not its word, and never its
 
 TEST_CASE("gated coverage over other scores, in a window, and with a mask")
 {
-    const auto two = [](const auto& attend, const auto& how) {
-        support::check_gradients(attend, how, sizes.width);
-        support::check_selection(attend, how, sizes.width);
-    };
     const auto V = random({sizes.alignment, sizes.width}, 71);
-    two(attention{gated_over(score::additive_per_dimension{parameters.W, parameters.U, V}), normalize::softmax{},
-                  combine::elementwise_sum{}},
-        describe_state);
-    two(attention{gated_over(score::with_word{parameters.score(), random({sizes.word, sizes.alignment}, 72)}),
-                  normalize::softmax{}, combine::weighted_sum{}},
-        describe);
+    support::check_gradients(attention{gated_over(score::additive_per_dimension{parameters.W, parameters.U, V}),
+                                       normalize::softmax{}, combine::elementwise_sum{}},
+                             describe_state, sizes.width);
     const attention local{gated_over(coverage_over(parameters.score())), normalize::local_m{1, normalize::temporal{}},
                           combine::weighted_sum{}};
-    two(local, describe);
+    support::check_gradients(local, describe, sizes.width);
+    support::check_selection(local, describe, sizes.width);
 
     // A hidden position makes no difference.
     const attention attend{gated_over(parameters.score()), normalize::softmax{}, combine::weighted_sum{}};

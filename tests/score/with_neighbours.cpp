@@ -19,7 +19,8 @@ TEST_CASE("scores of the neighbours' weights keep their promises: of the last st
     const auto markov = neighbours_over(parameters.score(), score::last_weights{});
     const auto fertility = neighbours_over(parameters.score(), score::all_weights{});
     check_promises(markov, scalar_neighbours(markov, false));
-    check_promises(fertility, scalar_neighbours(fertility, true));
+    check_memory(attention{fertility, normalize::temporal{}, combine::weighted_sum{}}, parameters,
+                 scalar_neighbours(fertility, true), true, describe, sizes.width);  // its gradient: below, with others
     check_window(fertility);
 }
 

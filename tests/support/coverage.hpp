@@ -20,6 +20,7 @@ constexpr support::mechanism_sizes sizes{};  // query 3, width 5, alignment 4, w
 constexpr std::size_t N = 3;                 // numbers of coverage per position
 inline const support::query_with_word describe{sizes.query, sizes.word};
 inline const support::plain_query describe_state{sizes.query};
+inline const support::additive_parameters parameters{sizes};
 inline const verification_sizes verified{.query = sizes.query, .width = sizes.width};
 
 inline auto cell_of(std::size_t coverage, std::uint64_t stream = 50)
@@ -140,14 +141,18 @@ scalar::remembering scalar_gated_coverage(const auto& score)
             }};
 }
 
-/// f(name, attention, temporal?) with a score under softmax and under temporal.
-void under_both(const auto& score, auto&& f)
+/// The equation under softmax and under temporal modulation; the contracts under one of them, extremes and the
+/// gradients of every form under the other.
+void check_promises(const auto& score, const scalar::remembering& equation, const auto& describe)
 {
-    f(attention{score, normalize::softmax{}, combine::weighted_sum{}}, false);
-    f(attention{score, normalize::temporal{}, combine::weighted_sum{}}, true);
+    const attention soft{score, normalize::softmax{}, combine::weighted_sum{}};
+    check_memory(soft, parameters, equation, false, describe, sizes.width);
+    check_verified(soft, verified, describe);
+    const attention temporal{score, normalize::temporal{}, combine::weighted_sum{}};
+    check_memory(temporal, parameters, equation, true, describe, sizes.width);
+    check_extremes(temporal, describe, sizes.width);
+    check_gradients(temporal, describe, sizes.width);
 }
-
-inline const support::additive_parameters parameters{sizes};
 
 /// C_0 of gated coverage.
 inline auto cell_start(const auto& memory) { return filled<double, 3>({memory.batch(), memory.positions(), N}, 0.0); }

@@ -93,18 +93,17 @@ scalar::remembering scalar_neighbours(const auto& score, bool all)
     });
 }
 
-/// The equation under softmax and temporal modulation, the gradient, and the contracts.
+/// The equation under softmax and under temporal modulation; the contracts under one of them, extremes and the
+/// gradients of every form under the other.
 void check_promises(const auto& score, const scalar::remembering& equation)
 {
-    const auto check = [&](const auto& attend, bool temporal) {
-        check_memory(attend, parameters, equation, temporal, describe, sizes.width);
-        check_selection(attend, describe, sizes.width);
-        check_extremes(attend, describe, sizes.width);
-        check_gradients(attend, describe, sizes.width);
-        check_verified(attend, verified, describe);
-    };
-    check(attention{score, normalize::softmax{}, combine::weighted_sum{}}, false);
-    check(attention{score, normalize::temporal{}, combine::weighted_sum{}}, true);
+    const attention soft{score, normalize::softmax{}, combine::weighted_sum{}};
+    check_memory(soft, parameters, equation, false, describe, sizes.width);
+    check_verified(soft, verified, describe);
+    const attention temporal{score, normalize::temporal{}, combine::weighted_sum{}};
+    check_memory(temporal, parameters, equation, true, describe, sizes.width);
+    check_extremes(temporal, describe, sizes.width);
+    check_gradients(temporal, describe, sizes.width);
 }
 
 /// Within a window the scores of its positions are those of the whole sentence: a score sees what was looked at beyond
