@@ -173,28 +173,22 @@ TEST_CASE("normalizers that remember each position")
     using namespace normalize;
     const array<double, 1> w{0.6};
     check(by(temporal{}), hidden::begun_again);
-    check(by(fading_temporal{0.7, 0.3}), hidden::begun_again);
     check(by(recent_temporal{2, connected{w}}), hidden::begun_again);
     check(by(connected{w}), hidden::as_masked);
     check(by(connected{w, temperature{0.5, temporal{}}}), hidden::begun_again);
     check(by(hard{7, true}), hidden::as_masked);
     check(by(local_m{1, temporal{}}), hidden::begun_again);
-    check(by(local_m{1, temporal{}, history::in_window{}}), hidden::begun_again);
     check(by(local_p{random({N, 3}, 51), random({3}, 52), 2, connected{w}, history::in_window{}}), hidden::as_masked);
     check(attention{additive(), temporal{}, combine::weighted_sum{}}, hidden::begun_again);
     check(by(chunkwise{2, w, monotonic{w}}), hidden::begun_again);
     check(by(noisy{0.5, 1, monotonic_hard{w}}), hidden::begun_again);
     const score::additive_per_dimension wide{random({N, A}, 55), random({N, A}, 56), random({A, N}, 57)};
     check(attention{wide, fading_temporal{0.7, 0.3}, combine::elementwise_sum{}}, hidden::begun_again);
-    check(attention{wide, connected{w}, combine::elementwise_sum{}}, hidden::as_masked);
 }
 
 TEST_CASE("scores that remember each position")
 {
-    check(with(fertile()), hidden::as_masked);
     check(with(located()), hidden::as_masked);
-    check(with(gated()), hidden::begun_again);
-    check(with(neighbours(additive())), hidden::as_masked);
     check(with(score::modified{neighbours(fertile()), [](auto e, place p) { return e + 0.1 * p.key; }}),
           hidden::as_masked);
     check<true>(with(recurrent()), hidden::as_masked);
@@ -348,11 +342,10 @@ void check_gradient(const auto& mechanism)
 
 TEST_CASE("on a tape states grow, too, with gradients")
 {
-    check_gradient<false>(by(normalize::temporal{}));
     check_gradient<false>(by(normalize::recent_temporal{2, normalize::connected{array<double, 1>{0.6}}}));
     check_gradient<false>(with(neighbours(fertile())));
     check_gradient<false>(with(located()));
-    check_gradient<false>(with(gated()));
+    check_gradient<false>(attention{gated(), normalize::temporal{}, combine::weighted_sum{}});
     check_gradient<true>(with(score::with_positions{covered(), random({3, A}, 33)}));
 }
 

@@ -20,7 +20,7 @@ using support::random;
 namespace {
 
 const lengths real({70, 33, 0});
-constexpr std::size_t S = 100, T = 70;
+constexpr std::size_t S = 70, T = 70;
 constexpr detail::kept_scores little{1, 0};  // blocks of 32 queries
 
 /// A mechanism that answers many queries in blocks however few scores there are.
@@ -45,14 +45,12 @@ struct in_blocks {
 };
 
 template <class Score, class Mask, class Normalize>
-void check(const Score& score, const Mask& mask, const Normalize& normalize)
+void check(const Score& score, const Mask& mask, const Normalize& normalize, std::size_t threads = 2)
 {
     const attention attend{score, normalize, combine::weighted_sum{}};
-    for (const std::size_t count : {1u, 2u}) {
-        set_threads(count);
-        CHECK(support::distance_from_one_by_one(in_blocks<std::remove_const_t<decltype(attend)>>{attend}, mask, real, S,
-                                                T) < 1e-12);
-    }
+    set_threads(threads);
+    CHECK(support::distance_from_one_by_one(in_blocks<std::remove_const_t<decltype(attend)>>{attend}, mask, real, S,
+                                            T) < 1e-12);
     set_threads(1);
 }
 
@@ -72,6 +70,7 @@ const auto by_place = [](auto e, place p) { return e * (p.batch + 1) - 0.01 * ab
 
 TEST_CASE("normalizers without tiles, and masks that tiles do not know")
 {
+    check(score::dot{}, no_mask{}, normalize::stick_breaking{}, 1);
     check(score::dot{}, no_mask{}, normalize::stick_breaking{});
     check(score::cosine{3}, causal{}, normalize::stick_breaking{});
     check(score::general{random({4, 4}, 9)}, lengths({5, 70, 2}), normalize::stick_breaking{});
@@ -91,7 +90,7 @@ TEST_CASE("no tape, float, and a memory with gaps")
     const auto all = attend(memory, q, causal{});
     const auto state = attend.start(memory);
     double worst = 0;
-    for (std::size_t s = 0; s < many; ++s) {
+    for (std::size_t s = 0; s < many; s += s % 31 == 30 ? 1 : 15) {  // the edges of blocks among them
         const std::size_t seen = positions - many + s + 1;
         const auto one = attend.step(memory, ops::step_of(q, s), state, lengths({seen, seen}));
         worst = std::max(worst, support::distance(ops::step_of(all, s), one.context));
@@ -101,7 +100,7 @@ TEST_CASE("no tape, float, and a memory with gaps")
 
 TEST_CASE("training does not keep the scores")
 {
-    const std::size_t many = 2500, width = 8, scores = many * many * sizeof(double);
+    const std::size_t many = 2100, width = 8, scores = many * many * sizeof(double);
     const auto h = random({1, many, width}, 1), q = random({1, many, width}, 2), w = random({1, many, width}, 3);
     const attention attend{score::scaled_dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
     release_workspace();
@@ -141,7 +140,7 @@ TEST_CASE("a mask of places is drawn block by block, on the tape and without one
 
 TEST_CASE("training does not keep a mask of places")
 {
-    const std::size_t many = 2500, width = 2, pairs = many * many;
+    const std::size_t many = 2100, width = 2, pairs = many * many;
     const auto h = random({1, many, width}, 1), q = random({1, many, width}, 2), w = random({1, many, width}, 3);
     // Two functions of scores, one over the other: not for tiles.
     const attention attend{score::modified{score::modified{score::dot{}, [](auto e, place) { return e; }},

@@ -67,21 +67,20 @@ TEST_CASE("any lengths, masks, functions and tables")
 {
     const lengths real({150, 33, 0});
     check(score::scaled_dot{}, no_mask{}, real, 60, 150);
-    check(score::dot{}, causal{}, real, 60, 150);
-    check(score::dot{}, causal{}, lengths({70, 70}), 70, 70);
+    check(score::scaled_dot{}, causal{}, real, 60, 150);
+    check(score::scaled_dot{}, causal{}, lengths({70, 70}), 70, 70);
     check(score::general{random({4, 4}, 9)}, no_mask{}, lengths({70, 33, 0}), 130, 70);
-    check(score::dot{}, lengths({5, 70, 2}), lengths({70, 71, 9}), 97, 71);
+    check(score::scaled_dot{}, lengths({5, 70, 2}), lengths({70, 71, 9}), 97, 71);
     check(score::rotary{score::dot{}}, causal{} & sliding_window{9}, lengths({70, 33}), 70, 70);
-    check(score::dot{}, sliding_window{3}, lengths({500, 33}), 49, 500);
-    check(score::dot{}, no_mask{}, lengths({7, 3}), 900, 7);
+    check(score::scaled_dot{}, causal{} & sliding_window{3}, lengths({500, 33}), 49, 500);
+    check(score::scaled_dot{}, no_mask{}, lengths({7, 3}), 600, 7);
     const auto alibi = [](auto e, place p) { return 2 * e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
     const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10) * e; };
     check(score::modified{score::dot{}, alibi}, causal{}, real, 60, 150);
-    check(score::modified{score::scaled_dot{}, random({1, 21}, 11), relative}, no_mask{}, real, 60, 150);
     check(score::modified{score::scaled_dot{}, random({1, 21}, 11), relative}, causal{} & sliding_window{20}, real, 60,
           150);
-    check(score::dot{}, no_mask{}, real, 60, 150, normalize::fading_temporal<>{.strength = 0.7, .decay = 0.2});
-    check(score::scaled_dot{}, causal{}, real, 60, 150, normalize::fading_temporal<>{.strength = -0.5, .decay = 0});
+    check(score::scaled_dot{}, no_mask{}, real, 60, 150, normalize::fading_temporal<>{.strength = 0.7, .decay = 0.2});
+    check(score::scaled_dot{}, no_mask{}, real, 60, 150, normalize::fading_temporal<>{.strength = -0.5, .decay = 0});
     check(score::scaled_dot{}, no_mask{}, real, 60, 150,
           normalize::fading_temporal<>{.strength = 1, .decay = std::numeric_limits<double>::infinity()});
 }

@@ -60,7 +60,6 @@ TEST_CASE("one query after the other, and all at once")
     each(elu, normalize::ratio{});
     each(elu, normalize::ratio{0.9});
     each(drawn, normalize::ratio{});
-    each(drawn, normalize::retention{0.8});
     each(score::scaled_dot{}, normalize::retention{0.9});
     each(score::general{random({D, D}, 5)}, normalize::retention{});
 }
@@ -73,7 +72,6 @@ TEST_CASE("with other masks, and with softmax, scores of features are compared p
     for (std::size_t i = 1; i < 210; i += 2) odd[i] = 1;
     check(elu, normalize::ratio{}, odd, real, 60, 70);
     check(elu, normalize::softmax{}, causal{}, real, 70, 70);
-    check(elu, normalize::sparsemax{}, causal{}, real, 70, 70);
 }
 
 TEST_CASE("heads")

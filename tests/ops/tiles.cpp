@@ -6,7 +6,9 @@
 #include <heed/ad/ad.hpp>
 #include <support/gradients.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -90,7 +92,7 @@ TEST_CASE("gradients")
         std::vector<std::size_t> counts(z.B, z.T);
         if (z.B > 1) counts[1] = 3;
         const lengths real(counts);
-        for (const std::size_t threads : {1u, 2u, 3u}) {
+        for (const std::size_t threads : {1u, 3u}) {
             set_threads(threads);
             const auto f = [&](const auto& q, const auto& k, const auto& v) { return answers_of(q, k, v, real, z); };
             CHECK_GRADIENT(f, random({z.B, z.S, z.heads * z.d}, 1), random({z.B, z.T, z.groups * z.d}, 2),
@@ -164,9 +166,13 @@ std::vector<double> weights_by_hand(const kernels::tiles::sigmoid& rule, const s
 template <int power>
 std::vector<double> weights_by_hand(const kernels::tiles::sparse_weights<power>&, const std::vector<double>& e)
 {
-    const auto weight = [](double x, double tau) { return std::pow(std::max(x / power - tau, 0.0), power); };
-    double low = -1e3, high = 1e3;  // of tau
-    for (int i = 0; i < 200; ++i) {
+    static_assert(power == 1 || power == 2);
+    const auto weight = [](double x, double tau) {
+        const double above = std::max(x / power - tau, 0.0);
+        return power == 1 ? above : above * above;
+    };
+    double high = *std::max_element(e.begin(), e.end()) / power, low = high - 1;  // of tau
+    for (int i = 0; i < 60; ++i) {
         const double tau = (low + high) / 2;
         double all = 0;
         for (const double x : e) all += weight(x, tau);
@@ -178,12 +184,12 @@ std::vector<double> weights_by_hand(const kernels::tiles::sparse_weights<power>&
 }
 std::vector<double> weights_by_hand(const kernels::tiles::top_k& rule, const std::vector<double>& e)
 {
-    std::vector<double> w;
+    std::vector<double> w, sorted = e;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>{});
+    const double last = sorted[std::min(rule.k, e.size()) - 1];
     double all = 0;
     for (const double x : e) {
-        std::size_t above = 0;
-        for (const double y : e) above += y > x ? 1 : 0;
-        w.push_back(above < rule.k ? std::exp(x) : 0);
+        w.push_back(x >= last ? std::exp(x) : 0);
         all += w.back();
     }
     for (double& x : w) x /= all;
