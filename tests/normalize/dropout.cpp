@@ -44,6 +44,14 @@ auto over_dot(const Normalize& normalizer)
     return attention{score::dot{}, normalizer, combine::weighted_sum{}};
 }
 
+/// The report on additive scores with these options.
+verification verified_with(const normalize::dropout_options& options)
+{
+    const attention attend{score::additive{random({3, 4}, 11), random({5, 4}, 12), random({4}, 14, 2.0)},
+                           normalize::dropout{0.3, 5, normalize::softmax{}, options}, combine::weighted_sum{}};
+    return verify(attend, {.query = 3, .width = 5});
+}
+
 /// The contracts that are broken, with their details.
 std::vector<contract> broken_contracts(const verification& report)
 {
@@ -258,22 +266,18 @@ TEST_CASE("p must be a probability below 1")
 TEST_CASE("dropout keeps the contracts")
 {
     const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
-    const auto v = random({4}, 14, 2.0);
-    const auto check = [](const auto& attend) {
-        const verification report = verify(attend, {.query = 3, .width = 5});
-        CHECK_MESSAGE(bool(report), report.text());
-    };
-    check(attention{score::additive{W, U, v}, normalize::dropout{0.3, 5, normalize::softmax{}, {.at_inference = true}},
-                    combine::weighted_sum{}});
-    check(attention{score::additive_per_dimension{W, U, V},
-                    normalize::dropout{0.3, 5, normalize::temporal{}, {.renormalise = true, .at_inference = true}},
-                    combine::elementwise_sum{}});
+    const auto check = [](const verification& report) { CHECK_MESSAGE(bool(report), report.text()); };
+    check(verified_with({.at_inference = true}));
+    check(
+        verify(attention{score::additive_per_dimension{W, U, V},
+                         normalize::dropout{0.3, 5, normalize::temporal{}, {.renormalise = true, .at_inference = true}},
+                         combine::elementwise_sum{}},
+               {.query = 3, .width = 5}));
 }
 
 TEST_CASE("by default training and inference differ: the one contract that dropout breaks on purpose")
 {
-    const verification report = verify(over_dot(normalize::dropout{0.3, 5}));
-    const auto broken = broken_contracts(report);
+    const auto broken = broken_contracts(verified_with({}));
     REQUIRE(broken.size() == 1);
     CHECK(broken[0].name == "training computes what inference computes");
 }

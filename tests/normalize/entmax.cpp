@@ -98,7 +98,8 @@ TEST_CASE("gradients, by the scores and by what shapes the weights")
     const auto f = [](const auto& e, const auto& a) { return ops::entmax(e, a, lengths{7, 0, 1, 4}); };
     for (const double a : {-8.0, -2.0, 0.0, 1.5}) {
         CHECK_GRADIENT(f, random({4, 7}, 1), array<double, 1>{a});
-        CHECK_GRADIENT(f, random({4, 7, 3}, 2, 2), array<double, 1>{a});
+        const auto each = support::gradient_of<0b11>(f, random({4, 7, 3}, 2, 2), array<double, 1>{a});
+        CHECK_MESSAGE(bool(each), each.text());
     }
 }
 

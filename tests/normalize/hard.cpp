@@ -245,8 +245,8 @@ TEST_CASE("hard attention keeps the contracts") { check_contracts_of(normalize::
 
 TEST_CASE("hard attention inside others keeps the contracts")
 {
-    check_contracts(
-        attention{score::dot{}, normalize::fading_temporal{0.5, 0.0, normalize::hard{}}, combine::weighted_sum{}}, {});
-    check_contracts(attention{score::dot{}, normalize::temperature{0.7, normalize::hard{}}, combine::weighted_sum{}},
+    check_contracts(attention{score::dot{},
+                              normalize::fading_temporal{0.5, 0.0, normalize::temperature{0.7, normalize::hard{}}},
+                              combine::weighted_sum{}},
                     {});
 }

@@ -19,12 +19,15 @@ using namespace support::windows;
 TEST_CASE("local_m is its equation")
 {
     // Sentences of 1 to 7 positions and up to 12 steps: from step S + D on, the paper's window is empty, ours is not.
-    for (const std::size_t D : {0u, 1u, 2u, 6u, 100u}) check_values(local_m{D}, luong_m(D));
+    for (const std::size_t D : {0u, 1u, 2u, 6u, 100u}) {
+        scalar::check_values(additive_with(local_m{D}), additive_equation(), luong_m(D), plain_query{3}, 5);
+        check_values_per_dimension(local_m{D}, luong_m(D));
+    }
 }
 
 TEST_CASE("local_m: gradients and contracts")
 {
-    support::check_gradients(dot_with(local_m{1}), plain_query{5}, 5);
-    check_verified_windows(dot_with(local_m{1}), plain_query{5});
+    support::check_gradients(additive_with(local_m{1}), plain_query{3}, 5);
+    check_verified_windows(additive_with(local_m{1}), plain_query{3});
     check_verified_windows(attention{per_dimension(), local_m{1}, combine::elementwise_sum{}}, plain_query{3});
 }

@@ -23,6 +23,27 @@ namespace scalar = support::scalar;
 using namespace support::temporal_family;
 using namespace support::windows;
 
+namespace {
+
+auto local(std::size_t D, bool renormalise)
+{
+    return local_p{
+        W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = renormalise}};
+}
+auto words() { return random({2, 4}, 13); }
+
+/// From a query of several parts, its state.
+auto per_position(std::size_t D, bool renormalise)
+{
+    return attention{score::with_word{additive(), words()}, local(D, renormalise), combine::weighted_sum{}};
+}
+auto for_each_dimension(std::size_t D, bool renormalise)
+{
+    return attention{per_dimension(), local(D, renormalise), combine::elementwise_sum{}};
+}
+
+}  // namespace
+
 TEST_CASE("place_in_row")
 {
     const auto z = random({4, 5}, 1);
@@ -80,34 +101,26 @@ TEST_CASE("gaussian")
 
 TEST_CASE("local_p is its equation")
 {
-    for (const std::size_t D : {1u, 2u, 3u, 100u}) {
-        check_values(local_p{W_p(), v_p(), D}, luong_p(W_p(), v_p(), D));
-        check_values(
-            local_p{W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = true}},
-            luong_p(W_p(), v_p(), D, remembered::nothing, true));
-    }
-    // From a query of several parts, its state.
-    const auto Y = random({2, 4}, 13);
     const auto s = additive();
-    scalar::check_values(attention{score::with_word{s, Y}, local_p{W_p(), v_p(), 2}, combine::weighted_sum{}},
-                         scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),
-                                                    scalar::vector_of(s.v), scalar::matrix_of(Y)),
-                         luong_p(W_p(), v_p(), 2), query_with_word{3, 2}, 5);
+    const auto with_word = scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),
+                                                      scalar::vector_of(s.v), scalar::matrix_of(words()));
+    for (const std::size_t D : {1u, 2u, 3u, 100u}) {
+        for (const bool renormalise : {false, true}) {
+            const auto weigh = luong_p(W_p(), v_p(), D, remembered::nothing, renormalise);
+            scalar::check_values(per_position(D, renormalise), with_word, weigh, query_with_word{3, 2}, 5);
+            scalar::check_values(for_each_dimension(D, renormalise), per_dimension_equation(), weigh, plain_query{3},
+                                 5);
+        }
+    }
 }
 
 TEST_CASE("local_p: gradients and contracts")
 {
     // No p_t here is so close to an integer that a difference quotient would move the window past a position.
-    support::check_gradients(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5}, 5);
-    check_verified_windows(dot_with(local_p{W_p(5), v_p(), 1}), plain_query{5});
-    check_verified_windows(
-        attention{
-            score::with_word{additive(), random({2, 4}, 13)},
-            local_p{W_p(), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = true}},
-            combine::weighted_sum{}},
-        query_with_word{3, 2});
-    check_verified_windows(attention{per_dimension(), local_p{W_p(), v_p(), 1}, combine::elementwise_sum{}},
-                           plain_query{3});
+    support::check_gradients(per_position(1, false), query_with_word{3, 2}, 5);
+    check_verified_windows(per_position(1, false), query_with_word{3, 2});
+    check_verified_windows(per_position(2, true), query_with_word{3, 2});
+    check_verified_windows(for_each_dimension(1, false), plain_query{3});
 }
 
 TEST_CASE("local_p's weights sum to less than 1, unless they are renormalised")

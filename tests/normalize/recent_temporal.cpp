@@ -23,8 +23,6 @@ using support::plain_query, support::query_with_word;
 namespace scalar = support::scalar;
 using namespace support::temporal_family;
 
-namespace {}  // namespace
-
 TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gradient")
 {
     // Two positions with two scores each, n = 3: by hand.
@@ -39,20 +37,20 @@ TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gr
         }
     }
     for (const std::size_t n : {1u, 2u, 5u}) {
-        const auto newest = [n](const auto& s, const auto& x) { return ops::recent_sums(s, x, n).first; };
-        const auto kept = [n](const auto& s, const auto& x) { return ops::recent_sums(s, x, n).second; };
-        const auto both = [n](const auto& s, const auto& x) {
-            const auto made = ops::recent_sums(s, x, n);
-            return ops::concat(ops::multiply(made.first, made.first), made.second);
-        };
-        if (n > 1) {
-            CHECK_GRADIENT(newest, random({2, 3, n - 1}, 3), random({2, 3}, 4));
-            CHECK_GRADIENT(kept, random({2, 3, (n - 1) * 9}, 3), random({2, 3, 9}, 4));
-            CHECK_GRADIENT(both, random({1, 1, n - 1}, 3), random({1, 1, 1}, 4));
-            CHECK_GRADIENT(both, random({2, 3, (n - 1) * 9}, 3), random({2, 3, 9}, 4));
+        enum { newest, kept, both };
+        for (const auto which : {newest, kept, both}) {
+            const auto f = [=](const auto& s, const auto& x) {
+                const auto [last, next] = ops::recent_sums(s, x, n);
+                return which == newest ? last : which == kept ? next : ops::concat(ops::multiply(last, last), next);
+            };
+            if (n > 1) {
+                CHECK_GRADIENT(f, random({1, 1, n - 1}, 3), random({1, 1, 1}, 4));
+                CHECK_GRADIENT(f, random({2, 3, (n - 1) * 9}, 3), random({2, 3, 9}, 4));
+            }
+            check_empty(f, random({2, 0, n - 1}, 3), random({2, 0, 1}, 4));
         }
-        CHECK_GRADIENT(([&](const auto& x) { return newest(random({2, 3, n - 1}, 3), x); }), random({2, 3}, 4));
-        check_empty(both, random({2, 0, n - 1}, 3), random({2, 0, 1}, 4));
+        const auto of_scores = [n](const auto& x) { return ops::recent_sums(random({2, 3, n - 1}, 3), x, n).first; };
+        CHECK_GRADIENT(of_scores, random({2, 3}, 4));
     }
 
     // Nothing at all is remembered; or nothing yet, from which nothing comes back.

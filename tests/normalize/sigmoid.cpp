@@ -69,6 +69,6 @@ TEST_CASE_TEMPLATE("sigmoid: a bias that learns weighs as one that stays, and ha
 
 TEST_CASE("sigmoid keeps the contracts")
 {
-    check_contracts_of(normalize::sigmoid{-0.5});
-    check_contracts_of(normalize::sigmoid{array<double, 1>{-0.5}});
+    check_contracts_per_position(normalize::sigmoid{-0.5});
+    check_contracts_per_dimension(normalize::sigmoid{array<double, 1>{-0.5}});
 }

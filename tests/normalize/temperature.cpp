@@ -107,7 +107,6 @@ TEST_CASE("temperature: an invalid temperature is refused")
 
 TEST_CASE("temperature keeps the contracts")
 {
-    check_contracts_of(normalize::temperature{0.7});
-    check_contracts(attention{score::dot{}, normalize::temperature{2, normalize::temporal{}}, combine::weighted_sum{}},
-                    {});
+    check_contracts_per_position(normalize::temperature{0.7});
+    check_contracts_per_dimension(normalize::temperature{2, normalize::temporal{}});
 }

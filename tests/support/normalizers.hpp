@@ -44,14 +44,21 @@ void check_contracts(const auto& attend, const verification_sizes& sizes)
     CHECK_MESSAGE(bool(report), report.text());
 }
 
-/// The normalizer over a score per position and over one per dimension.
+/// The normalizer over a score per position, over one per dimension, and over both.
+void check_contracts_per_position(const auto& normalizer)
+{
+    const score::additive score{random({3, 4}, 11), random({5, 4}, 12), random({4}, 14, 2.0)};
+    check_contracts(attention{score, normalizer, combine::weighted_sum{}}, {.query = 3, .width = 5});
+}
+void check_contracts_per_dimension(const auto& normalizer)
+{
+    const score::additive_per_dimension score{random({3, 4}, 11), random({5, 4}, 12), random({4, 5}, 13)};
+    check_contracts(attention{score, normalizer, combine::elementwise_sum{}}, {.query = 3, .width = 5});
+}
 void check_contracts_of(const auto& normalizer)
 {
-    const auto W = random({3, 4}, 11), U = random({5, 4}, 12), V = random({4, 5}, 13);
-    const auto v = random({4}, 14, 2.0);
-    check_contracts(attention{score::additive{W, U, v}, normalizer, combine::weighted_sum{}}, {.query = 3, .width = 5});
-    check_contracts(attention{score::additive_per_dimension{W, U, V}, normalizer, combine::elementwise_sum{}},
-                    {.query = 3, .width = 5});
+    check_contracts_per_position(normalizer);
+    check_contracts_per_dimension(normalizer);
 }
 
 }  // namespace support::normalizers

@@ -53,13 +53,22 @@ inline scalar::score per_dimension_equation()
     return scalar::additive_per_dimension(scalar::matrix_of(s.W), scalar::matrix_of(s.U), scalar::matrix_of(s.V));
 }
 
-/// Values with one weight per position and with one per dimension.
-inline void check_values(const auto& normalize, const scalar::weigher& weigh)
+inline auto dot_with(const auto& normalize) { return attention{score::dot{}, normalize, combine::weighted_sum{}}; }
+
+/// Values with one weight per position, with one per dimension, and with both.
+inline void check_values_per_position(const auto& normalize, const scalar::weigher& weigh)
 {
-    scalar::check_values(attention{additive(), normalize, combine::weighted_sum{}}, additive_equation(), weigh,
-                         plain_query{3}, 5);
+    scalar::check_values(dot_with(normalize), scalar::dot(), weigh, plain_query{5}, 5);
+}
+inline void check_values_per_dimension(const auto& normalize, const scalar::weigher& weigh)
+{
     scalar::check_values(attention{per_dimension(), normalize, combine::elementwise_sum{}}, per_dimension_equation(),
                          weigh, plain_query{3}, 5);
+}
+inline void check_values(const auto& normalize, const scalar::weigher& weigh)
+{
+    check_values_per_position(normalize, weigh);
+    check_values_per_dimension(normalize, weigh);
 }
 
 inline void check_verified(const auto& attend, const auto& describe)
@@ -68,15 +77,11 @@ inline void check_verified(const auto& attend, const auto& describe)
     CHECK_MESSAGE(bool(report), report.text());
 }
 
-inline auto dot_with(const auto& normalize) { return attention{score::dot{}, normalize, combine::weighted_sum{}}; }
-
-/// Gradients and contracts: dot, additive with a query in two parts, a weight for each dimension.
+/// Gradients and contracts: a weight for each position, and one for each dimension.
 inline void check_mechanism(const auto& normalize)
 {
     support::check_gradients(dot_with(normalize), plain_query{5}, 5);
     check_verified(dot_with(normalize), plain_query{5});
-    check_verified(attention{score::with_word{additive(), random({2, 4}, 13)}, normalize, combine::weighted_sum{}},
-                   query_with_word{3, 2});
     check_verified(attention{per_dimension(), normalize, combine::elementwise_sum{}}, plain_query{3});
 }
 

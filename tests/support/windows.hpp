@@ -66,7 +66,8 @@ inline scalar::weigher luong_m(std::size_t D, remembered what = remembered::noth
 
 /// p_t = S sigmoid(v_p · tanh(W_p h_t)), and a Gaussian after normalising.
 inline scalar::weigher luong_p(const array<double, 2>& W, const array<double, 1>& v, std::size_t D,
-                               remembered what = remembered::nothing, bool renormalise = false)
+                               remembered what = remembered::nothing, bool renormalise = false,
+                               std::size_t n = all_steps)
 {
     return [=](const scalar::tables& e, const std::vector<std::vector<scalar::numbers>>& queries) {
         const double length = static_cast<double>(e[0].size());
@@ -78,7 +79,7 @@ inline scalar::weigher luong_p(const array<double, 2>& W, const array<double, 1>
         }
         const auto off = [&p](std::size_t t, std::size_t j) { return static_cast<double>(j) - p[t]; };
         const auto sees = [&](std::size_t t, std::size_t j) { return std::abs(off(t, j)) <= static_cast<double>(D); };
-        auto weights = in_a_window(e, sees, what);
+        auto weights = in_a_window(e, sees, what, 0, n);
         const double sigma = static_cast<double>(D) / 2;
         for (std::size_t t = 0; t < weights.size(); ++t) {
             for (std::size_t d = 0; !weights[t].empty() && d < weights[t][0].size(); ++d) {
