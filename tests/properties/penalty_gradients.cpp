@@ -84,9 +84,7 @@ TEST_CASE("with respect to the weights")
 
 TEST_CASE("one position, one step")
 {
-    const auto check = [](const auto& loss) {
-        support::check_gradient_of<3, 0>(loss, array<double, 3>{{{0.6}}});
-    };
+    const auto check = [](const auto& loss) { support::check_gradient_of<3, 0>(loss, array<double, 3>{{{0.6}}}); };
     check([](const auto& a) { return penalty::doubly_stochastic(steps_of(a), lengths{1}); });
     check([](const auto& a) { return penalty::coverage(steps_of(a), lengths{1}); });
     check([](const auto& a) { return penalty::monotone(steps_of(a), lengths{1}); });
