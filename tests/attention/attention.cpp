@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <heed/heed.hpp>
-#include <heed/verify/problem.hpp>
 #include <support/mechanisms.hpp>
 
 #include <limits>
@@ -11,7 +10,6 @@
 
 using namespace heed;
 using support::random;
-namespace running = heed::detail::verifying;
 
 namespace {
 
@@ -24,6 +22,22 @@ const array<double, 3>& annotations()
 {
     static const auto h = random({2, 6, 5}, 4);
     return h;
+}
+
+/// Weights [2,6], or [2,6,width].
+void check_weights(const double* weights, std::size_t width, const lengths& real)
+{
+    for (std::size_t b = 0; b < 2; ++b) {
+        for (std::size_t d = 0; d < width; ++d) {
+            double sum = 0;
+            for (std::size_t j = 0; j < 6; ++j) {
+                const double w = weights[(b * 6 + j) * width + d];
+                CHECK((j < real[b] ? w > 0 : w == 0));
+                sum += w;
+            }
+            CHECK(sum == doctest::Approx(1.0).epsilon(1e-14));
+        }
+    }
 }
 
 }  // namespace
@@ -49,29 +63,22 @@ TEST_CASE("memory: keys once a batch, padding cleared")
 
 TEST_CASE("weights of a sentence are positive and sum to 1")
 {
-    const support::mechanism_sizes sizes;
-    const auto check = [&](const std::string& name, const auto& attend, const auto&, bool, auto describe) {
-        CAPTURE(name);
-        running::problem<std::remove_cvref_t<decltype(attend)>, array<double, 3>> p{attend, annotations(), {}};
-        running::setting<decltype(describe)> at{describe, running::layout_of(describe), lengths{6, 2}, 3};
-        for (const auto& part : at.layout) p.parts.push_back(random({2, 3, part.width}, 5));
-        for (const auto& weights : running::run<running::form::step>(p, at).weights) {
-            const std::size_t width = weights.size() / 12;
-            for (std::size_t b = 0; b < 2; ++b) {
-                for (std::size_t d = 0; d < width; ++d) {
-                    double sum = 0;
-                    for (std::size_t j = 0; j < 6; ++j) {
-                        const double w = weights.data()[(b * 6 + j) * width + d];
-                        CHECK((j < (b == 0 ? 6 : 2) ? w > 0 : w == 0));
-                        sum += w;
-                    }
-                    CHECK(sum == doctest::Approx(1.0).epsilon(1e-14));
-                }
-            }
+    const lengths real{6, 2};
+    const auto check = [&](const auto& attend) {
+        const auto memory = attend.on(annotations(), real);
+        auto state = attend.start(memory);
+        for (std::size_t s = 0; s < 3; ++s) {
+            const auto seen = attend.step(memory, random({2, 3}, 5 + s), state);
+            check_weights(seen.weights.data(), seen.weights.size() / 12, real);
+            state = seen.state;
         }
     };
-    support::each_mechanism_per_position(sizes, check);
-    support::each_mechanism_per_dimension(sizes, check);
+    const auto coarse = additive();
+    const score::additive_per_dimension fine{coarse.score.W, coarse.score.U, random({4, 5}, 6)};
+    check(coarse);
+    check(attention{coarse.score, normalize::temporal{}, combine::weighted_sum{}});
+    check(attention{fine, normalize::softmax{}, combine::elementwise_sum{}});
+    check(attention{fine, normalize::temporal{}, combine::elementwise_sum{}});
 }
 
 TEST_CASE("parameters by name, in order, and counted")

@@ -3,11 +3,11 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
-#include <support/second_order.hpp>
+#include <support/curvature.hpp>
 
 #include <cstddef>
-#include <string>
-#include <utility>
+#include <tuple>
+#include <vector>
 
 // Second order through mechanisms, by steps and through the tiles: the parameters, the annotations and the queries all
 // move.
@@ -20,164 +20,223 @@ namespace {
 
 constexpr std::size_t Q = 4, D = 4, A = 5;
 
-/// A mechanism, and what it reads.
-template <class Attend, class Annotations, class Queries>
-struct reading {
-    Attend attend;
-    Annotations annotations;  // [B,T,D]
-    Queries queries;          // [B,S,Q]
-
-    static auto parameters(auto& self, auto&& visit)
-    {
-        return of(visit("attend", self.attend), visit("annotations", self.annotations), visit("queries", self.queries));
-    }
-    template <class U, class V, class W>
-    static reading<U, V, W> of(U u, V v, W w)
-    {
-        return {std::move(u), std::move(v), std::move(w)};
-    }
-};
-
-/// Three queries, one after the other, of contexts and weights.
-template <class Score, class Normalize = normalize::softmax>
-void check_steps(const Score& score, const Normalize& normalize = {}, double h = 1e-4)
+/// H v of loss(mechanism, annotations, queries), where `make(x...)` is the mechanism: annotations [B,T,D], queries
+/// [B,S,Q] and all of x... move. What checks it is compiled once for all mechanisms of tensors with the same ranks.
+template <class... X>
+void check(const auto& make, const auto& loss, const array<double, 3>& annotations, const array<double, 3>& queries,
+           double h, const X&... x)
 {
-    const attention attend{score, normalize, combine::weighted_sum{}};
-    auto all = reading<int, int, int>::of(attend, random({3, 7, D}, 31), random({3, 3, Q}, 32));
-    CHECK_SECOND_ORDER(
-        all,
-        [](auto&, const auto& m) {
-            const auto memory = m.attend.on(m.annotations, lengths({7, 3, 0}));
-            auto state = m.attend.start(memory);
-            auto total = ops::inner(ops::square(m.queries), uneven(shape_of_rank<3>{3, 3, Q}));
-            for (std::size_t s = 0; s < 3; ++s) {
-                auto next = m.attend.step(memory, ops::step_of(m.queries, s), state);
-                state = next.state;
-                total = ops::add(total, ops::inner(ops::square(next.context), uneven(next.context.shape())));
-                total = ops::add(total, ops::inner(ops::square(next.weights), uneven(next.weights.shape())));
-            }
-            return total;
-        },
-        h);
+    support::inputs<array<double, 3>, array<double, 3>, X...> all{{annotations, queries, x...}};
+    const auto of = [&](const auto& lifted) {
+        return std::apply([&](const auto& a, const auto& q, const auto&... each) { return loss(make(each...), a, q); },
+                          lifted.at);
+    };
+    CHECK_SECOND_ORDER(all, support::detail::loss_of_inputs<array<double, 3>, array<double, 3>, X...>{of, of}, h);
+}
+
+/// A loss of three queries, one after the other, of contexts and weights.
+auto loss_of_steps(const auto& attend, const auto& annotations, const auto& queries)
+{
+    const auto memory = attend.on(annotations, lengths({7, 3, 0}));
+    auto state = attend.start(memory);
+    auto total = ops::inner(ops::square(queries), uneven(shape_of_rank<3>{3, 3, Q}));
+    for (std::size_t s = 0; s < 3; ++s) {
+        auto next = attend.step(memory, ops::step_of(queries, s), state);
+        state = next.state;
+        total = ops::add(total, ops::inner(ops::square(next.context), uneven(next.context.shape())));
+        total = ops::add(total, ops::inner(ops::square(next.weights), uneven(next.weights.shape())));
+    }
+    return total;
+}
+
+auto of_softmax(const auto& score) { return attention{score, normalize::softmax{}, combine::weighted_sum{}}; }
+auto of_dot(const auto& normalize) { return attention{score::dot{}, normalize, combine::weighted_sum{}}; }
+
+void check_steps(const auto& make, double h, const auto&... x)
+{
+    check(
+        make, [](const auto&... read) { return loss_of_steps(read...); }, random({3, 7, D}, 31), random({3, 3, Q}, 32),
+        h, x...);
+}
+/// Of `score(x...)` under softmax.
+void check_score(const auto& score, const auto&... x)
+{
+    check_steps([&](const auto&... of) { return of_softmax(score(of...)); }, 1e-4, x...);
+}
+/// Of `normalize(x...)` over inner products.
+void check_normalizer(const auto& normalize, double h, const auto&... x)
+{
+    check_steps([&](const auto&... of) { return of_dot(normalize(of...)); }, h, x...);
 }
 
 /// Many queries, tile by tile.
-template <class Score, class Mask, class Normalize = normalize::softmax>
-void check_tiles(const Score& score, const Mask& mask, const Normalize& normalize = {}, std::size_t S = 60,
-                 double h = 1e-4)
+struct tiles {
+    std::size_t queries = 60;
+    double h = 1e-4;
+};
+void check_tiles(const auto& make, const auto& mask, const tiles& how, const auto&... x)
 {
-    const attention attend{score, normalize, combine::weighted_sum{}};
-    auto all = reading<int, int, int>::of(attend, random({2, 70, D}, 41, 0.7), random({2, S, Q}, 42, 0.7));
-    CHECK_SECOND_ORDER(
-        all,
-        [&](auto&, const auto& m) {
-            const auto c = m.attend(m.attend.on(m.annotations, lengths({70, 33})), m.queries, mask);
+    check(
+        make,
+        [&](const auto& attend, const auto& annotations, const auto& queries) {
+            const auto c = attend(attend.on(annotations, lengths({70, 33})), queries, mask);
             return ops::inner(ops::add(c, ops::square(c)), uneven(c.shape()));
         },
-        h);
+        random({2, 70, D}, 41, 0.7), random({2, how.queries, Q}, 42, 0.7), how.h, x...);
 }
 
-auto additive() { return score::additive{random({Q, A}, 1), random({D, A}, 2), random({A}, 3)}; }
+const auto W = random({Q, A}, 1), U = random({D, A}, 2);
+const auto v = random({A}, 3);
+constexpr auto additive = [](const auto& w, const auto& u, const auto& out) { return score::additive{w, u, out}; };
+const array<double, 1> number{0.3};
 
 }  // namespace
 
 TEST_CASE("scores step by step")
 {
-    check_steps(additive());
-    check_steps(score::dot{});
-    check_steps(score::scaled_dot{});
-    check_steps(score::general{random({Q, D}, 4)});
-    check_steps(score::cosine{2.0});
-    check_steps(score::contextual_positions{score::scaled_dot{}, random({D, 3}, 7)});
-    check_steps(score::dynamic_convolution{random({Q, 3}, 7)});
-    check_steps(score::concat{random({Q + D, A}, 5), random({A}, 6)});
-    check_steps(score::with_location{additive(), random({3, 3}, 7), random({3, A}, 8)});
-    check_steps(
-        score::modified{score::dot{}, [](auto e, place p) { return 3 * tanh(e / 3) - 0.1 * abs(p.query - p.key); }});
+    check_score(additive, W, U, v);
+    check_score([] { return score::dot{}; });
+    check_score([] { return score::scaled_dot{}; });
+    check_score([](const auto& w) { return score::general{w}; }, random({Q, D}, 4));
+    check_score([] { return score::cosine{2.0}; });
+    check_score([](const auto& x) { return score::contextual_positions{score::scaled_dot{}, x}; }, random({D, 3}, 7));
+    check_score([](const auto& w) { return score::dynamic_convolution{w}; }, random({Q, 3}, 7));
+    check_score(
+        [](const auto& w, const auto& out) {
+            return score::concat{w, out};
+        },
+        random({Q + D, A}, 5), random({A}, 6));
+    check_score(
+        [](const auto& w, const auto& u, const auto& out, const auto& f, const auto& u_f) {
+            return score::with_location{additive(w, u, out), f, u_f};
+        },
+        W, U, v, random({3, 3}, 7), random({3, A}, 8));
+    check_score([] {
+        return score::modified{score::dot{},
+                               [](auto e, place p) { return 3 * tanh(e / 3) - 0.1 * abs(p.query - p.key); }};
+    });
 }
 
 TEST_CASE("normalizers step by step")
 {
-    check_steps(additive(), normalize::temporal{});
-    check_steps(score::dot{}, normalize::temporal{});
-    check_steps(score::dot{}, normalize::sparsemax{});
-    check_steps(score::dot{}, normalize::entmax15{}, 1e-5);
-    check_steps(score::dot{}, normalize::sigmoid{});
-    check_steps(score::dot{}, normalize::stick_breaking{});
-    check_steps(score::dot{}, normalize::top_k{2});
-    check_steps(score::dot{}, normalize::softmax_with_sink{array<double, 1>{0.3}});
-    check_steps(score::dot{}, normalize::local_p{random({Q, 3}, 5), random({3}, 6), 2});
+    check_steps(
+        [](const auto&... x) {
+            return attention{additive(x...), normalize::temporal{}, combine::weighted_sum{}};
+        },
+        1e-4, W, U, v);
+    check_normalizer([] { return normalize::temporal{}; }, 1e-4);
+    check_normalizer([] { return normalize::sparsemax{}; }, 1e-4);
+    check_normalizer([] { return normalize::entmax15{}; }, 1e-5);
+    check_normalizer([] { return normalize::sigmoid{}; }, 1e-4);
+    check_normalizer([] { return normalize::stick_breaking{}; }, 1e-4);
+    check_normalizer([] { return normalize::top_k{2}; }, 1e-4);
+    check_normalizer([](const auto& sink) { return normalize::softmax_with_sink{sink}; }, 1e-4, number);
+    check_normalizer(
+        [](const auto& w, const auto& x) {
+            return normalize::local_p{w, x, 2};
+        },
+        1e-4, random({Q, 3}, 5), random({3}, 6));
 }
 
 TEST_CASE("tiles: functions of scores, tables, masks and sinks")
 {
     const auto none = no_mask{};
-    const auto window = causal{} & sliding_window{9};
-    check_tiles(score::scaled_dot{}, none);
-    check_tiles(score::general{random({Q, D}, 9)}, causal{});
-    check_tiles(score::scaled_dot{}, none, {}, 300);  // more than one block
-    check_tiles(score::modified{score::scaled_dot{},
-                                [](auto e, place p) {
-                                    return 3 * tanh(e / 3) + sin(e) * exp(-sigmoid(e)) -
-                                           0.1 * abs(p.query - p.key) * (p.batch + 1);
-                                }},
-                window);
-    const auto bias = random({1, 21}, 11);
-    check_tiles(score::modified{score::dot{}, bias,
-                                [](auto e, place p, const auto& b) {
-                                    return e * b(p.head, p.key - p.query + 10) +
-                                           tanh(b(0, p.key - p.key / 7 * 7 + 1) * e);
-                                }},
-                causal{});
+    const auto plain = [] { return of_softmax(score::scaled_dot{}); };
+    check_tiles(plain, none, {});
+    check_tiles(plain, none, {.queries = 300});  // more than one block
+    check_tiles([](const auto& w) { return of_softmax(score::general{w}); }, causal{}, {}, random({Q, D}, 9));
+    const auto change = [](auto e, place p) {
+        return 3 * tanh(e / 3) + sin(e) * exp(-sigmoid(e)) - 0.1 * abs(p.query - p.key) * (p.batch + 1);
+    };
     check_tiles(
-        score::modified{score::dot{}, random({70}, 12), [](auto e, place p, const auto& b) { return e + b(p.key); }},
-        none, normalize::softmax_with_sink{array<double, 1>{0.3}});
+        [&] {
+            return of_softmax(score::modified{score::scaled_dot{}, change});
+        },
+        causal{} & sliding_window{9}, {});
+    const auto look_up = [](auto e, place p, const auto& b) {
+        return e * b(p.head, p.key - p.query + 10) + tanh(b(0, p.key - p.key / 7 * 7 + 1) * e);
+    };
+    check_tiles(
+        [&](const auto& bias) {
+            return of_softmax(score::modified{score::dot{}, bias, look_up});
+        },
+        causal{}, {}, random({1, 21}, 11));
+    const auto add = [](auto e, place p, const auto& b) { return e + b(p.key); };
+    check_tiles(
+        [&](const auto& bias, const auto& sink) {
+            return attention{score::modified{score::dot{}, bias, add}, normalize::softmax_with_sink{sink},
+                             combine::weighted_sum{}};
+        },
+        none, {}, random({70}, 12), number);
 }
 
 TEST_CASE("tiles: rows that become weights in other ways")
 {
     const auto scaled = [](auto e, place p) { return 2 * e - 0.02 * abs(p.query - p.key); };
-    const score::modified by_place{score::dot{}, scaled};
-    check_tiles(by_place, causal{}, normalize::sigmoid{-1});
-    const array<double, 1> scale{2}, bias{-1};
-    check_tiles(score::modified{score::cosine{scale}, scaled}, causal{},
-                normalize::temperature{0.6, normalize::sigmoid{bias}});
+    const auto by_place = [&](const auto& normalize) {
+        return attention{score::modified{score::dot{}, scaled}, normalize, combine::weighted_sum{}};
+    };
+    const auto plain = [](const auto& normalize) {
+        return attention{score::scaled_dot{}, normalize, combine::weighted_sum{}};
+    };
     // Small steps, so that no position enters or leaves a support between the two sides of a difference.
-    check_tiles(by_place, causal{}, normalize::sparsemax{}, 60, 1e-7);
-    check_tiles(by_place, causal{}, normalize::entmax15{}, 60, 1e-7);
-    check_tiles(score::scaled_dot{}, no_mask{}, normalize::entmax15{}, 60, 1e-7);
-    check_tiles(by_place, causal{}, normalize::top_k{3}, 60, 1e-7);
-    check_tiles(by_place, causal{}, normalize::stick_breaking{});
-    check_tiles(by_place, causal{}, normalize::temporal{});
-    check_tiles(score::scaled_dot{}, no_mask{}, normalize::temporal{});
-    check_tiles(score::scaled_dot{}, no_mask{}, normalize::entmax{array<double, 1>{0.4}}, 60, 1e-7);
-    check_tiles(by_place, causal{}, normalize::entmax{array<double, 1>{-0.5}}, 60, 1e-6);
+    const tiles small{.h = 1e-7};
+    check_tiles([&] { return by_place(normalize::sigmoid{-1}); }, causal{}, {});
+    check_tiles(
+        [&](const auto& scale, const auto& bias) {
+            return attention{score::modified{score::cosine{scale}, scaled},
+                             normalize::temperature{0.6, normalize::sigmoid{bias}}, combine::weighted_sum{}};
+        },
+        causal{}, {}, array<double, 1>{2}, array<double, 1>{-1});
+    check_tiles([&] { return by_place(normalize::sparsemax{}); }, causal{}, small);
+    check_tiles([&] { return by_place(normalize::entmax15{}); }, causal{}, small);
+    check_tiles([&] { return plain(normalize::entmax15{}); }, no_mask{}, small);
+    check_tiles([&] { return by_place(normalize::top_k{3}); }, causal{}, small);
+    check_tiles([&] { return by_place(normalize::stick_breaking{}); }, causal{}, {});
+    check_tiles([&] { return by_place(normalize::temporal{}); }, causal{}, {});
+    check_tiles([&] { return plain(normalize::temporal{}); }, no_mask{}, {});
+    check_tiles([&](const auto& a) { return plain(normalize::entmax{a}); }, no_mask{}, small, array<double, 1>{0.4});
+    check_tiles([&](const auto& a) { return by_place(normalize::entmax{a}); }, causal{}, {.h = 1e-6},
+                array<double, 1>{-0.5});
 }
 
 TEST_CASE("tiles: other comparisons")
 {
-    check_tiles(additive(), causal{});
-    check_tiles(score::cosine{2.0}, no_mask{});
-    check_tiles(score::forgetting{score::scaled_dot{}, random({D, 1}, 7), random({1}, 8)}, causal{});
+    check_tiles([](const auto&... x) { return of_softmax(additive(x...)); }, causal{}, {}, W, U, v);
+    check_tiles([] { return of_softmax(score::cosine{2.0}); }, no_mask{}, {});
+    check_tiles(
+        [](const auto& w, const auto& b) {
+            return of_softmax(score::forgetting{score::scaled_dot{}, w, b});
+        },
+        causal{}, {}, random({D, 1}, 7), random({1}, 8));
 }
 
 TEST_CASE("linear time")
 {
-    check_tiles(score::kernel{score::elu_plus_one{}}, causal{}, normalize::ratio{0.9});
-    check_tiles(score::kernel{score::positive_random{random({D, 6}, 9)}}, no_mask{}, normalize::ratio{});
-    check_tiles(score::scaled_dot{}, causal{}, normalize::retention{0.9});
-    check_tiles(score::fading{score::scaled_dot{}, random({D, 1}, 7), random({1}, 8)}, causal{},
-                normalize::retention{});
+    const auto over = [](const auto& score, const auto& normalize) {
+        return attention{score, normalize, combine::weighted_sum{}};
+    };
+    check_tiles([&] { return over(score::kernel{score::elu_plus_one{}}, normalize::ratio{0.9}); }, causal{}, {});
+    check_tiles(
+        [&](const auto& Omega) { return over(score::kernel{score::positive_random{Omega}}, normalize::ratio{}); },
+        no_mask{}, {}, random({D, 6}, 9));
+    check_tiles([&] { return over(score::scaled_dot{}, normalize::retention{0.9}); }, causal{}, {});
+    check_tiles(
+        [&](const auto& w, const auto& b) {
+            return over(score::fading{score::scaled_dot{}, w, b}, normalize::retention{});
+        },
+        causal{}, {}, random({D, 1}, 7), random({1}, 8));
 }
 
 TEST_CASE("several heads")
 {
-    const auto one = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    auto heads = reading<int, int, int>::of(
-        multi_head{std::vector(2, one), random({Q, 6}, 1), random({D, 6}, 2), random({D, 6}, 3), random({6, Q}, 4)},
-        random({2, 70, D}, 5), random({2, 60, Q}, 6));
-    CHECK_SECOND_ORDER(heads, [](auto&, const auto& m) {
-        const auto c = m.attend(m.attend.on(m.annotations, lengths({70, 33})), m.queries, causal{});
+    const auto make = [](const auto&... projections) {
+        return multi_head{std::vector(2, of_softmax(score::scaled_dot{})), projections...};
+    };
+    const auto loss = [](const auto& attend, const auto& annotations, const auto& queries) {
+        const auto c = attend(attend.on(annotations, lengths({70, 33})), queries, causal{});
         return ops::inner(ops::square(c), uneven(c.shape()));
-    });
+    };
+    check(make, loss, random({2, 70, D}, 5), random({2, 60, Q}, 6), 1e-4, random({Q, 6}, 1), random({D, 6}, 2),
+          random({D, 6}, 3), random({6, Q}, 4));
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 // README's loop with only a part on the tape: the parameters, the annotations, the queries, one part of a query. That
-// part gets the gradient that it gets when everything is on the tape. tests/composition does this for every product;
+// part gets the gradient that it gets when everything is on the tape. tests/products does this for every product;
 // here are heads, hops, and the uses of a state that has gone onto a tape.
 
 using namespace heed;

@@ -6,7 +6,7 @@
 #include <heed/penalty/doubly_stochastic.hpp>
 #include <heed/penalty/guided_alignment.hpp>
 #include <heed/penalty/monotone.hpp>
-#include <support/gradients.hpp>
+#include <support/function_of.hpp>
 
 #include <vector>
 
@@ -72,28 +72,25 @@ TEST_CASE("with respect to the weights")
 {
     auto weights = random({4, 4, 5}, 1);
     for (double& x : weights) x = 0.2 + std::abs(x);  // nowhere equal, nowhere near the floor
-    CHECK_GRADIENT([](const auto& all) { return penalty::doubly_stochastic(steps_of(all), source, target); }, weights);
-    CHECK_GRADIENT([](const auto& all) { return penalty::coverage(steps_of(all), source, target); }, weights);
-    CHECK_GRADIENT([](const auto& all) { return penalty::monotone(steps_of(all), source, target); }, weights);
-    CHECK_GRADIENT([](const auto& all) { return penalty::guided_alignment(steps_of(all), links, source, target); },
-                   weights);
-    CHECK_GRADIENT([](const auto& all) { return penalty::coverage(steps_of(all), source); }, weights);
+    const auto check = [&](const auto& loss) { support::check_gradient_of<3, 0>(loss, weights); };
+    check([](const auto& all) { return penalty::doubly_stochastic(steps_of(all), source, target); });
+    check([](const auto& all) { return penalty::coverage(steps_of(all), source, target); });
+    check([](const auto& all) { return penalty::monotone(steps_of(all), source, target); });
+    check([](const auto& all) { return penalty::guided_alignment(steps_of(all), links, source, target); });
+    check([](const auto& all) { return penalty::coverage(steps_of(all), source); });
     // Also below the floor, where the logarithm continues as its tangent.
-    CHECK_GRADIENT([](const auto& all) { return penalty::guided_alignment(steps_of(all), links, source, 0.7); },
-                   weights);
+    check([](const auto& all) { return penalty::guided_alignment(steps_of(all), links, source, 0.7); });
 }
 
 TEST_CASE("one position, one step")
 {
-    const auto weights = array<double, 3>{{{0.6}}};
-    CHECK_GRADIENT([](const auto& a) { return penalty::doubly_stochastic(steps_of(a), lengths{1}); }, weights);
-    CHECK_GRADIENT([](const auto& a) { return penalty::coverage(steps_of(a), lengths{1}); }, weights);
-    CHECK_GRADIENT([](const auto& a) { return penalty::monotone(steps_of(a), lengths{1}); }, weights);
-    CHECK_GRADIENT(
-        [](const auto& a) {
-            return penalty::guided_alignment(steps_of(a), std::vector<penalty::links>{{{0, 0}}}, lengths{1});
-        },
-        weights);
+    const auto check = [](const auto& loss) { support::check_gradient_of<3, 0>(loss, array<double, 3>{{{0.6}}}); };
+    check([](const auto& a) { return penalty::doubly_stochastic(steps_of(a), lengths{1}); });
+    check([](const auto& a) { return penalty::coverage(steps_of(a), lengths{1}); });
+    check([](const auto& a) { return penalty::monotone(steps_of(a), lengths{1}); });
+    check([](const auto& a) {
+        return penalty::guided_alignment(steps_of(a), std::vector<penalty::links>{{{0, 0}}}, lengths{1});
+    });
 }
 
 TEST_CASE("no gradient behind the lengths, none of NaN there, and no difference to plain weights")

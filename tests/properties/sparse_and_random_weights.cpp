@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <support/approx.hpp>
+#include <support/function_of.hpp>
 #include <support/gradients.hpp>
 #include <support/mechanism_tests.hpp>
 
 using namespace heed;
+using support::check_gradient_of;
 using support::random;
 
 // The operations of the sparse and the random normalizers by finite differences, and attention through them. Where they
@@ -20,12 +22,12 @@ template <class F>
 void check_of_scores(F&& f, double scale = 1)
 {
     const auto with = [&f](const lengths& real) { return [&f, real](const auto& e) { return f(e, real); }; };
-    CHECK_GRADIENT(with({7, 0, 1, 4}), random({4, 7}, 1, scale));
-    CHECK_GRADIENT(with({1}), random({1, 1}, 2, scale));
-    CHECK_GRADIENT(with({0}), random({1, 3}, 3, scale));
-    CHECK_GRADIENT(with({21, 17}), random({2, 21}, 4, scale));
-    CHECK_GRADIENT(with({5, 0, 1}), random({3, 5, 2}, 5, scale));
-    CHECK_GRADIENT(with({4, 3}), random({2, 4, 19}, 6, scale));
+    check_gradient_of(with({7, 0, 1, 4}), random({4, 7}, 1, scale));
+    check_gradient_of(with({1}), random({1, 1}, 2, scale));
+    check_gradient_of(with({0}), random({1, 3}, 3, scale));
+    check_gradient_of(with({21, 17}), random({2, 21}, 4, scale));
+    check_gradient_of(with({5, 0, 1}), random({3, 5, 2}, 5, scale));
+    check_gradient_of(with({4, 3}), random({2, 4, 19}, 6, scale));
 }
 
 /// The same with some scores of -inf, from which nothing comes back.
@@ -39,8 +41,8 @@ void check_with_hidden(F&& f)
     const auto finite = [&](const auto& e) {  // the loss must not see the -inf that some operations pass on
         return ops::softmax(hidden(e), real);
     };
-    CHECK_GRADIENT(finite, random({3, 6}, 7));
-    CHECK_GRADIENT(finite, random({3, 6, 3}, 8));
+    check_gradient_of(finite, random({3, 6}, 7));
+    check_gradient_of(finite, random({3, 6, 3}, 8));
 }
 
 array<double, 2> some_drawn()
@@ -83,11 +85,11 @@ TEST_CASE("log_probability")
     const auto drawn = some_drawn();
     const lengths real{7, 0, 1, 4};
     const auto f = [&](const auto& e) { return ops::log_probability(e, drawn, real); };
-    CHECK_GRADIENT(f, random({4, 7}, 1));
+    check_gradient_of(f, random({4, 7}, 1));
     array<double, 3> drawn_each(shape_of_rank<3>{2, 4, 19}, 0.0);
     for (std::size_t d = 0; d < 19; ++d) drawn_each(0, d % 4, d) = drawn_each(1, d % 3, d) = 1;
     const auto each = [&](const auto& e) { return ops::log_probability(e, drawn_each, lengths{4, 3}); };
-    CHECK_GRADIENT(each, random({2, 4, 19}, 2));
+    check_gradient_of(each, random({2, 4, 19}, 2));
 }
 
 TEST_CASE("noise on the scores")

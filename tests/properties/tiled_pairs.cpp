@@ -103,24 +103,24 @@ const lengths real({70, 33, 0});
 
 const auto alibi = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
 
-/// Each comparison under one normalizer: all keys, causal, and a function of scores within a window.
-template <class Normalize>
-void each_score(const Normalize& normalize)
+/// All keys; a function of scores within a window.
+void plainly(const auto& score, const auto& normalize) { check(score, no_mask{}, real, 60, 70, normalize); }
+void in_window(const auto& score, const auto& normalize)
 {
-    const auto each = [&](const auto& score) {
-        check(score, no_mask{}, real, 60, 70, normalize);
-        check(score::modified{score, alibi}, causal{} & sliding_window{9}, real, 60, 70, normalize);
-    };
-    each(additive());
-    each(score::match{});
-    each(score::cosine{3});
+    check(score::modified{score, alibi}, causal{} & sliding_window{9}, real, 60, 70, normalize);
 }
 
 }  // namespace
 
 TEST_CASE("additive scores, closeness and cosine under softmax: masks, lengths and functions")
 {
-    each_score(normalize::softmax{});
+    const auto by_softmax = [](const auto& score) {
+        plainly(score, normalize::softmax{});
+        in_window(score, normalize::softmax{});
+    };
+    by_softmax(additive());
+    by_softmax(score::match{});
+    by_softmax(score::cosine{3});
     const auto even = [](place p) { return (p.query + p.key) - (p.query + p.key) / 2 * 2 == 0; };
     const auto each = [&](const auto& score) {
         check(score, causal{}, real, 60, 70);
@@ -130,16 +130,26 @@ TEST_CASE("additive scores, closeness and cosine under softmax: masks, lengths a
     };
     each(additive());
     each(score::match{});
-    each(score::concat{random({8, 5}, 5), random({5}, 7)});
+    check(score::concat{random({8, 5}, 5), random({5}, 7)}, causal{}, real, 60, 70);
 }
 
 TEST_CASE("the same under other normalizers")
 {
-    each_score(normalize::sigmoid{-1});
-    each_score(normalize::sparsemax{});
-    each_score(normalize::entmax15{});
-    each_score(normalize::top_k{3});
-    each_score(normalize::softmax_with_sink{array<double, 1>{0.7}});
+    const auto first = [](const auto& normalize) {
+        plainly(additive(), normalize);
+        in_window(score::match{}, normalize);
+        plainly(score::cosine{3}, normalize);
+    };
+    const auto second = [](const auto& normalize) {
+        in_window(additive(), normalize);
+        plainly(score::match{}, normalize);
+        in_window(score::cosine{3}, normalize);
+    };
+    first(normalize::sigmoid{-1});
+    second(normalize::sparsemax{});
+    first(normalize::entmax15{});
+    second(normalize::top_k{3});
+    first(normalize::softmax_with_sink{array<double, 1>{0.7}});
 }
 
 TEST_CASE("a scale and a bias that learn")

@@ -10,30 +10,24 @@
 #include <support/scores.hpp>
 
 using namespace heed;
-using support::check_equation;
-using support::check_promises;
 using support::random;
 using support::says;
 namespace scalar = support::scalar;
-using scalar::numbers;
 
-TEST_CASE("additive with a bias: its equation, gradient and contracts")
+TEST_CASE("additive: its equation, gradient and contracts; with a bias, too")
 {
-    const auto U = [](std::size_t D) { return random({D, 4}, 46); };
-    const auto W = [](std::size_t Q) { return random({Q, 4}, 47); };
-    const auto v = random({4}, 44), b = random({4}, 48);
-    check_equation(
-        [&](std::size_t Q, std::size_t D) {
-            return score::additive{W(Q), U(D), v, b};
-        },
-        [&](std::size_t Q, std::size_t D) {
-            return [W = scalar::matrix_of(W(Q)), U = scalar::matrix_of(U(D)), v = scalar::vector_of(v),
-                    b = scalar::vector_of(b)](const auto& q, const auto& h) {
-                return numbers{scalar::inner(v, scalar::hidden({scalar::times(q[0], W), scalar::times(h, U), b}))};
-            };
-        },
-        [](std::size_t Q, std::size_t) { return support::plain_query{Q}; });
-    check_promises(score::additive{W(3), U(5), v, b}, support::plain_query{3});
+    const auto make = [](std::size_t Q, std::size_t D) {
+        const std::size_t A = support::hidden_units(D);
+        return score::additive{random({Q, A}, 47), random({D, A}, 46), random({A}, 44)};
+    };
+    const auto equation = [&](std::size_t Q, std::size_t D) {
+        const auto score = make(Q, D);
+        return scalar::additive(scalar::matrix_of(score.W), scalar::matrix_of(score.U), scalar::vector_of(score.v));
+    };
+    support::check_score(make, equation, [](std::size_t Q, std::size_t) { return support::plain_query{Q}; });
+    // Its values are those of the next test.
+    const auto plain = make(3, 5);
+    support::check_promises(score::additive{plain.W, plain.U, plain.v, random({4}, 48)}, support::plain_query{3});
 }
 
 TEST_CASE("a bias is one more row of W, met by a query with a 1: values and gradients, step by step and in tiles")

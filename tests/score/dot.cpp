@@ -11,14 +11,9 @@ namespace scalar = support::scalar;
 
 TEST_CASE("dot: its equation, gradient and contracts; widths that differ are refused")
 {
-    support::check_equation([](std::size_t, std::size_t) { return score::dot{}; },
-                            [](std::size_t, std::size_t) {
-                                return [](const auto& q, const auto& h) {
-                                    return scalar::numbers{scalar::inner(q[0], h)};
-                                };
-                            },
-                            [](std::size_t, std::size_t D) { return support::plain_query{D}; });
-    support::check_promises(score::dot{}, support::plain_query{5});
+    support::check_score([](std::size_t, std::size_t) { return score::dot{}; },
+                         [](std::size_t, std::size_t) { return scalar::dot(); },
+                         [](std::size_t, std::size_t D) { return support::plain_query{D}; });
     const auto attend = support::soft(score::dot{});
     const auto memory = attend.on(random({2, 4, 5}, 1));
     support::says([&] { attend.step(memory, random({2, 3}, 2), attend.start(memory)); }, "[2,3]");

@@ -13,14 +13,9 @@ namespace scalar = support::scalar;
 TEST_CASE("general: its equation, gradient and contracts; a matrix that does not fit is refused")
 {
     const auto W = [](std::size_t Q, std::size_t D) { return random({Q, D}, 1); };
-    support::check_equation([&](std::size_t Q, std::size_t D) { return score::general{W(Q, D)}; },
-                            [&](std::size_t Q, std::size_t D) {
-                                return [W = scalar::matrix_of(W(Q, D))](const auto& q, const auto& h) {
-                                    return scalar::numbers{scalar::inner(scalar::times(q[0], W), h)};
-                                };
-                            },
-                            [](std::size_t Q, std::size_t) { return support::plain_query{Q}; });
-    support::check_promises(score::general{W(3, 5)}, support::plain_query{3});
+    support::check_score([&](std::size_t Q, std::size_t D) { return score::general{W(Q, D)}; },
+                         [&](std::size_t Q, std::size_t D) { return scalar::general(scalar::matrix_of(W(Q, D))); },
+                         [](std::size_t Q, std::size_t) { return support::plain_query{Q}; });
     const auto attend = soft(score::general{W(3, 5)});
     const auto memory = attend.on(random({2, 4, 5}, 1));
     support::says(

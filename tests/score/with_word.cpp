@@ -6,9 +6,9 @@
 #include <support/scores.hpp>
 
 using namespace heed;
-using support::check_promises;
 using support::random;
 using support::soft;
+namespace scalar = support::scalar;
 
 TEST_CASE("a word over a score that adds one by itself: two words, each in its own way")
 {
@@ -32,7 +32,41 @@ TEST_CASE("a word over a score that adds one by itself: two words, each in its o
           state_and_projected_word{s, ops::add(ops::linear(y, Y), ops::linear(before, Z))});
 }
 
+TEST_CASE("a word over additive scores, per position and per dimension: equations, gradients and contracts")
+{
+    const auto Y = [](std::size_t D) { return random({2, support::hidden_units(D)}, 13); };
+    const auto describe = [](std::size_t Q, std::size_t) { return support::query_with_word{Q, 2}; };
+    const auto base = [](std::size_t Q, std::size_t D) {
+        const std::size_t A = support::hidden_units(D);
+        return score::additive{random({Q, A}, 11), random({D, A}, 12), random({A}, 15)};
+    };
+    support::check_score(
+        [&](std::size_t Q, std::size_t D) {
+            return score::with_word{base(Q, D), Y(D)};
+        },
+        [&](std::size_t Q, std::size_t D) {
+            const auto s = base(Q, D);
+            return scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U), scalar::vector_of(s.v),
+                                              scalar::matrix_of(Y(D)));
+        },
+        describe);
+    const auto fine = [](std::size_t Q, std::size_t D) {
+        const std::size_t A = support::hidden_units(D);
+        return score::additive_per_dimension{random({Q, A}, 21), random({D, A}, 22), random({A, D}, 24)};
+    };
+    support::check_score(
+        [&](std::size_t Q, std::size_t D) {
+            return score::with_word{fine(Q, D), Y(D)};
+        },
+        [&](std::size_t Q, std::size_t D) {
+            const auto s = fine(Q, D);
+            return scalar::additive_per_dimension_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),
+                                                            scalar::matrix_of(s.V), scalar::matrix_of(Y(D)));
+        },
+        describe);
+}
+
 TEST_CASE("a word over dot: its gradient and contracts")
 {
-    check_promises(score::with_word{score::dot{}, random({2, 5}, 53)}, support::query_with_word{5, 2});
+    support::check_promises(score::with_word{score::dot{}, random({2, 5}, 53)}, support::query_with_word{5, 2});
 }

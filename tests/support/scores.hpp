@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <heed/heed.hpp>
@@ -18,14 +19,18 @@
 namespace support {
 
 template <class Score>
+using sum_of = std::conditional_t<Score::weights == heed::weight_kind::per_position, heed::combine::weighted_sum,
+                                  heed::combine::elementwise_sum>;
+
+template <class Score>
 auto soft(Score score)
 {
-    return heed::attention<Score, heed::normalize::softmax, heed::combine::weighted_sum>{std::move(score), {}, {}};
+    return heed::attention<Score, heed::normalize::softmax, sum_of<Score>>{std::move(score), {}, {}};
 }
 template <class Score>
 auto temporal(Score score)
 {
-    return heed::attention<Score, heed::normalize::temporal, heed::combine::weighted_sum>{std::move(score), {}, {}};
+    return heed::attention<Score, heed::normalize::temporal, sum_of<Score>>{std::move(score), {}, {}};
 }
 
 /// `make(Q, D)` is the score, `equation(Q, D)` its loop and `describe(Q, D)` its query, for small and for odd sizes.
@@ -43,9 +48,29 @@ void check_equation(const auto& make, const auto& equation, const auto& describe
 void check_promises(const auto& score, const auto& describe)
 {
     check_gradients(temporal(score), describe, 5);
-    check_report("softmax", heed::verify(soft(score), {.width = 5}, describe));
-    check_report("temporal", heed::verify(temporal(score), {.width = 5}, describe));
+    check_contracts("softmax", soft(score), describe);
+    check_contracts("temporal", temporal(score), describe);
 }
+
+/// The same of a score of wider annotations, of more than a register.
+void check_wide(const auto& score, const auto& describe, std::size_t width)
+{
+    const heed::verification_sizes few{.width = width, .batch = 2, .positions = 3, .steps = 2};
+    check_gradients(temporal(score), describe, width);
+    check_report("softmax, wide", heed::verify(soft(score), few, describe));
+    check_report("temporal, wide", heed::verify(temporal(score), few, describe));
+}
+
+/// All of these for a score of any size: `make`, `equation` and `describe` as in check_equation.
+void check_score(const auto& make, const auto& equation, const auto& describe)
+{
+    check_equation(make, equation, describe);
+    check_promises(make(3, 5), describe(3, 5));
+    check_wide(make(2, 9), describe(2, 9), 9);
+}
+
+/// The hidden units of a score of annotations of width D: 4, 17 for 9, 37 for 19.
+inline std::size_t hidden_units(std::size_t D) { return D < 9 ? 4 : 2 * D - 1; }
 
 inline void says(auto&& f, const std::string& part)
 {
