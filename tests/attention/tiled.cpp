@@ -48,7 +48,8 @@ std::vector<double> derivatives(const Attention& attend, const sizes& of, typena
 {
     const std::size_t B = of.real.batch();
     ad::tape<double> on;
-    const auto H = on.parameter(random({B, of.T, of.width}, 1)), Q = on.parameter(random({B, of.S, of.width}, 2));
+    const auto h = random({B, of.T, of.width}, 1), q = random({B, of.S, of.width}, 2);
+    const auto H = on.parameter(h), Q = on.parameter(q);
     const auto lifted = ad::lift(on, attend);
     const auto loss = ops::inner(contexts(lifted, lifted.on(H, of.real), Q), random({B, of.S, of.width}, 3));
     on.backward(loss);
@@ -416,11 +417,11 @@ TEST_CASE("an empty table is refused, and an index beyond the end means the end"
     CHECK_THROWS_WITH_AS(none(none.on(h), random({1, 2, 4}, 2)), doctest::Contains("the table is empty"), shape_error);
     const auto beyond = [](auto e, place p, const auto& b) { return e + b(p.key - 1000 * (p.key - p.key / 2 * 2)); };
     const array<double, 1> table{0.5, 0, 0};
-    const auto capped = [](auto e, place p) {
+    const auto half = [](auto e, place p) {
         return e + select(p.key - p.key / 2 * 2 == 1, 0.5, select(p.key == 0, 0.5, 0.0 * e));
     };
     const attention is{score::modified{score::dot{}, table, beyond}, normalize::softmax{}, combine::weighted_sum{}};
-    const attention must{score::modified{score::dot{}, capped}, normalize::softmax{}, combine::weighted_sum{}};
+    const attention must{score::modified{score::dot{}, half}, normalize::softmax{}, combine::weighted_sum{}};
     const auto a = is(is.on(h), q), b = must(must.on(h), q);
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(a.data()[i] == support::approx(b.data()[i]));
 }
@@ -446,9 +447,9 @@ TEST_CASE("weights of all queries are those that make the contexts")
         }
         CHECK(worst < most);
     };
-    const auto alibi = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); };
+    const auto slope = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); };
     each(score::scaled_dot{}, normalize::softmax{}, causal{}, 1e-12);
-    each(score::modified{score::rotary{score::dot{}}, alibi}, normalize::entmax15{}, causal{} & sliding_window{9},
+    each(score::modified{score::rotary{score::dot{}}, slope}, normalize::entmax15{}, causal{} & sliding_window{9},
          1e-12);
     each(score::cosine{}, normalize::temporal{}, no_mask{}, 1e-12);  // one after the other
     ad::tape<double> on;

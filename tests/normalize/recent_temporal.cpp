@@ -40,8 +40,8 @@ TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gr
         enum { newest, kept, both };
         for (const auto which : {newest, kept, both}) {
             const auto f = [=](const auto& s, const auto& x) {
-                const auto [last, next] = ops::recent_sums(s, x, n);
-                return which == newest ? last : which == kept ? next : ops::concat(ops::multiply(last, last), next);
+                const auto [sum, rest] = ops::recent_sums(s, x, n);
+                return which == newest ? sum : which == kept ? rest : ops::concat(ops::multiply(sum, sum), rest);
             };
             if (n > 1) {
                 CHECK_GRADIENT(f, random({1, 1, n - 1}, 3), random({1, 1, 1}, 4));

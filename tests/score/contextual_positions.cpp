@@ -133,7 +133,8 @@ TEST_CASE("gradients by annotations, queries and positions; heads; the contracts
                                combine::weighted_sum{}};
         return attend(attend.on(h), q, causal{});
     };
-    const auto annotations = random({2, 5, 2}, 1), queries = random({2, 5, 2}, 2), positions = random({2, 3}, 3);
+    const auto annotations = random({2, 5, 2}, 1), queries = random({2, 5, 2}, 2);
+    const auto positions = random({2, 3}, 3);
     for (const auto& found : {support::gradient_of<0b111>(f, annotations, queries, positions),
                               support::gradient_of<0b100>(f, annotations, queries, positions),
                               support::gradient_of<0b010>(f, annotations, queries, positions)})

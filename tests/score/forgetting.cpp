@@ -189,7 +189,8 @@ TEST_CASE("gradients by annotations, queries, gate and bias, with and without ti
         };
         // All on the tape; the gate alone, so that values are plain and keys are not; the queries alone.
         const auto check_found = [&](const ad::grad_check_result& found) { CHECK_MESSAGE(bool(found), found.text()); };
-        const auto h = random({1, T, 2}, 1), q = random({1, T, 2}, 2), W = random({2, 1}, 3);
+        const auto h = random({1, T, 2}, 1), q = random({1, T, 2}, 2);
+        const auto W = random({2, 1}, 3);
         const auto bias = random({1}, 4);
         check_found(support::gradient_of<0b1111>(f, h, q, W, bias));
         check_found(support::gradient_of<0b1100>(f, h, q, W, bias));

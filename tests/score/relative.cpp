@@ -78,7 +78,8 @@ TEST_CASE("what goes back through relative positions, few queries and many")
             const auto attend = with(d);
             return ops::step_of(attend(attend.on(h), q, causal{}), shape_of(q)[1] - 2);
         };
-        const auto d = random({2, 3}, 5), q = random({1, T, 2}, 2), h = random({1, T, 2}, 1);
+        const auto d = random({2, 3}, 5);
+        const auto q = random({1, T, 2}, 2), h = random({1, T, 2}, 1);
         for (const auto& found : {support::gradient_of<0b111>(f, d, q, h), support::gradient_of<0b001>(f, d, q, h),
                                   support::gradient_of<0b010>(f, d, q, h)})
             CHECK_MESSAGE(bool(found), found.text());

@@ -143,15 +143,15 @@ scalar::remembering scalar_gated_coverage(const auto& score)
 
 /// The equation under softmax and under temporal modulation; the contracts under one of them, extremes and the
 /// gradients of every form under the other.
-void check_promises(const auto& score, const scalar::remembering& equation, const auto& describe)
+void check_promises(const auto& score, const scalar::remembering& equation, const auto& how)
 {
     const attention soft{score, normalize::softmax{}, combine::weighted_sum{}};
-    check_memory(soft, parameters, equation, false, describe, sizes.width);
-    check_verified(soft, verified, describe);
+    check_memory(soft, parameters, equation, false, how, sizes.width);
+    check_verified(soft, verified, how);
     const attention temporal{score, normalize::temporal{}, combine::weighted_sum{}};
-    check_memory(temporal, parameters, equation, true, describe, sizes.width);
-    check_extremes(temporal, describe, sizes.width);
-    check_gradients(temporal, describe, sizes.width);
+    check_memory(temporal, parameters, equation, true, how, sizes.width);
+    check_extremes(temporal, how, sizes.width);
+    check_gradients(temporal, how, sizes.width);
 }
 
 /// C_0 of gated coverage.
