@@ -20,7 +20,7 @@ using scalar::numbers;
 
 TEST_CASE("location: its gradient and contracts")
 {
-    check_promises(score::location{random({3, 9}, 51)}, support::plain_query{3});
+    check_promises(score::location{random({3, 24}, 51)}, support::plain_query{3});
 }
 
 TEST_CASE("location: a word is added to the projected query")
