@@ -60,7 +60,7 @@ if [[ $all == yes ]]; then
     [[ $exhaustive == no ]] || presets=(release clang asan)
     packages+=(clang-format-14 chromium debootstrap "${heed_packages_docs[@]}" "${heed_packages_debian[@]}")
 fi
-[[ ${presets[*]} == release ]] || packages+=(clang libclang-rt-14-dev)
+[[ ${presets[*]} == release ]] || packages+=(clang lld libclang-rt-14-dev)
 heed_setup "${packages[@]}"
 [[ $all == no ]] || "$heed_root/scripts/docs.sh" --no-run  # the course's steps are tests of their own
 
