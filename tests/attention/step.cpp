@@ -56,9 +56,7 @@ TEST_CASE("step is compose where work is shared out over threads, in float and i
     const std::size_t Q = 37, A = 130, D = 101;
     const auto W = random({Q, A}, 1, 0.1), U = random({D, A}, 2, 0.1), V = random({A, D}, 3, 0.2);
     const auto v = random({A}, 4, 0.3);
-    const auto in_double = [&](const auto& attend) {
-        check_large<double>(attend, support::plain_query{Q}, D, 1e-12);
-    };
+    const auto in_double = [&](const auto& attend) { check_large<double>(attend, support::plain_query{Q}, D, 1e-12); };
     const auto check = [&](const auto& attend) {
         in_double(attend);
         check_large<float>(attend, support::plain_query{Q}, D, 1e-4);

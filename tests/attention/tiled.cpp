@@ -21,8 +21,8 @@
 using namespace heed;
 using support::random;
 
-// Long enough for tiles: the same as one query after the other, forward and backward; and as the scores of all queries in
-// a matrix, which costs less, under any mask.
+// Long enough for tiles: the same as one query after the other, forward and backward; and as the scores of all queries
+// in a matrix, which costs less, under any mask.
 
 namespace {
 
@@ -38,8 +38,7 @@ struct on_tape {
     using mechanism = decltype(ad::lift(std::declval<ad::tape<double>&>(), std::declval<const Attention&>()));
     using memory = decltype(std::declval<const mechanism&>().on(std::declval<const ad::var<double, 3>&>(),
                                                                 std::declval<const lengths&>()));
-    using answer =
-        detail::callback<ad::var<double, 3>, const mechanism&, const memory&, const ad::var<double, 3>&>;
+    using answer = detail::callback<ad::var<double, 3>, const mechanism&, const memory&, const ad::var<double, 3>&>;
 };
 
 /// A loss of contexts, and its derivatives by annotations, queries and every parameter.
@@ -82,9 +81,9 @@ std::vector<double> in_tiles(const Attention& attend, const auto& mask, const si
     return derivatives(attend, of, [&](const auto& lifted, const auto& memory, const auto& Q) {
         using memory_type = std::remove_cvref_t<decltype(memory)>;
         const auto projected = lifted.project(Q);
-        static_assert(detail::tiled<decltype(lifted.score), decltype(lifted.normalize), decltype(lifted.combine),
-                                    std::remove_const_t<decltype(projected)>, memory_type,
-                                    std::remove_cvref_t<decltype(mask)>>);
+        static_assert(
+            detail::tiled<decltype(lifted.score), decltype(lifted.normalize), decltype(lifted.combine),
+                          std::remove_const_t<decltype(projected)>, memory_type, std::remove_cvref_t<decltype(mask)>>);
         return detail::answers_by_tiles(lifted.score, lifted.normalize, memory, projected, lifted.start(memory), mask);
     });
 }
