@@ -62,7 +62,13 @@ if [[ $all == yes ]]; then
 fi
 [[ ${presets[*]} == release ]] || packages+=(clang lld libclang-rt-14-dev)
 heed_setup "${packages[@]}"
-[[ $all == no ]] || "$heed_root/scripts/docs.sh" --no-run  # the course's steps are tests of their own
+site=
+if [[ $all == yes ]]; then  # beside the builds, since it takes one core; the course's steps are tests of their own
+    mkdir -p "$heed_builds"
+    "$heed_root/scripts/docs.sh" --no-run >"$heed_builds/site.log" 2>&1 &
+    site=$!
+    trap 'kill $site 2>/dev/null || true' EXIT
+fi
 
 if [[ $all == yes ]]; then "$heed_root/scripts/bare.sh" --check || true; fi  # says so if it cannot
 
@@ -110,6 +116,11 @@ for preset in "${presets[@]}"; do
     fi
     heed_build "$preset" "$target" "${options[@]}"
 done
+if [[ $site ]]; then
+    wait "$site" || heed_fail "$(<"$heed_builds/site.log")" "" "the site was not built"
+    cat "$heed_builds/site.log"
+    trap - EXIT
+fi
 heed_environment
 
 # One run over all that was built, so that there is one summary, and it comes last.
