@@ -121,8 +121,8 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
     std::vector<tensor_view<const T, 1>> ways;
     const auto& way = detail::as_module<Direction>::of(direction);
     (void)map_parameters(way, [&](const tensor auto& x) -> visited {
-        const tensor_view<const T, rank_of<decltype(x)>> numbers = view_of(x);
-        ways.push_back({numbers.data, {numbers.size()}});
+        const tensor_view<const T, rank_of<decltype(x)>> viewed = view_of(x);
+        ways.push_back({viewed.data, {viewed.size()}});
         return {};
     });
     on.clear();
@@ -137,9 +137,9 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
                               " numbers, that of the parameters is " + shape_text(values.shape) +
                               "; a direction consists of the same tensors as the parameters");
         }
-        auto* const numbers = on.memory().template array_of<dual_number<T>>(values.size());
-        for (std::size_t i = 0; i < values.size(); ++i) numbers[i] = {values.data[i], ways[nth].data[i]};
-        const auto made = on.parameter(tensor_view<const dual_number<T>, rank_of<decltype(x)>>{numbers, values.shape});
+        auto* const duals = on.memory().template array_of<dual_number<T>>(values.size());
+        for (std::size_t i = 0; i < values.size(); ++i) duals[i] = {values.data[i], ways[nth].data[i]};
+        const auto made = on.parameter(tensor_view<const dual_number<T>, rank_of<decltype(x)>>{duals, values.shape});
         slots.push_back(&made.slot());
         return made;
     });
@@ -165,15 +165,15 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
                 return given::back(map_parameters(module, [&](const tensor auto& x) {
                     array<T, rank_of<decltype(x)>> result(shape_of(x));
                     slot<dual_number<T>>& s = *slots[nth++];
-                    const var<dual_number<T>, 1> numbers(on, s, {s.size});
+                    const var<dual_number<T>, 1> flat(on, s, {s.size});
                     // Of a table that was only looked up there are rows; its whole gradient would be read twice.
-                    if (const auto looked_up = gradient_rows(numbers); looked_up.rows != nullptr) {
+                    if (const auto looked_up = gradient_rows(flat); looked_up.rows != nullptr) {
                         std::fill_n(result.data(), result.size(), T(0));
                         const std::size_t width = looked_up.width;
                         for (std::size_t i = 0; i < looked_up.ids.size(); ++i)
                             copy(looked_up.rows + i * width, width, result.data() + looked_up.ids[i] * width);
                     } else {
-                        copy(on.gradient(numbers).data, result.size(), result.data());
+                        copy(on.gradient(flat).data, result.size(), result.data());
                     }
                     return result;
                 }));

@@ -270,8 +270,8 @@ auto run(tape<T>& on, const Operation& operation, const X&... x)
     if constexpr (ops::detail::is_tuple<std::remove_cvref_t<decltype(shape)>>) {
         return [&]<std::size_t... i>(std::index_sequence<i...>)
         {
-            const std::array<std::size_t, sizeof...(i)> numbers{numbers_in(one_row(std::get<i>(shape)))...};
-            const auto places = places_of(on, operation, numbers, x...);
+            const std::array<std::size_t, sizeof...(i)> row_sizes{numbers_in(one_row(std::get<i>(shape)))...};
+            const auto places = places_of(on, operation, row_sizes, x...);
             const auto made = std::tuple{on.make(std::get<i>(shape), wanted, places.at[i])...};
             const auto results = std::tuple{std::get<i>(made).result...};
             if (places.listed != 0) (on.keeps()->made(places.listed, i, std::get<i>(results).slot()), ...);

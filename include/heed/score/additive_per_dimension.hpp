@@ -5,6 +5,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/projection.hpp>
+#include <heed/attention/query.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
