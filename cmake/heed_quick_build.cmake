@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # heed_quick_build(<target> <source>): for quick builds, where HEED_EXAMPLE_OPTIMIZATION is set, it applies to a program
-# that is tested for what takes long, `// test, optimised:`. Others are not optimised, and include all of heed
-# precompiled: that takes less than half of the time to compile them.
+# with a test that runs for long, `// test, optimised:`. Others are compiled without optimization and with precompiled
+# headers: in less than half of the time.
 function(heed_quick_build target source)
   if(NOT HEED_EXAMPLE_OPTIMIZATION)
     return()

@@ -62,7 +62,7 @@ fi
 
 site=$heed_root/docs/site
 export PYTHONDONTWRITEBYTECODE=1
-# What the check of the names depends on: a build of the site has checked them, and a test of the same sources need not.
+# If the site was built from the same sources, their names have been checked.
 checked=$heed_builds/docs/names_checked
 sources=$(cd "$heed_root" && doxygen --version && find include docs/site -type f -print0 | sort -z | xargs -0 sha256sum)
 if [[ $only_names == yes && -r $checked && $(<"$checked") == "$sources" ]]; then

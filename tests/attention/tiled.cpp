@@ -26,13 +26,13 @@ using support::random;
 
 namespace {
 
-/// So many queries of so many annotations [width].
+/// S queries of T annotations [width].
 struct sizes {
     const lengths& real;
     std::size_t S, T, width = 4;
 };
 
-/// What answers queries on the tape.
+/// A function that computes the contexts of queries on the tape.
 template <class Attention>
 struct on_tape {
     using mechanism = decltype(ad::lift(std::declval<ad::tape<double>&>(), std::declval<const Attention&>()));

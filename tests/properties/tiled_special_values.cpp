@@ -24,7 +24,8 @@ namespace {
 constexpr double none = -std::numeric_limits<double>::infinity(),
                  not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// What becomes of a score. One: that of query 3 and key 5; a row: of query 3; at a key: of query 23.
+/// How a score changes. `one` is the score of query 3 and key 5, `row` the scores of query 3, `at_5` and `at_20` scores
+/// of query 23.
 enum class change {
     nothing,
     nan_at_one,
@@ -307,8 +308,8 @@ void check(const auto& normalize, const any_function<T>& f, double most, const n
     check_score<T>(score::modified{score::scaled_dot{}, f}, normalize, most, all, seen);
 }
 
-/// Is a problem for floats or for doubles? Each normalizer meets each problem in one of them, and in both if
-/// exhaustive.
+/// Whether this problem is tested in T: each normalizer meets each problem in float or in double, with --exhaustive in
+/// both.
 template <class T>
 bool is_of(int normalizer, int problem)
 {

@@ -97,7 +97,7 @@ TEST_CASE("a word, a score with a state and a recurrence: in either order the sa
         const auto other = attend_with(recurrence_over(over(word_over(parameters.score()))));
         const auto weights = weights_of(one, query_at);
         CHECK(apart(weights, weights_of(other, query_at)) < 1e-14);
-        // All count: without the score with a state, the word, or the recurrence, the weights differ.
+        // Each part matters: without the score with a state, the word, or the recurrence, the weights differ.
         CHECK(apart(weights, word_and_recurrence) > 1e-3);
         auto no_word = one, no_recurrence = one;
         no_word.score.Y.fill(0.0);

@@ -8,7 +8,7 @@
 #include <support/scalar_attention.hpp>
 #include <support/tensors.hpp>
 
-/// Sizes of mechanisms, and what asks them.
+/// The sizes of a mechanism, and its query.
 namespace support {
 
 struct mechanism_sizes {
