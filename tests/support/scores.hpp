@@ -57,8 +57,7 @@ void check_wide(const auto& score, const auto& describe, std::size_t width)
 {
     const heed::verification_sizes few{.width = width, .batch = 2, .positions = 3, .steps = 2};
     check_gradients(temporal(score), describe, width);
-    check_report("softmax, wide", heed::verify(soft(score), few, describe));
-    check_report("temporal, wide", heed::verify(temporal(score), few, describe));
+    check_report("wide", heed::verify(soft(score), few, describe));
 }
 
 /// All of these for a score of any size: `make`, `equation` and `describe` as in check_equation.
