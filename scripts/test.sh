@@ -78,8 +78,8 @@ for preset in "${presets[@]}"; do
     # Set either way, since a build directory remembers its options.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_PRODUCTS=none -DHEED_TEST_EXHAUSTIVE=OFF
         -DHEED_TEST_FILES_PER_UNIT=8 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON
-        -DHEED_BUILD_BENCHMARKS=OFF -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_TEST_OPTIMIZATION=
-        -DHEED_SANITIZE_EXCEPT= -DHEED_EXAMPLES_ONLY= -DHEED_EXAMPLES_EXCEPT= -DHEED_FUZZ_SECONDS=4)
+        -DHEED_BUILD_BENCHMARKS=OFF -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT=
+        -DHEED_EXAMPLES_ONLY= -DHEED_EXAMPLES_EXCEPT= -DHEED_FUZZ_SECONDS=4)
     case $preset in
     release) options+=(-DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF -DHEED_EXAMPLE_OPTIMIZATION=-O1
         "-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable") ;;
@@ -99,7 +99,7 @@ for preset in "${presets[@]}"; do
         # release (g++): kernels for every kind of processor, MPI, the other examples, optimised, and all that one
         # compiler is enough for.
         case $preset in
-        release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_EXAMPLES_EXCEPT=browser -DHEED_TEST_OPTIMIZATION=-O2
+        release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON -DHEED_EXAMPLES_EXCEPT=browser
             "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
         # The first two checks take a third of the time to build and to run, the others a sixth to a quarter of the rest
         # to build. A null pointer that is followed ends the program without them; --sanitize alone has them.
