@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <support/gradients.hpp>
 #include <support/mechanism_tests.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <cmath>
 #include <cstddef>
 #include <functional>

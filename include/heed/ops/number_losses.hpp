@@ -185,7 +185,7 @@ private:
         const std::size_t width = width_of(x, weights...), size = x.size();
         const std::size_t positions = R >= 2 ? x.shape[R >= 2 ? 1 : 0] : 1;
         for (std::size_t i = 0; i * width < size; ++i) {
-            const T w(weight(i, positions, weights...));
+            const T w = static_cast<T>(weight(i, positions, weights...));
             if (w == T(0)) continue;
             for (std::size_t k = i * width; k < (i + 1) * width; ++k) f(w, k);
         }
