@@ -91,7 +91,8 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
 
   # Lightly optimised, for quick builds: optimised code is tested above. Tiles and tables are much code for each width.
   set(optimized -O1)
-  if(HEED_SANITIZE OR width STREQUAL portable)  # -O1 takes several times as long to compile with sanitizers
+  # With sanitizers -O1 takes several times as long to compile; portable code has no intrinsics to combine.
+  if(HEED_SANITIZE OR width STREQUAL portable)
     set(optimized -O0)
   endif()
   heed_width_tests(kernels ${heed_width_kernels})

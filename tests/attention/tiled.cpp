@@ -52,26 +52,7 @@ std::vector<double> derivatives(const Attention& attend, const sizes& of, typena
     const auto lifted = ad::lift(on, attend);
     const auto loss = ops::inner(contexts(lifted, lifted.on(H, of.real), Q), random({B, of.S, of.width}, 3));
     on.backward(loss);
-    std::vector<double> all{loss.value().data[0]};
-    const auto add = [&](const auto& x) {
-        const auto g = on.gradient(x);
-        all.insert(all.end(), g.data, g.data + g.size());
-    };
-    add(H);
-    add(Q);
-    for_each_parameter(lifted, [&](const std::string&, const auto& x) { add(x); });
-    return all;
-}
-
-double greatest_difference(const std::vector<double>& is, const std::vector<double>& must)
-{
-    if (is.size() != must.size()) return std::numeric_limits<double>::infinity();
-    double worst = 0;
-    for (std::size_t i = 0; i < is.size(); ++i) {
-        const double off = is[i] == must[i] ? 0 : std::abs(is[i] - must[i]);
-        worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();  // NaN is not the same
-    }
-    return worst;
+    return support::gradients_after(on, loss.value().data[0], lifted, H, Q);
 }
 
 /// In tiles, whatever their number.
@@ -123,7 +104,7 @@ void check(const Score& score, const Mask& mask, const lengths& real, std::size_
     REQUIRE(detail::worth_tiles(S, T));
     const sizes of{real, S, T};
     const attention attend{score, normalize, combine::weighted_sum{}};
-    CHECK(greatest_difference(in_tiles(attend, mask, of), by_matrices(attend, drawn(mask, of), of)) < most);
+    CHECK(support::greatest_difference(in_tiles(attend, mask, of), by_matrices(attend, drawn(mask, of), of)) < most);
 }
 
 const auto alibi = [](auto e, place p) { return 2 * e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };

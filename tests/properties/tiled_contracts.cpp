@@ -11,6 +11,7 @@
 #include <heed/core/callback.hpp>
 #include <heed/heed.hpp>
 #include <support/exhaustive.hpp>
+#include <support/many_queries.hpp>
 #include <support/tensors.hpp>
 
 using namespace heed;
@@ -34,16 +35,9 @@ std::vector<double> gradients(const Attention& attend, std::size_t S, std::size_
         return with(with.on(annotations, real), queries, causal{});
     };
     const auto contexts = checked ? ad::checkpoint(answers, lifted, H, Q) : answers(lifted, H, Q);
-    on.backward(ops::inner(contexts, random({2, S, 4}, 3)));
-    std::vector<double> all;
-    const auto add = [&](const auto& x) {
-        const auto g = on.gradient(x);
-        all.insert(all.end(), g.data, g.data + g.size());
-    };
-    add(H);
-    add(Q);
-    for_each_parameter(lifted, [&](const std::string&, const auto& x) { add(x); });
-    return all;
+    const auto loss = ops::inner(contexts, random({2, S, 4}, 3));
+    on.backward(loss);
+    return support::gradients_after(on, loss.value().data[0], lifted, H, Q);
 }
 
 void each_mechanism(const auto& use)

@@ -15,6 +15,32 @@
 /// Many queries all at once, as mechanisms answer them, against one query after the other.
 namespace support {
 
+/// A loss, and its derivatives by annotations H, queries Q and every parameter, after backward.
+std::vector<double> gradients_after(heed::ad::tape<double>& on, double loss, const auto& lifted, const auto& H,
+                                    const auto& Q)
+{
+    std::vector<double> all{loss};
+    const auto add = [&](const auto& x) {
+        const auto g = on.gradient(x);
+        all.insert(all.end(), g.data, g.data + g.size());
+    };
+    add(H);
+    add(Q);
+    heed::for_each_parameter(lifted, [&](const std::string&, const auto& x) { add(x); });
+    return all;
+}
+
+inline double greatest_difference(const std::vector<double>& is, const std::vector<double>& must)
+{
+    if (is.size() != must.size()) return std::numeric_limits<double>::infinity();
+    double worst = 0;
+    for (std::size_t i = 0; i < is.size(); ++i) {
+        const double off = is[i] == must[i] ? 0 : std::abs(is[i] - must[i]);
+        worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();  // NaN is not the same
+    }
+    return worst;
+}
+
 /// Positions t … t + n − 1 of x [B,T,N].
 inline heed::array<double, 3> words_of(const heed::array<double, 3>& x, std::size_t t, std::size_t n)
 {
@@ -61,23 +87,9 @@ double distance_from_one_by_one(const Attention& attend, const Mask& mask, const
             return ops::inner(ops::swap_axes(ops::stack(contexts)), w);
         }();
         on.backward(loss);
-        std::vector<double> all{loss.value().data[0]};
-        const auto add = [&](const auto& x) {
-            const auto g = on.gradient(x);
-            all.insert(all.end(), g.data, g.data + g.size());
-        };
-        add(H);
-        add(Q);
-        for_each_parameter(lifted, [&](const std::string&, const auto& x) { add(x); });
-        return all;
+        return gradients_after(on, loss.value().data[0], lifted, H, Q);
     };
-    const auto is = gradients(true), must = gradients(false);
-    double worst = 0;
-    for (std::size_t i = 0; i < is.size(); ++i) {
-        const double off = is[i] == must[i] ? 0 : std::abs(is[i] - must[i]);
-        worst = off >= 0 ? std::max(worst, off) : std::numeric_limits<double>::infinity();  // NaN is not the same
-    }
-    return worst;
+    return greatest_difference(gradients(true), gradients(false));
 }
 
 /// The greatest difference from `all`, the contexts of causal queries q [B,T,N] over h at once, where the memory grows
