@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # heed_quick_build(<target> <source>): for quick builds, where HEED_EXAMPLE_OPTIMIZATION is set, it applies to a program
-# with a test that runs for long, `// test, optimised:`. Others are compiled without optimization and with precompiled
-# headers: in less than half of the time.
+# with a test that runs for long, `// test, optimised:` or, exhaustively, `// test, exhaustive:`. Others are compiled
+# without optimization and with precompiled headers: in less than half of the time.
 function(heed_quick_build target source)
   if(NOT HEED_EXAMPLE_OPTIMIZATION)
     return()
   endif()
-  file(STRINGS "${source}" long REGEX "^// test, optimised:" LIMIT_COUNT 1)
+  set(lines "^// test, optimised:")
+  if(HEED_TEST_EXHAUSTIVE)
+    set(lines "^// test, (optimised|exhaustive):")
+  endif()
+  file(STRINGS "${source}" long REGEX "${lines}" LIMIT_COUNT 1)
   if(long)
     target_compile_options(${target} PRIVATE ${HEED_EXAMPLE_OPTIMIZATION})
     return()

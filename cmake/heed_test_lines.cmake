@@ -2,12 +2,15 @@
 #
 # heed_test_lines(<source> <label> <name> <program>): a line `// test: <arguments>` in a program's source makes it a test,
 # run with these arguments in its own folder; `// test, optimised: <arguments>` does so where the program is compiled for
-# speed: not with sanitizers. The tests are <name>, <name>.2, …, and have <label>.
+# speed: not with sanitizers; `// test, exhaustive: <arguments>` in addition only with HEED_TEST_EXHAUSTIVE. The tests are
+# <name>, <name>.2, …, and have <label>.
 
 function(heed_test_lines source label name program)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
   set(tests "^// test:[ ]*")
-  if(NOT HEED_SANITIZE)
+  if(NOT HEED_SANITIZE AND HEED_TEST_EXHAUSTIVE)
+    set(tests "^// test(, optimised|, exhaustive)?:[ ]*")
+  elseif(NOT HEED_SANITIZE)
     set(tests "^// test(, optimised)?:[ ]*")
   endif()
   file(STRINGS "${source}" lines REGEX "${tests}")

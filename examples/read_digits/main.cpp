@@ -6,7 +6,7 @@
 // test: --help
 // test: train --batches 2 --batch 4 --height 16 --width 24 --longest 2 --hidden 16 --check 20
 // test: train --attention hard --batches 4 --batch 4 --height 16 --width 24 --longest 2 --hidden 16 --check 20
-// test, optimised: train --batches 400 --batch 16 --height 20 --width 16 --longest 1 --rate 3e-3 --expect 0.5
+// test, exhaustive: train --batches 400 --batch 16 --height 20 --width 16 --longest 1 --rate 3e-3 --expect 0.5
 
 #include <algorithm>
 #include <cstdio>

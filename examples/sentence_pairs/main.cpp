@@ -7,8 +7,9 @@
 // length, so that the words decide and not the look of the sentence (heed_kit/text/similar.hpp).
 //
 // test: --help
-// test: numbers --form bcnn --pairs 1500 --epochs 3 --rate 5e-3 --dropout 0 --expect 0.65
-// test, optimised: numbers --form abcnn3 --pairs 3000 --epochs 4 --rate 5e-3 --dropout 0 --expect 0.75
+// test: numbers --form abcnn3 --pairs 60 --epochs 1 --rate 5e-3
+// test, exhaustive: numbers --form bcnn --pairs 1500 --epochs 3 --rate 5e-3 --dropout 0 --expect 0.65
+// test, exhaustive: numbers --form abcnn3 --pairs 3000 --epochs 4 --rate 5e-3 --dropout 0 --expect 0.75
 
 #include <cstdio>
 #include <memory>

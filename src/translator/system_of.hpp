@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,15 +14,28 @@
 #include <heed/seq2seq/packed.hpp>
 
 #include "choice.hpp"
+#include "kernels.hpp"
 
 /// For the file of one model alone: it compiles the model.
 namespace heed::translator {
 
-/// system::record of a model, compiled in a file of its own (see src/CMakeLists.txt): together with the search it takes
-/// twice as long and more memory.
+// The parts of a model that are compiled in files of their own (see src/CMakeLists.txt): in one file they take three
+// times as long and more memory.
+
+/// system::record of a model.
 template <class Model>
 float record_lesson(heed::ad::tape<float>& on, const Model& of, const lesson& one, const options& how,
                     const heed::nn::dropout& drop, system::variables& lifted, system::exchange* others);
+
+/// A model laid out for searching.
+template <class Model>
+using packed_of = heed::seq2seq::packed<float, Model>;
+
+template <class Model>
+std::shared_ptr<const packed_of<Model>> pack_weights(const Model& model, heed::seq2seq::weight_numbers numbers);
+template <class Model>
+std::unique_ptr<heed::seq2seq::decoding<float>> begin_search(const packed_of<Model>& model,
+                                                             const heed::seq2seq::source_batch& sentences);
 
 /// A model of heed's as a system: anything that trains as heed::seq2seq::translator does, and decodes.
 template <class Model>
@@ -37,16 +49,16 @@ public:
     {
         {
             const std::lock_guard once(packing_);
-            if (!packed_) packed_.emplace(model_, numbers_of_weights());  // for all batches
+            if (!packed_) packed_ = pack_weights(model_, numbers_of_weights());  // for all batches
         }
-        return heed::seq2seq::decode<float>(*packed_, sentences);
+        return begin_search<Model>(*packed_, sentences);
     }
 
     bool looks() const override
     {
         const heed::seq2seq::id_sentence empty;
         const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&empty});
-        return heed::seq2seq::decode<float>(model_, one)->looks();
+        return decode(one)->looks();
     }
 
     std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
@@ -106,7 +118,7 @@ private:
 
     Model model_;
     mutable std::mutex packing_;
-    mutable std::optional<heed::seq2seq::packed<float, Model>> packed_;  // the model laid out for searching
+    mutable std::shared_ptr<const packed_of<Model>> packed_;
 };
 
 /// What Maker::make(options, words of the source, words of the target) returns.

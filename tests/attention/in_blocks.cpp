@@ -100,7 +100,7 @@ TEST_CASE("no tape, float, and a memory with gaps")
 
 TEST_CASE("training does not keep the scores")
 {
-    const std::size_t many = 2100, width = 8, scores = many * many * sizeof(double);
+    const std::size_t many = 1100, width = 8, scores = many * many * sizeof(double);
     const auto h = random({1, many, width}, 1), q = random({1, many, width}, 2), w = random({1, many, width}, 3);
     const attention attend{score::scaled_dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
     release_workspace();
@@ -140,7 +140,7 @@ TEST_CASE("a mask of places is drawn block by block, on the tape and without one
 
 TEST_CASE("training does not keep a mask of places")
 {
-    const std::size_t many = 2100, width = 2, pairs = many * many;
+    const std::size_t many = 1100, width = 2, pairs = many * many;
     const auto h = random({1, many, width}, 1), q = random({1, many, width}, 2), w = random({1, many, width}, 3);
     // Two functions of scores, one over the other: not for tiles.
     const attention attend{score::modified{score::modified{score::dot{}, [](auto e, place) { return e; }},

@@ -361,7 +361,7 @@ void check_steps(const auto& attend, const problem& of, const kind& how)
     }
 }
 
-const problem few{lengths({7, 4}), 5, 7}, some{lengths({110, 90}), 40, 110}, blocks{lengths({2100, 90}), 40, 2100};
+const problem few{lengths({7, 4}), 5, 7}, some{lengths({110, 90}), 40, 110}, blocks{lengths({2016, 90}), 33, 2016};
 
 /// Every mask, with plain scores and changed ones; `make(score)` makes a mechanism. Of the longest problem, the masks
 /// that read most.

@@ -182,7 +182,7 @@ stop INT
 grep -q ' "POST /translate" 200 ' log || fail "no line for a request: $(cat log)"
 grep -q 'translate: translated [0-9]* sentences in ' log || fail "nothing is said at the end"
 for batch in 1 5 64; do
-    "$translate" run --model pieces.safetensors --input some.a --n-best 3 --batch $batch --threads $((batch == 5 ? 3 : 1)) 2>log >best.$batch ||
+    "$translate" run --model pieces.safetensors --input some.a --n-best 3 --max-length 10 --batch $batch --threads $((batch == 5 ? 3 : 1)) 2>log >best.$batch ||
         fail "translating with --batch $batch"
     cmp best.1 best.$batch || fail "a batch of $batch gives other numbers"
 done

@@ -34,7 +34,7 @@ done
 
 # One that has learned the language, of a usual width: translations stay, and weights are most of the file.
 rm -f model.safetensors*
-train --embedding 64 --hidden 64 --alignment 64 --epochs 10 --learning-rate 0.01
+train --embedding 64 --hidden 64 --alignment 64 --epochs 5 --learning-rate 0.02
 beaten model.safetensors >whole
 shrunk int8 int8.safetensors
 shrunk bf16 bf16.safetensors
@@ -79,7 +79,7 @@ misused '--to' shrink --model model.safetensors --to int4 --output twice.safeten
 cp model.safetensors kept
 cp int8.safetensors model.safetensors
 refused 'its weights are I8, rounded by `translate shrink`' "${training[@]}" --embedding 64 --hidden 64 \
-    --alignment 64 --epochs 11 --learning-rate 0.01 --resume
+    --alignment 64 --epochs 6 --learning-rate 0.02 --resume
 cp kept model.safetensors
 
 # Damaged files.

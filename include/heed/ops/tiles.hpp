@@ -40,6 +40,13 @@ using heed::detail::lane_memo;
 template <class T>
 using shard_place = heed::detail::callback<T*, std::size_t>;
 
+/// The tiles that one of several threads takes: one type for all ways to share them, so that less is compiled.
+struct every_so_many {
+    std::size_t shards, shard;
+
+    bool operator()(std::size_t tile) const { return tile % shards == shard; }
+};
+
 /// The rows of one head of one sentence, the nth: sentence · heads + head, in [B,S,heads·width].
 auto part_of_head(const auto& x, std::size_t heads, std::size_t nth)
 {
@@ -185,13 +192,6 @@ private:
             return static_cast<const Rule&>(rule);
         }
     }
-
-    /// The tiles that one of so many threads takes: one type for all ways to share them, so that less is compiled.
-    struct every_so_many {
-        std::size_t shards, shard;
-
-        bool operator()(std::size_t tile) const { return tile % shards == shard; }
-    };
 };
 
 }  // namespace detail

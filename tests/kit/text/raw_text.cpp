@@ -205,12 +205,12 @@ TEST_CASE("bytes that are not text are refused")
     CHECK_THROWS_AS(raw_text::learn(std::vector<std::string>{"...", ""}), heed::error);
 }
 
-TEST_CASE("a line of a megabyte takes no longer than its words")
+TEST_CASE("a very long line takes no longer than its words")
 {
     const raw_text text = raw_text::learn(english, {.pieces = 60});
     for (const std::string& part : {std::string("a"), std::string("the man. "), std::string("."), std::string("é")}) {
         std::string line;
-        while (line.size() < 1'000'000) line += part;
+        while (line.size() < 200'000) line += part;
         CHECK(back(text, text.read(line).tokens) == normalise(line));
     }
 }
