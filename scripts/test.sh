@@ -79,7 +79,7 @@ for preset in "${presets[@]}"; do
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_PRODUCTS=none -DHEED_TEST_EXHAUSTIVE=OFF
         -DHEED_TEST_FILES_PER_UNIT=8 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON
         -DHEED_BUILD_BENCHMARKS=OFF -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT=
-        -DHEED_EXAMPLES_ONLY= -DHEED_EXAMPLES_EXCEPT= -DHEED_FUZZ_SECONDS=4)
+        -DHEED_EXAMPLES_ONLY= -DHEED_EXAMPLES_EXCEPT= -DHEED_FUZZ_SECONDS=4 -DHEED_FUZZ_TARGETS=)
     case $preset in
     release) options+=(-DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF -DHEED_EXAMPLE_OPTIMIZATION=-O1
         "-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable") ;;
@@ -104,7 +104,7 @@ for preset in "${presets[@]}"; do
         # The first two checks take a third of the time to build and to run, the others a sixth to a quarter of the rest
         # to build. A null pointer that is followed ends the program without them; --sanitize alone has them.
         asan) lines=-g0 options+=(-DHEED_TEST_FILES_PER_UNIT=12 -DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
-            -DHEED_EXAMPLES_ONLY=use_model -DHEED_FUZZ_SECONDS=1) ;;
+            -DHEED_EXAMPLES_ONLY=use_model -DHEED_FUZZ_SECONDS=1 "-DHEED_FUZZ_TARGETS=npy;model") ;;
         esac
     fi
     [[ $preset == asan ]] && options+=("-DCMAKE_CXX_FLAGS_DEBUG=-O0 $lines")

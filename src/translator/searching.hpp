@@ -17,10 +17,11 @@ std::shared_ptr<const packed_of<Model>> pack_weights(const Model& model, heed::s
 }
 
 template <class Model>
-std::unique_ptr<heed::seq2seq::decoding<float>> begin_search(const packed_of<Model>& model,
+std::unique_ptr<heed::seq2seq::decoding<float>> begin_search(const Model& model, const packed_of<Model>* packed,
                                                              const heed::seq2seq::source_batch& sentences)
 {
-    return heed::seq2seq::decode<float>(model, sentences);
+    return packed == nullptr ? heed::seq2seq::decode<float>(model, sentences)
+                             : heed::seq2seq::decode<float>(*packed, sentences);
 }
 
 }  // namespace heed::translator

@@ -33,8 +33,9 @@ using packed_of = heed::seq2seq::packed<float, Model>;
 
 template <class Model>
 std::shared_ptr<const packed_of<Model>> pack_weights(const Model& model, heed::seq2seq::weight_numbers numbers);
+/// `packed` is this model, or null.
 template <class Model>
-std::unique_ptr<heed::seq2seq::decoding<float>> begin_search(const packed_of<Model>& model,
+std::unique_ptr<heed::seq2seq::decoding<float>> begin_search(const Model& model, const packed_of<Model>* packed,
                                                              const heed::seq2seq::source_batch& sentences);
 
 /// A model of heed's as a system: anything that trains as heed::seq2seq::translator does, and decodes.
@@ -51,14 +52,14 @@ public:
             const std::lock_guard once(packing_);
             if (!packed_) packed_ = pack_weights(model_, numbers_of_weights());  // for all batches
         }
-        return begin_search<Model>(*packed_, sentences);
+        return begin_search<Model>(model_, packed_.get(), sentences);
     }
 
     bool looks() const override
     {
         const heed::seq2seq::id_sentence empty;
         const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&empty});
-        return decode(one)->looks();
+        return begin_search<Model>(model_, nullptr, one)->looks();
     }
 
     std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,

@@ -140,7 +140,7 @@ TEST_CASE("a mask of places is drawn block by block, on the tape and without one
 
 TEST_CASE("training does not keep a mask of places")
 {
-    const std::size_t many = 1100, width = 2, pairs = many * many;
+    const std::size_t many = 2100, width = 2, pairs = many * many;
     const auto h = random({1, many, width}, 1), q = random({1, many, width}, 2), w = random({1, many, width}, 3);
     // Two functions of scores, one over the other: not for tiles.
     const attention attend{score::modified{score::modified{score::dot{}, [](auto e, place) { return e; }},

@@ -171,31 +171,18 @@ TEST_CASE("a part of a batch draws what the whole batch draws, in the backward p
     }
 }
 
-TEST_CASE("attention per position")
+// The contracts of each normalizer, and thus its gradient, are tested beside it: here what they do not instantiate.
+TEST_CASE("attention over soft draws, and over dropped weights of temporal modulation")
 {
     const auto W = random({3, 4}, 11), U = random({5, 4}, 12);
-    const auto v = random({4}, 14, 2.0);
-    const score::additive score{W, U, v};
-    const auto check = [&](const auto& normalizer) {
-        support::check_gradients(attention{score, normalizer, combine::weighted_sum{}}, support::plain_query{3}, 5);
-    };
-    check(normalize::sparsemax{});
-    check(normalize::entmax15{});
-    check(normalize::sigmoid{-0.5});
-    check(normalize::temperature{0.7, normalize::sparsemax{}});
-    check(normalize::gumbel{.seed = 5, .tau = 0.8, .straight_through = false});
-}
-
-TEST_CASE("attention per dimension")
-{
-    const auto W = random({3, 4}, 21), U = random({5, 4}, 22), V = random({4, 5}, 23);
-    const score::additive_per_dimension score{W, U, V};
-    const auto check = [&](const auto& normalizer) {
-        support::check_gradients(attention{score, normalizer, combine::elementwise_sum{}}, support::plain_query{3}, 5);
-    };
-    check(normalize::sparsemax{});
-    check(normalize::temperature{0.7, normalize::entmax15{}});
-    check(normalize::dropout{0.3, 7, normalize::temporal{}, {.renormalise = true}});
+    support::check_gradients(attention{score::additive{W, U, random({4}, 14, 2.0)},
+                                       normalize::gumbel{.seed = 5, .tau = 0.8, .straight_through = false},
+                                       combine::weighted_sum{}},
+                             support::plain_query{3}, 5);
+    support::check_gradients(attention{score::additive_per_dimension{W, U, random({4, 5}, 23)},
+                                       normalize::dropout{0.3, 7, normalize::temporal{}, {.renormalise = true}},
+                                       combine::elementwise_sum{}},
+                             support::plain_query{3}, 5);
 }
 
 TEST_CASE("the k greatest of none")

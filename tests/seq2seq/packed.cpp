@@ -376,6 +376,15 @@ TEST_CASE("a packed model finds what the model finds, with its own products: LST
     check(make_translator<double>(3, n, attentions::additive<double>{}, linear.with_cells(nn::new_gru{})), how);
 }
 
+TEST_CASE("a model is packed to the same bits inside batch_invariant and outside")
+{
+    const auto model = make_translator<float>(3, sizes{9, 301, 70, 30, 5}, attentions::additive<float>{});
+    const packed<float, decltype(model)> outside(model);
+    const batch_invariant guard;
+    const packed<float, decltype(model)> inside(model);
+    CHECK(inside.decoder().words == outside.decoder().words);
+}
+
 TEST_CASE("RNNsearch in 8 bits")
 {
     auto model = make_translator<float>(3, sizes{9, 10, 16, 24, 20}, attentions::additive<float>{});

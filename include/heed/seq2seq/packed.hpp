@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/blas.hpp>
 #include <heed/gemm/weight_panels.hpp>
@@ -129,6 +130,7 @@ struct decoder_panels {
             by_word.pack(E, width, from_word.data(), width, as);
             by_word.multiply(rows, view_of(d.embedding).data, E, words.data(), width, true);
         } else {
+            const batch_invariant guard;  // the same bits, whether the first search that packs it has one or not
             blas::gemm(blas::op::plain, blas::op::plain, rows, width, E, view_of(d.embedding).data,
                        static_cast<const T*>(from_word.data()), T(1), words.data());
         }
