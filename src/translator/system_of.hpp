@@ -19,8 +19,7 @@
 /// For the file of one model alone: it compiles the model.
 namespace heed::translator {
 
-// The parts of a model that are compiled in files of their own (see src/CMakeLists.txt): in one file they take three
-// times as long and more memory.
+// The parts of a model that are compiled in files of their own: see src/CMakeLists.txt.
 
 /// system::record of a model.
 template <class Model>
@@ -119,7 +118,7 @@ private:
 
     Model model_;
     mutable std::mutex packing_;
-    mutable std::shared_ptr<const packed_of<Model>> packed_;
+    mutable std::shared_ptr<const packed_of<Model>> packed_;  // the model laid out for searching
 };
 
 /// What Maker::make(options, words of the source, words of the target) returns.

@@ -25,12 +25,14 @@ void check_contracts(const std::string& name, const auto& attend, const auto& de
         heed::set_threads(1);
     };
     const heed::verification_sizes few{.width = 5},
-        many{.width = 5, .batch = 5, .positions = 17, .steps = 2, .seed = 7};
+        many{.width = 5, .batch = 5, .positions = 17, .steps = 2, .seed = 7},
+        more{.width = 5, .batch = 9, .positions = 21, .steps = 2, .seed = 7};
     check(few, 1);
     check(many, 2);
     if (exhaustive()) {
         check(few, 2);
-        check(many, 1);
+        check(more, 1);
+        check(more, 2);
     }
 }
 
