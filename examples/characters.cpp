@@ -9,7 +9,7 @@
 // letter at a time. Without a file it reads the poem below, which it soon knows by heart.
 //
 // test: --steps 3 --length 30 --context 32
-// test, optimised: --steps 60 --length 60 --context 64 --must-reach 1.5
+// test, exhaustive: --steps 60 --length 60 --context 64 --must-reach 1.5
 
 #include <algorithm>
 #include <cmath>

@@ -72,7 +72,7 @@ make_root()
 # What the demo's packages leave absent: MPI, SentencePiece, ICU, cpp-httplib, Google Benchmark, doctest.
 # shellcheck disable=SC2016  # the other shell expands these
 ci='
-scripts/demo.sh
+CXXFLAGS=-Werror scripts/demo.sh
 echo "== Everything optional is absent"
 cmake -S . -B /absent -G Ninja -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON >/absent.log || { cat /absent.log; exit 1; }
 for part in RAW_TEXT DISTRIBUTED HTTPLIB; do
@@ -90,7 +90,12 @@ if ! command -v debootstrap >/dev/null; then
     { apt-get -q update && apt-get -q install -y debootstrap; } >/dev/null 2>&1 || cannot "there is no debootstrap"
 fi
 make_base
-[[ ${1:-} != --check ]] || exit 0
+if [[ ${1:-} == --check ]]; then
+    trial=$(mktemp -d "$cache/trial.XXXXXX")
+    trap 'umount "$trial" 2>/dev/null || true; rmdir "$trial"' EXIT
+    mount -t proc proc "$trial" 2>/dev/null || cannot "this root may not mount /proc"
+    exit 0
+fi
 trap release EXIT
 make_root
 env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM="${TERM:-dumb}" \

@@ -98,7 +98,11 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   heed_width_tests(kernels ${heed_width_kernels})
   heed_width_tests(own_gemm gemm/own_gemm)  # without a BLAS
   set(optimized -O0)
-  heed_width_tests(tiles simd/tables ops/tiles kernels/tiles/pairs kernels/tiles/rules kernels/tiles/tiles)
+  set(tiles simd/tables kernels/tiles/rules kernels/tiles/tiles)
+  if(HEED_TEST_EXHAUSTIVE OR NOT width STREQUAL portable)  # the same templates over lanes that are tested without these
+    list(APPEND tiles ops/tiles kernels/tiles/pairs)
+  endif()
+  heed_width_tests(tiles ${tiles})
 endforeach()
 
 # Products of bytes have a form of their own for AVX-VNNI, which is no level of x86-64.

@@ -14,6 +14,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <support/approx.hpp>
+#include <support/exhaustive.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 #include <support/tensors.hpp>
@@ -217,8 +218,10 @@ TEST_CASE("entmax in tiles: gradients, of what shapes it too, for one head and f
         return attend(attend.on(h, lengths({66})), q, causal{});
     };
     // With α < 1.5, so that the derivative changes smoothly where a position enters the support.
-    for (const double a : {-8.0, -2.0, -0.4})
+    for (const double a : {-2.0, -8.0, -0.4}) {
+        if (a != -2 && !support::exhaustive()) continue;
         CHECK_GRADIENT(f, random({1, 70, 2}, 1), random({1, 60, 2}, 2), array<double, 1>{a});
+    }
 
     const auto head = [](double a) {
         return attention{score::scaled_dot{}, normalize::entmax{array<double, 1>{a}}, combine::weighted_sum{}};

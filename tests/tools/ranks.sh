@@ -101,11 +101,11 @@ while read -r -a how; do
     done
     same_course system.0.csv system.3.csv || fail "${how[*]}: other losses"
     same_numbers system.0 system.3 || fail "${how[*]}: another model"
-done <<<"${HEED_RANKS_SYSTEMS:---system transformer --heads 2
+done <<<"--system transformer --heads 2
+--system luong --input-feeding --accumulate 2 --average 2 --bpe 3
+--system choi --candidates 3:2${HEED_TEST_EXHAUSTIVE:+
 --system convs2s
---system luong --input-feeding --accumulate 2 --average 2
---system choi --candidates 3:2
---system sankaran --attention coverage --bpe 3}"
+--system sankaran --attention coverage}"
 
 # Interrupted by other numbers of processes, it is the same training.
 fresh
