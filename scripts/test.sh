@@ -75,14 +75,13 @@ demo=
 if [[ $all == yes ]] && "$heed_root/scripts/bare.sh" --check; then demo=';demo'; fi
 
 # shellcheck disable=SC2034  # used by heed_jobs
-heed_kilobytes_per_job=4500000  # units of eight tests, with sanitizers
+heed_kilobytes_per_job=4500000  # a unit of 24 tests with sanitizers takes 3.4 GB
 for preset in "${presets[@]}"; do
     # Set either way, since a build directory remembers its options.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_PRODUCTS=none -DHEED_TEST_EXHAUSTIVE=OFF
         -DHEED_TEST_FILES_PER_UNIT=8 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON
         -DHEED_BUILD_BENCHMARKS=OFF -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT=
-        -DHEED_TEST_OPTIMIZATION= -UHEED_PRECOMPILE -DHEED_EXAMPLES_ONLY= -DHEED_EXAMPLES_EXCEPT= -DHEED_FUZZ_SECONDS=4
-        -DHEED_FUZZ_TARGETS=)
+        -DHEED_TEST_OPTIMIZATION= -DHEED_EXAMPLES_ONLY= -DHEED_EXAMPLES_EXCEPT= -DHEED_FUZZ_SECONDS=4 -DHEED_FUZZ_TARGETS=)
     case $preset in
     release) options+=(-DHEED_BUILD_TOOLS=OFF -DHEED_BUILD_TRANSLATOR=OFF -DHEED_EXAMPLE_OPTIMIZATION=-O1
         "-DHEED_TEST_WIDTHS=x86-64;x86-64-v3;x86-64-v4;portable") ;;
@@ -94,9 +93,8 @@ for preset in "${presets[@]}"; do
         options+=(-DHEED_TEST_EXHAUSTIVE=ON)
         case $preset in
         release) options+=(-DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON -DHEED_BUILD_BENCHMARKS=ON -DHEED_BENCHMARK_OPTIMIZATION=-O0) ;;
-        # Each test by itself, as in the preset dev: it must include what it uses.
-        clang) options+=(-DHEED_TEST_FILES_PER_UNIT=1 -DHEED_PRECOMPILE=OFF -DHEED_TEST_PRODUCTS=all -DHEED_BUILD_EXAMPLES=ON
-            -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON -DHEED_BUILD_BENCHMARKS=ON -DHEED_TEST_OPTIMIZATION=-O1) ;;
+        clang) options+=(-DHEED_TEST_PRODUCTS=all -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON
+            -DHEED_BUILD_BENCHMARKS=ON -DHEED_TEST_OPTIMIZATION=-O1) ;;
         esac
     elif [[ $all == yes ]]; then
         # Each build tests what the other does not. asan (clang++): every unit test, the tools and thus heed::translator.
@@ -108,7 +106,7 @@ for preset in "${presets[@]}"; do
             "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
         # The first two checks take a third of the time to build and to run, the others a sixth to a quarter of the rest
         # to build. A null pointer that is followed ends the program without them; --sanitize alone has them.
-        asan) lines=-g0 options+=(-DHEED_TEST_FILES_PER_UNIT=12 -DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
+        asan) lines=-g0 options+=(-DHEED_TEST_FILES_PER_UNIT=24 -DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
             -DHEED_EXAMPLES_ONLY=use_model -DHEED_FUZZ_SECONDS=1 "-DHEED_FUZZ_TARGETS=npy;model") ;;
         esac
     fi

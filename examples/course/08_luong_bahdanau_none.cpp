@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test, optimised:
+// test, exhaustive:
 
 // # 8. Luong against Bahdanau against none
 //
