@@ -2,14 +2,12 @@
 #pragma once
 
 #include <heed/heed.hpp>
-#include <heed/io/safetensors.hpp>
-#include <heed/io/weights.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 #include <support/scores.hpp>
 
-/// Operations, mechanisms and files that many tests instantiate. clang++ compiles them once, with the precompiled headers,
-/// and tests link that code in place of compiling their own: see CMakeLists.txt. No test calls these functions.
+/// Operations and mechanisms that many tests instantiate. clang++ compiles them once, with the precompiled headers, and
+/// tests link that code in place of compiling their own: see CMakeLists.txt. No test calls these functions.
 namespace support {
 
 inline void instantiate_common_operations()
@@ -32,19 +30,6 @@ inline void instantiate_common_operations()
     };
     of_each_rank(M);
     of_each_rank(H);
-}
-
-inline void instantiate_files()
-{
-    using namespace heed;
-    io::archive file;
-    score::general f{array<float, 2>{}};
-    score::general d{array<double, 2>{}};
-    io::put(file, f);
-    io::put(file, d);
-    io::save({}, file);
-    io::take(io::load({}), f);
-    io::take(file, d);
 }
 
 inline void instantiate_common_mechanisms()
