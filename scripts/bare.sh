@@ -70,6 +70,7 @@ make_root()
 }
 
 # What the demo's packages leave absent: MPI, SentencePiece, ICU, cpp-httplib, Google Benchmark, doctest.
+# Warnings are errors, since CI compiles the demo nowhere else.
 # shellcheck disable=SC2016  # the other shell expands these
 ci='
 CXXFLAGS=-Werror scripts/demo.sh

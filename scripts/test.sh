@@ -99,7 +99,8 @@ for preset in "${presets[@]}"; do
     elif [[ $all == yes ]]; then
         # Each build tests what the other does not. asan (clang++): every unit test, the tools and thus heed::translator.
         # release (g++): kernels for every kind of processor, MPI, the other examples, optimised, and all that one
-        # compiler is enough for. -O3 takes almost twice as long as -O1 with what most often breaks wrong code.
+        # compiler is enough for. Kernels are compiled with -O1 and two parts of -O3 that code with faults may not survive:
+        # all of -O3 takes almost twice as long.
         case $preset in
         release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON "-DHEED_EXAMPLES_EXCEPT=browser$demo"
             "-DHEED_TEST_OPTIMIZATION=-O1;-fstrict-aliasing;-ftree-vectorize"

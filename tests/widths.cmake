@@ -99,7 +99,8 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   heed_width_tests(own_gemm gemm/own_gemm)  # without a BLAS
   set(optimized -O0)
   set(tiles simd/tables kernels/tiles/rules kernels/tiles/tiles)
-  if(HEED_TEST_EXHAUSTIVE OR width STREQUAL native)  # the same templates, over lanes that are tested without these
+  # These are the most code. They use lanes alone, which the tests above check at each width.
+  if(HEED_TEST_EXHAUSTIVE OR width STREQUAL native)
     list(APPEND tiles ops/tiles kernels/tiles/pairs)
   endif()
   heed_width_tests(tiles ${tiles})

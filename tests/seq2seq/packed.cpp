@@ -510,8 +510,8 @@ TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, m
             CHECK(words == expected_words);
             for (std::size_t i = 0; i < R * most; ++i) CHECK(same_number(log_p[i], expected[i]));
             for (std::size_t r = 0; r < R; ++r) CHECK(same_number(log_p_also[r], expected_also[r]));
-            for (std::size_t r = 0; r < R;
-                 r += support::exhaustive() ? 1 : 1 + R / 7) {  // alone, with as many threads: the same bits
+            const std::size_t stride = support::exhaustive() ? 1 : 1 + R / 7;
+            for (std::size_t r = 0; r < R; r += stride) {  // alone, with as many threads: the same bits
                 set_threads(count);
                 kernels::output_words<T>(1, t.data() + r * K, packed_W.weights, packed_W.bias.data(),
                                          {most, also.data() + r, words.data(), log_p.data(), log_p_also.data()});
