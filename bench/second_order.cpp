@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <heed/ad/ad.hpp>
@@ -96,7 +97,8 @@ struct three_of {
 
         static auto parameters(auto& self, auto&& visit)
         {
-            return of(visit("q", self.q), visit("k", self.k), visit("v", self.v));
+            return std::apply([](auto... x) { return of(std::move(x)...); },
+                              std::tuple{visit("q", self.q), visit("k", self.k), visit("v", self.v)});
         }
         template <class Y>
         static module<Y> of(Y q, Y k, Y v)

@@ -72,7 +72,11 @@ struct mixed {
         return ops::tanh(ops::add(ops::linear(query, W), ops::linear(context, U)));
     }
 
-    static auto parameters(auto& self, auto&& visit) { return mixed_of(visit("W", self.W), visit("U", self.U)); }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto first = visit("W", self.W);  // before the other: arguments of a function have no order
+        return mixed_of(std::move(first), visit("U", self.U));
+    }
 };
 }  // namespace
 

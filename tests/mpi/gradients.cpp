@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -42,8 +43,9 @@ struct model {
     }
     static auto parameters(auto& self, auto&& visit)
     {
-        return of(visit("E", self.E), visit("sometimes", self.sometimes), visit("tied", self.tied),
-                  visit("wide", self.wide), visit("b", self.b), visit("none", self.none));
+        return std::apply([](auto... x) { return of(std::move(x)...); },
+                          std::tuple{visit("E", self.E), visit("sometimes", self.sometimes), visit("tied", self.tied),
+                                     visit("wide", self.wide), visit("b", self.b), visit("none", self.none)});
     }
     template <class M, class V>
     static model<M, V> of(M E, M sometimes, M tied, M wide, V b, V none)

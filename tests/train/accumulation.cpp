@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,9 @@ struct model {
     }
     static auto parameters(auto& self, auto&& visit)
     {
-        return of(visit("E", self.E), visit("sometimes", self.sometimes), visit("tied", self.tied), visit("b", self.b));
+        return std::apply([](auto... x) { return of(std::move(x)...); },
+                          std::tuple{visit("E", self.E), visit("sometimes", self.sometimes), visit("tied", self.tied),
+                                     visit("b", self.b)});
     }
     template <class M, class V>
     static model<M, V> of(M E, M sometimes, M tied, V b)
