@@ -103,6 +103,7 @@ public:
         K_ = K;
         N_ = N;
         values_.resize(this->count() * K * width);
+        if (K == 0) return;  // W may be null
         parallel_for(this->count(), (std::size_t{1} << 16) / (K * width + 1) + 1,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                          for (std::size_t p = begin; p < end; ++p)
