@@ -181,7 +181,7 @@ private:
 template <class Matrix>
 struct nearness {
     Matrix W, U;  // [Q,A], [D,A]
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto prepare(const heed::tensor auto& annotations) const { return heed::ops::linear(annotations, U); }
     auto project(const heed::tensor auto& query) const { return heed::ops::linear(query, W); }

@@ -27,7 +27,7 @@ namespace mine {
 template <class Matrix>
 struct nearness {
     Matrix W, U;  // [Q,A], [D,A]
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto prepare(const tensor auto& h) const { return ops::linear(h, U); }  // [B,T,D] -> [B,T,A]
     auto project(const tensor auto& s) const { return ops::linear(s, W); }  // [B,Q] -> [B,A]
     auto match(const tensor auto& q, const tensor auto& k) const            // [B,A], [B,T,A] -> [B,T]

@@ -35,7 +35,7 @@ namespace mine {
 template <class Matrix>
 struct nearness {
     Matrix W, U;  // [Q,A], [D,A]
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& s, const tensor auto& h) const
     {
         return ops::scale(ops::sum_last(ops::square(ops::subtract_each(ops::linear(h, U), ops::linear(s, W)))), -1);

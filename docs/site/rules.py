@@ -29,11 +29,9 @@ from names import Name
 # ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of makers (new_…), of masks of
 # places (simd/place.hpp); and those of which every container or tensor has the like.
 HOOKS = set("""
-weights prepare follow prepares_alike project match start recall advance groups match_all asked_all project_words
-check_past reads_word reads_context adds_word reads_length widens_keys counts_queries never_negative in_kernels in_tiles
-query query_all keys begin after arrive weigh_and_advance thin focus inside cuts row_by_row by_tiles by_sums
-asks_never_negative differentiable random ages ignores_offset wraps combine_all commutes_with_matrices finishes finish
-finish_all map step parameters laid_over hands_past_on base inner hooks
+traits prepare follow project match start recall advance groups match_all asked_all project_words check_past in_kernels
+in_tiles query query_all keys begin after arrive weigh_and_advance thin focus inside by_tiles by_sums differentiable
+wraps combine_all finishes finish finish_all map step parameters laid_over hands_past_on base inner hooks
 shape forward backward saved saves scratch reads_result tapes value slope slope_a slope_b
 results each_move piece fill needs back make make_last reach whole
 begin end size empty data rows columns operator()

@@ -56,7 +56,7 @@ struct shown_memory {
 
 template <weight_kind K>
 struct any_score {
-    static constexpr weight_kind weights = K;
+    static constexpr score_traits traits{.weights = K};
 
     struct interface {
         virtual ~interface() = default;
@@ -208,7 +208,7 @@ any_normalizer<K> hidden_normalizer(Normalize normalize)
 
 template <weight_kind K>
 struct any_combiner {
-    static constexpr weight_kind weights = K;
+    static constexpr combiner_traits traits{.weights = K};
 
     struct interface {
         virtual ~interface() = default;

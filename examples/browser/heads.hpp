@@ -68,7 +68,7 @@ inline matrix unit()
 
 /// A softmax that keeps the scores it gets, to be drawn.
 struct seen_softmax {
-    static constexpr bool row_by_row = true;
+    static constexpr heed::normalizer_traits traits{.rowwise = true};
 
     std::shared_ptr<std::vector<std::vector<double>>> seen = std::make_shared<std::vector<std::vector<double>>>();
 

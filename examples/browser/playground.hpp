@@ -64,12 +64,12 @@ using of_any_kind =
 struct score_entry {
     description about;
     weight_kind weights;
-    bool never_negative, remembers;
+    bool nonnegative, remembers;
     std::function<of_any_kind<any_score>(settings_of_policy)> make;
 };
 struct normalizer_entry {
     description about;
-    bool asks_never_negative, remembers;
+    bool requires_nonnegative, remembers;
     std::function<of_any_kind<any_normalizer>(settings_of_policy, weight_kind)> make;
     bool of_document = false;  // begins with what temporal attention kept of sentences before; their number is its knob
 };
@@ -118,12 +118,13 @@ public:
         each_score([this](const description& about, const auto& make) {
             using type = std::remove_cvref_t<decltype(make(settings_of_policy{}))>;
             scores.push_back(
-                {about, type::weights, heed::detail::never_negative<type>, heed::remembers<type>,
+                {about, type::traits.weights, type::traits.nonnegative, heed::remembers<type>,
                  [make](settings_of_policy k) -> of_any_kind<any_score> { return hidden_score(make(k)); }});
         });
         each_normalizer([this](const description& about, const auto& make) {
             using type = std::remove_cvref_t<decltype(make(settings_of_policy{}))>;
-            normalizers.push_back({about, heed::detail::asks_never_negative_of<type>(), heed::remembers<type>,
+            normalizers.push_back({about, heed::normalizer_traits_of<type>().requires_nonnegative,
+                                   heed::remembers<type>,
                                    [make](settings_of_policy k, weight_kind kind) -> of_any_kind<any_normalizer> {
                                        if (kind == weight_kind::per_position)
                                            return hidden_normalizer<weight_kind::per_position>(make(k));
@@ -141,9 +142,9 @@ public:
                                     {{"sentences before", 1, 0, 4, 1}}};
         each_combiner([this](const description& about, const auto& make) {
             using type = std::remove_cvref_t<decltype(make(settings_of_policy{}))>;
-            combiners.push_back({about, type::weights, [make](settings_of_policy k) -> of_any_kind<any_combiner> {
-                                     return hidden_combiner(make(k));
-                                 }});
+            combiners.push_back(
+                {about, type::traits.weights,
+                 [make](settings_of_policy k) -> of_any_kind<any_combiner> { return hidden_combiner(make(k)); }});
         });
         each_joining([this](const description& about, const ask_heads& join, const std::vector<std::string>& takes) {
             combiners.push_back({about, weight_kind::per_position, {}, join, takes});
@@ -160,7 +161,7 @@ public:
             return "heed: multi_head returns one weight for each head and position: its heads need a score per "
                    "position";
         if (e.weights != c.weights) return HEED_SAYS_DIFFERENT_WEIGHTS;
-        if (n.asks_never_negative && !e.never_negative) return HEED_SAYS_NEGATIVE_SCORES;
+        if (n.requires_nonnegative && !e.nonnegative) return HEED_SAYS_NEGATIVE_SCORES;
         if (n.of_document && (c.join || e.weights != weight_kind::per_position))
             return "heed: history_of_words keeps one number for each word: it takes one attention with a score per "
                    "position";
@@ -194,12 +195,11 @@ public:
         for (const auto& e : scores) {
             for (const auto& c : combiners) {
                 if (c.weights == e.weights)
-                    add(e.about.page, e.about.name.c_str(), e.never_negative ? "ratio" : "softmax",
-                        c.about.name.c_str());
+                    add(e.about.page, e.about.name.c_str(), e.nonnegative ? "ratio" : "softmax", c.about.name.c_str());
             }
         }
         for (const auto& n : normalizers)
-            add(n.about.page, n.asks_never_negative ? "kernel" : "additive", n.about.name.c_str(), "weighted_sum");
+            add(n.about.page, n.requires_nonnegative ? "kernel" : "additive", n.about.name.c_str(), "weighted_sum");
         for (const auto& c : combiners) {
             if (c.weights == weight_kind::per_position) add(c.about.page, "additive", "softmax", c.about.name.c_str());
         }
@@ -367,11 +367,11 @@ inline const char* name_of(weight_kind kind)
 inline std::string json(const score_entry& each)
 {
     return "{" + json(each.about) + ",\"weights\":\"" + name_of(each.weights) +
-           "\",\"neverNegative\":" + json(each.never_negative) + ",\"remembers\":" + json(each.remembers) + "}";
+           "\",\"neverNegative\":" + json(each.nonnegative) + ",\"remembers\":" + json(each.remembers) + "}";
 }
 inline std::string json(const normalizer_entry& each)
 {
-    return "{" + json(each.about) + ",\"asksNeverNegative\":" + json(each.asks_never_negative) +
+    return "{" + json(each.about) + ",\"asksNeverNegative\":" + json(each.requires_nonnegative) +
            ",\"remembers\":" + json(each.remembers) + "}";
 }
 inline std::string json(const combiner_entry& each)

@@ -48,7 +48,7 @@ namespace mine {
 template <class Vector>
 struct nearness {
     Vector w;  // [D]
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
@@ -136,7 +136,7 @@ void verified()
 namespace mine {
 
 struct divided {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {

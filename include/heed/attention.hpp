@@ -207,7 +207,7 @@ struct attention {
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
-        static_assert(Score::weights == weight_kind::per_position,
+        static_assert(Score::traits.weights == weight_kind::per_position,
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
         const auto& source = detail::memory_of_one(memory);
         const auto& queries = detail::asked<3>(source, given);

@@ -26,8 +26,11 @@ struct wrapping {
 struct without_state {
     auto operator()(const tensor auto& scores, const auto&) const { return scores; }
 };
-struct final_window final {
-    static constexpr bool cuts = true;
+struct given_window {
+    no_state focus(const auto&, std::size_t) const { return {}; }
+};
+struct hidden_window : given_window {
+    static constexpr normalizer_traits traits{.has_window = false};
 };
 
 }  // namespace mine
@@ -71,7 +74,8 @@ TEST_CASE("windows, unless what is remembered lies outside")
     CHECK(cuts_windows<local_p<matrix, vector>>);
     CHECK(cuts_windows<temperature<dropout<local_m<>>>>);
     CHECK(cuts_windows<local_m<temporal, history::in_window>>);
-    CHECK(cuts_windows<mine::final_window>);
+    CHECK(cuts_windows<mine::given_window>);
+    CHECK(!cuts_windows<mine::hidden_window>);
     CHECK(!cuts_windows<temperature<softmax>>);
     CHECK(!cuts_windows<local_m<temporal>>);
     CHECK(!cuts_windows<local_m<fading_temporal<>, history::in_window>>);  // it fades outside the window, too
@@ -79,23 +83,31 @@ TEST_CASE("windows, unless what is remembered lies outside")
     CHECK(!cuts_windows<fading_temporal<local_m<>>>);
 }
 
-TEST_CASE("constants, or those of the policy below")
+TEST_CASE("traits, or those of the policy below")
 {
-    CHECK(heed::row_by_row<softmax>);
-    CHECK(!heed::row_by_row<temporal>);
-    CHECK(!heed::row_by_row<local_m<>>);
+    CHECK(heed::rowwise<softmax>);
+    CHECK(!heed::rowwise<temporal>);
+    CHECK(!heed::rowwise<local_m<>>);
     CHECK(draws<dropout<softmax>>);
     CHECK(draws<connected<vector, dropout<softmax>>>);
     CHECK(!draws<connected<vector>>);
-    CHECK(detail::differentiable_of<local_m<>>());
-    CHECK(!detail::differentiable_of<local_m<temperature<argmax>>>());
-    CHECK(detail::reads_length_of<recent_temporal<local_m<>>>());
-    CHECK(!detail::reads_length_of<softmax>());
-    CHECK(detail::ignores_offset_of<mine::wrapping<softmax>>());
-    CHECK(!detail::ignores_offset_of<fading_temporal<softmax>>());
-    CHECK(detail::reads_word_of<
-          score::with_coverage<score::conv_s2s<matrix, vector>, matrix, nn::coverage_gru<matrix, vector>>>());
-    CHECK(detail::never_negative<score::kernel<score::elu_plus_one>>);
-    CHECK(!detail::never_negative<score::dot>);
-    CHECK(!detail::never_negative<score::with_word<score::kernel<score::elu_plus_one>, matrix>>);
+    CHECK(normalizer_traits_of<local_m<>>().differentiable);
+    CHECK(!normalizer_traits_of<local_m<temperature<argmax>>>().differentiable);
+    CHECK(normalizer_traits_of<recent_temporal<local_m<>>>().reads_length);
+    CHECK(!normalizer_traits_of<softmax>().reads_length);
+    CHECK(normalizer_traits_of<mine::wrapping<softmax>>().shift_invariant);
+    CHECK(!normalizer_traits_of<fading_temporal<softmax>>().shift_invariant);
+    using conv_s2s = score::conv_s2s<matrix, vector>;
+    CHECK(score_traits_of<score::with_location<conv_s2s, matrix>>().reads_word);
+    CHECK(score_traits_of<score::with_coverage<additive, matrix, nn::coverage_gru<matrix, vector>>>().reads_word);
+    using kernel = score::kernel<score::elu_plus_one>;
+    CHECK(score_traits_of<kernel>().nonnegative);
+    CHECK(!score_traits_of<score::dot>().nonnegative);
+    CHECK(!score_traits_of<score::with_word<kernel, matrix>>().nonnegative);
+    CHECK(score_traits_of<score::fading<kernel, matrix, vector>>().nonnegative);
+    // What a score around another does not say for itself, it has from that one; whether `advance` reads the context
+    // too.
+    CHECK(score_traits_of<score::with_word<additive, matrix>>().ignores_context);
+    CHECK(combiner_traits_of<combine::weighted_sum>().linear);
+    CHECK(!combiner_traits_of<combine::gated<combine::weighted_sum, matrix>>().linear);
 }

@@ -48,7 +48,7 @@ struct counting_step_op : ops::operation<counting_step_op> {
 template <class Matrix>
 struct bilinear {
     Matrix W, U;  // [Q,A], [D,A]
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto prepare(const tensor auto& annotations) const { return ops::linear(annotations, U); }
     auto project(const tensor auto& query) const { return ops::linear(query, W); }
     auto match(const tensor auto& projected, const tensor auto& keys) const { return ops::dot_each(projected, keys); }

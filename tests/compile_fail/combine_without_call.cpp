@@ -3,7 +3,7 @@
 #include <heed/heed.hpp>
 
 struct combine {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::combiner_traits traits{.weights = heed::weight_kind::per_position};
     static auto parameters(auto&, auto&&) { return combine{}; }
 };
 

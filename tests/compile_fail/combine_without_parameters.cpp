@@ -3,7 +3,7 @@
 #include <heed/heed.hpp>
 
 struct combine {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::combiner_traits traits{.weights = heed::weight_kind::per_position};
     auto operator()(const heed::tensor auto& given, const heed::tensor auto& values) const
     {
         return heed::ops::weighted_sum(given, values);

@@ -5,7 +5,7 @@
 
 // `prepair`, however it is listed, is not what heed looks for.
 struct score {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     void prepair(const auto&) const {}
     void operator()(const auto&, const auto&) const {}
     static score parameters(auto&, auto&&) { return {}; }

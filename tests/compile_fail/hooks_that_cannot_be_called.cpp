@@ -13,14 +13,13 @@
 // expect: has a member `map`
 // expect: has a member `project_words`
 // expect: a score policy that remembers must take its state
-// expect: `reads_word` must be a constant: `static constexpr bool reads_word
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/check.hpp>
 #include <heed/score/over.hpp>
 
 // Each would be ignored: it is not const, or takes too much or too little.
 struct score {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     using tensor = heed::array<double, 2>;
     tensor operator()(const auto& x, const auto&) const { return x; }
     static score parameters(auto&, auto&&) { return {}; }
@@ -76,9 +75,6 @@ struct fitting : score {
 struct wording : score {
     auto project_words(const auto& words, int) const { return words; }
 };
-struct reading : score {
-    bool reads_word = true;
-};
 struct state {
     state map() const { return {}; }
 };
@@ -108,4 +104,4 @@ void use(const tensor& x, const heed::no_past& past, const heed::plain_moment& a
 }
 constexpr bool all = heed::detail::check_at_once<together, combining, tensor, memory>() &&
                      heed::detail::check_at_once<fitting, combining, tensor, memory>() && heed::check_map<state>() &&
-                     over::reads_word<reading>() && over::projects_words<wording, tensor>();
+                     over::projects_words<wording, tensor>();

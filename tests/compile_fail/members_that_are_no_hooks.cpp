@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect-ok
 //
-// A control: members with the name of a hook or almost that name, where they are data, the policy's own name, or the
-// policy lists its hooks.
+// A control: members with almost the name of a hook, and with that name where it is the policy's own or the policy
+// lists its hooks.
 #include <heed/attention/at_once.hpp>
 #include <heed/attention/check.hpp>
 #include <heed/attention/score_hooks.hpp>
 
 struct score {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     void operator()(const auto&, const auto&) const {}
     static score parameters(auto&, auto&&) { return {}; }
 };

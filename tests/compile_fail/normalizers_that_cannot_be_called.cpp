@@ -7,7 +7,6 @@
 // expect: has a member `by_sums`
 // expect: has a member `inside`
 // expect: a normalize policy that remembers must take its state
-// expect: `random` must be a constant: `static constexpr bool random
 #include <heed/attention/check.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/normalize_hooks.hpp>
@@ -42,11 +41,8 @@ struct tiling : normalize {
 struct summing : normalize {
     auto by_sums(const auto& scores) const { return scores; }
 };
-struct drawing : normalize {
-    bool random = true;
-};
 
-auto use(const heed::array<double, 2>& x, const heed::plain_moment& at)
+void use(const heed::array<double, 2>& x, const heed::plain_moment& at)
 {
     heed::start_of(starting{}, [&](double) { return x; });
     heed::next_of(advancing{}, x, x, x, at);
@@ -56,5 +52,4 @@ auto use(const heed::array<double, 2>& x, const heed::plain_moment& at)
     heed::inside_of(focusing{}, at);
     static_assert(heed::check_normalize_policy<tiling>());
     static_assert(heed::check_normalize_policy<summing>());
-    return heed::draws<drawing>;
 }

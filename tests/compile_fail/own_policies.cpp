@@ -9,7 +9,7 @@ namespace mine {
 template <class Matrix>
 struct score {
     Matrix W;
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
         return heed::ops::dot_each(heed::ops::linear(query, W), keys);
@@ -28,7 +28,7 @@ struct normalize {
 };
 
 struct combine {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::combiner_traits traits{.weights = heed::weight_kind::per_position};
     auto operator()(const heed::tensor auto& weights_of_positions, const heed::tensor auto& values) const
     {
         return heed::ops::weighted_sum(weights_of_positions, values);

@@ -8,12 +8,12 @@
 using namespace heed;
 
 struct score_of_mine {
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) { return ops::dot_each(query, keys); }
     static auto parameters(auto&, auto&&) { return score_of_mine{}; }
 };
 struct matching_score {
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const { return ops::dot_each(query, keys); }
     auto match(const tensor auto& query, const tensor auto& keys) { return ops::dot_each(query, keys); }
     static auto parameters(auto&, auto&&) { return matching_score{}; }
@@ -23,7 +23,7 @@ struct normalizer_of_mine {
     static auto parameters(auto&, auto&&) { return normalizer_of_mine{}; }
 };
 struct combiner_of_mine {
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr combiner_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& a, const tensor auto& values) { return ops::weighted_sum(a, values); }
     static auto parameters(auto&, auto&&) { return combiner_of_mine{}; }
 };

@@ -5,7 +5,7 @@
 using namespace heed;
 
 struct score_of_nothing {
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto&, const tensor auto& keys) const
     {
         return filled<float, 2>({shape_of(keys)[0], shape_of(keys)[1]}, 0.0f);  // though keys are in the workspace

@@ -6,7 +6,7 @@ namespace mine {
 
 struct score {
     heed::array<float, 2> W;  // cannot be a variable on a tape
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
         return heed::ops::dot_each(heed::ops::linear(query, W), keys);

@@ -5,7 +5,7 @@
 using namespace heed;
 
 struct score_of_batch {
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const
     {
         return ops::multiply_each(keys, query);  // [B,T,D], but declared as [B,T]

@@ -4,7 +4,7 @@
 
 // Without the check, the state would stay what it was before the first query.
 struct score {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     auto start(const auto&) const { return heed::no_past{}; }
     auto match(const heed::tensor auto& query, const heed::tensor auto& keys, const auto&) const
     {

@@ -4,7 +4,7 @@
 
 // Without the check, the query would be projected twice.
 struct score {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     auto project(const heed::tensor auto& query) const { return heed::ops::scale(query, 2); }
     auto mach(const heed::tensor auto& projected, const heed::tensor auto& keys) const
     {

@@ -3,7 +3,7 @@
 #include <heed/heed.hpp>
 
 struct score {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     static auto parameters(auto&, auto&&) { return score{}; }
 };
 

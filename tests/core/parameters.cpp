@@ -188,7 +188,7 @@ struct shifted {
     Table table;
     Inner inner;
 
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const
     {
         return ops::add(ops::dot_each(ops::add(ops::linear(query, W), table), keys), inner(query, keys));

@@ -105,10 +105,10 @@ TEST_CASE("a product that is chosen at run time answers as the one whose types a
         if constexpr (remembers)
             compare(attention{make(initial(about)), normalize::softmax{}, sum},
                     of(about.name, "softmax", "weighted_sum"));
-        if constexpr (type::weights == weight_kind::per_dimension)
+        if constexpr (type::traits.weights == weight_kind::per_dimension)
             compare(attention{make(initial(about)), normalize::temporal{}, combine::elementwise_sum{}},
                     of(about.name, "temporal", "elementwise_sum"));
-        if constexpr (type::weights == weight_kind::per_group)
+        if constexpr (type::traits.weights == weight_kind::per_group)
             compare(attention{make(initial(about)), normalize::softmax{}, combine::grouped_sum{}},
                     of(about.name, "softmax", "grouped_sum"));
     });

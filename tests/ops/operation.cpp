@@ -57,7 +57,7 @@ template <class Matrix, class Vector>
 struct gated {
     Matrix M;  // [D,A]
     Vector v;  // [A]
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const
     {
         return ops::matvec(mine::gate(ops::linear(keys, M), ops::add_each(keys, query)), v);

@@ -116,7 +116,7 @@ consteval bool to_be_judged()
     // Few scores have a weight for each dimension or group: too few to meet every pair of the others in rotation.
     // One score meets every pair of normalizer and combiner, since the rotation differs between compilers; `ratio` goes
     // with few scores, and not with that one.
-    return Score::weights != heed::weight_kind::per_position || plain_score<Score> ||
+    return Score::traits.weights != heed::weight_kind::per_position || plain_score<Score> ||
            std::same_as<Normalize, heed::normalize::ratio> ||
            form_of<Combine> == (number_of<Score>() + number_of<Normalize>()) % 3;
 #endif
@@ -156,7 +156,7 @@ void add_products(table& to, const std::string& name, const Score& score)
                 if constexpr (to_be_judged<Score, Normalize, Combine>())
                     judged = std::make_unique<of<with_word, Score, Normalize, Combine>>(score, normalize, combine);
             }
-            add_row(to, name, normalizer, combiner, Score::weights, fault, queries, std::move(judged));
+            add_row(to, name, normalizer, combiner, Score::traits.weights, fault, queries, std::move(judged));
         });
     });
 }

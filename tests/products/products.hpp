@@ -183,11 +183,11 @@ struct of final : product {
     explicit of(const Score& score, const Normalize& normalize, const Combine& combine)
         : attend{score, normalize, combine}
     {
-        kind = Score::weights;
+        kind = Score::traits.weights;
         asks_with_word = with_word;
-        differentiable = heed::detail::differentiable_of<Normalize>();
+        differentiable = heed::normalizer_traits_of<Normalize>().differentiable;
         random = heed::draws<Normalize>;
-        reads_length = heed::detail::reads_length_of<Normalize>();
+        reads_length = heed::normalizer_traits_of<Normalize>().reads_length;
     }
 
     outcome steps() const override

@@ -40,7 +40,7 @@ struct nearness_in_kernels {
 };
 struct nearness {
     using in_kernels = nearness_in_kernels;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& q, const tensor auto& k) const
     {
         return ops::scale(ops::sum_last(ops::square(ops::subtract_each(k, q))), -1);
@@ -183,7 +183,7 @@ TEST_CASE("temperature, below functions of scores and tables, too")
 
     // Few queries are rows of two products.
     const auto few = [](const auto& normalize) {
-        static_assert(row_by_row<std::remove_cvref_t<decltype(normalize)>>);
+        static_assert(rowwise<std::remove_cvref_t<decltype(normalize)>>);
         const attention attend{score::dot{}, normalize, combine::weighted_sum{}};
         CHECK(support::distance_from_one_by_one(attend, causal{}, lengths{6, 3, 0}, 5, 6) < 1e-13);
     };

@@ -73,7 +73,7 @@ struct function {
 
 /// Softmax of rows that tiles do not know: in blocks.
 struct in_blocks {
-    static constexpr bool row_by_row = true;
+    static constexpr normalizer_traits traits{.rowwise = true};
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const
     {

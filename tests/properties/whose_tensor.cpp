@@ -201,7 +201,7 @@ template <class Matrix>
 struct bilinear {
     Matrix W;
 
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const
     {
         return ops::dot_each(ops::linear(query, W), keys);

@@ -67,9 +67,8 @@ struct with_trace {
     Base base;
     Matrix P, R;  // [E,A], [D,A]
 
-    static constexpr bool reads_word = true;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position, .reads_word = true};
 
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
     auto prepare(const tensor auto& annotations) const { return base.prepare(annotations); }
     auto project(const auto& query) const { return base.project(query.state); }
     auto start(const auto& memory) const
@@ -110,10 +109,9 @@ struct tracing {
     }
 };
 
-/// A score that has an `advance` and declares that it does not read the context.
+/// A score that has an `advance` and declares that it ignores the context.
 struct indifferent {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
-    static constexpr bool reads_context = false;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position, .ignores_context = true};
     heed::no_past start(const auto&) const { return {}; }
     auto match(const tensor auto& query, const tensor auto& keys, const auto&) const
     {
@@ -127,11 +125,10 @@ struct indifferent {
     static auto parameters(auto&, auto&&) { return indifferent{}; }
 };
 
-/// A combiner of a user's own: the weighted sum, declared to commute with matrices or not.
+/// A combiner of a user's own: the weighted sum, declared to be linear or not.
 template <bool declared>
 struct own_sum {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
-    static constexpr bool commutes_with_matrices = declared;
+    static constexpr heed::combiner_traits traits{.weights = heed::weight_kind::per_position, .linear = declared};
 
     auto operator()(const tensor auto& given, const tensor auto& values) const
     {

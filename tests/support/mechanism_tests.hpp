@@ -36,7 +36,7 @@ struct batch {
 
     batch(const auto& p, const auto& at) : annotations(p.annotations), parts(p.parts), real(at.real), steps(at.steps)
     {
-        kind = p.attend.score.weights == heed::weight_kind::per_position ? 1 : annotations.shape()[2];
+        kind = p.attend.score.traits.weights == heed::weight_kind::per_position ? 1 : annotations.shape()[2];
     }
 
     /// The real positions of row b.

@@ -19,7 +19,7 @@
 namespace support {
 
 template <class Score>
-using sum_of = std::conditional_t<Score::weights == heed::weight_kind::per_position, heed::combine::weighted_sum,
+using sum_of = std::conditional_t<Score::traits.weights == heed::weight_kind::per_position, heed::combine::weighted_sum,
                                   heed::combine::elementwise_sum>;
 
 template <class Score>

@@ -38,7 +38,7 @@ inline constexpr fit_op fit{};
 /// A score without parameters from one expression.
 #define SCORE(name, ...)                                                                                               \
     struct name {                                                                                                      \
-        static constexpr weight_kind weights = weight_kind::per_position;                                              \
+        static constexpr score_traits traits{.weights = weight_kind::per_position};                                    \
         auto operator()(const tensor auto& q, const tensor auto& k) const { return __VA_ARGS__; }                      \
         static auto parameters(auto&, auto&&) { return name{}; }                                                       \
     }
@@ -52,7 +52,7 @@ SCORE(overflowing, ops::exp(ops::scale(ops::square(ops::dot_each(q, k)), 50.0)))
 
 struct counting {
     static inline int count = 0;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& q, const tensor auto& k) const
     {
         return ops::scale(ops::dot_each(q, k), 1 + 0.1 * (++count % 7));
@@ -61,7 +61,7 @@ struct counting {
 };
 
 struct other_error {
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& q, const tensor auto& k) const
     {
         if (shape_of(q)[1] != shape_of(k)[2]) throw std::invalid_argument("widths");
@@ -73,7 +73,7 @@ struct other_error {
 template <class Vector>
 struct same_names {
     Vector a, b;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& q, const tensor auto& k) const
     {
         return ops::add(ops::dot_each(q, k), ops::add(ops::matvec(k, a), ops::matvec(k, b)));
@@ -153,7 +153,7 @@ struct unselectable {
 
 /// The same mistake in a score.
 struct unselectable_score {
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto start(const auto& memory) const
     {
         return broken::unmapped{constant_like(memory.keys, shape_of_rank<2>{memory.batch(), memory.positions()}, 0.0)};
@@ -180,7 +180,7 @@ template <class History>
 mapped(History) -> mapped<History>;
 
 struct plain_at_first {
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto start(const auto& memory) const
     {
         using T = element_of<decltype(memory.keys)>;
@@ -226,7 +226,7 @@ struct maskless_history {
 
 /// e_{t,d} = q_d k_{t,d}.
 struct product_per_dimension {
-    static constexpr weight_kind weights = weight_kind::per_dimension;
+    static constexpr score_traits traits{.weights = weight_kind::per_dimension};
     auto operator()(const tensor auto& query, const tensor auto& keys) const { return ops::multiply_each(keys, query); }
     static auto parameters(auto&, auto&&) { return product_per_dimension{}; }
 };

@@ -16,7 +16,7 @@ namespace mine {
 /// Useful here: ops::dot_each(query, keys), ops::square(x), ops::sum_last(x), ops::scale(x, factor), ops::subtract(x,
 /// y).
 struct dot_less_length {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {

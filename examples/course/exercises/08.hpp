@@ -26,7 +26,7 @@ inline std::size_t clipped_matches(const std::vector<std::string>& translation, 
 // Useful here, after `using namespace heed;`: shape_of(keys), which is B, T and D; constant_like(keys,
 // shape_of_rank<2>{B, T}, x), a tensor full of x that goes wherever keys go: an array, or a constant on the tape.
 struct indifferent {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const  // [B,Q], [B,T,D] -> [B,T]
     {

@@ -12,7 +12,7 @@ namespace mine {
 /// -½ |q - h|² = q · h - ½ |h|² - ½ |q|². The last term is the same for every word, and the softmax does not see what
 /// is added to all scores: so |q|² may go.
 struct dot_less_length {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {

@@ -29,7 +29,7 @@ inline std::size_t clipped_matches(const std::vector<std::string>& translation, 
 // b) Any constant will do, since softmax does not change when a number is added to all scores. `constant_like` makes it
 // where the keys are: a plain tensor, or a constant on the tape.
 struct indifferent {
-    static constexpr heed::weight_kind weights = heed::weight_kind::per_position;
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto operator()(const heed::tensor auto&, const heed::tensor auto& keys) const  // [B,Q], [B,T,D] -> [B,T]
     {

@@ -35,7 +35,7 @@
 ///
 ///     linear.hpp      sums over keys first, in linear time       inner products and by_sums()
 ///     tiled.hpp       tile by tile, no score in memory           by_tiles(), and in_order.hpp for those that remember
-///     in_blocks.hpp   all scores of a block of queries           normalizers that are row_by_row
+///     in_blocks.hpp   all scores of a block of queries           normalizers that are rowwise
 ///     one by one      a step for each query                      everything
 ///
 /// `attend` is the attention throughout.
@@ -112,8 +112,9 @@ auto run_step(const Attention& attend, const auto& memory, const auto& projected
 {
     using score = decltype(Attention::score);
     // Weights per position cost nothing to keep, and a score that advances its state needs them.
-    using with = std::conditional_t<score::weights == weight_kind::per_position || heed::score::over::advances<score>(),
-                                    weights_too, With>;
+    using with =
+        std::conditional_t<score::traits.weights == weight_kind::per_position || heed::score::over::advances<score>(),
+                           weights_too, With>;
     using T = element_of<decltype(memory.keys)>;
     // A history counts every score, also of what this query may not see: kernels do not, so lengths are a mask.
     constexpr bool counts =
@@ -282,7 +283,7 @@ template <class Score, class Normalize, class Combine, class Mask>
 auto read_one(const attention<Score, Normalize, Combine>& attend, const auto& memory, const auto& queries,
               const auto& projected, const auto& state, const Mask& mask)
 {
-    if constexpr (mask_of_any_place<Mask> && functions_in<Score>() == 0 && !widens_keys_of<Score>() &&
+    if constexpr (mask_of_any_place<Mask> && functions_in<Score>() == 0 && !score_traits_of<Score>().extends_keys &&
                   !weighs_in_order<Normalize> &&
                   tiled<Score, Normalize, Combine, std::remove_cvref_t<decltype(projected)>,
                         std::remove_cvref_t<decltype(memory)>, Mask>) {

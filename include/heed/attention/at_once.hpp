@@ -20,7 +20,7 @@
 ///
 /// A score takes part if it has `match_all` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner if it has `combine_all` ([B·S,T],
 /// [B,T,D] -> [B,S,D]; it may take the first query's number, a queries_from, as well), and a normalizer if it reads
-/// only the scores of a row and declares `row_by_row = true`: each query of each sentence is then a row.
+/// only the scores of a row and says so in its traits, `.rowwise = true`: each query of each sentence is then a row.
 namespace heed::detail {
 
 /// Masks that can be split into one row per query.
@@ -47,7 +47,7 @@ auto combined_all(const Combine& combine, const tensor auto& weights, const tens
 
 template <class Score, class Normalize, class Combine, class Projected, class Memory, class Mask>
 concept at_once =
-    row_by_row<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> && !shared_by_rows<Memory> &&
+    rowwise<Normalize> && mask_of_rows<Mask> && mask_of_rows<decltype(Memory::mask)> && !shared_by_rows<Memory> &&
     heed::score::over::matches_all<Score, Projected, std::remove_cvref_t<decltype(Memory::keys)>> &&
     requires(const Score& score, const Projected& projected, const Memory& memory)
 {
@@ -67,12 +67,11 @@ consteval bool check_at_once()
         using scores =
             decltype(heed::score::over::match_all(std::declval<const Score&>(), std::declval<const Projected&>(),
                                                   std::declval<keys>(), heed::score::over::queries_from{}));
-        static_assert(combines_all<Combine, const scores&, values> || may_lack<Combine>("combine_all"),
-                      HEED_SAYS_HOOK("combine_all", "auto combine_all(const heed::tensor auto& weights, const "
-                                                    "heed::tensor auto& values) const"));
+        static_assert(combines_all<Combine, const scores&, values> || !has_combine_all<Combine> ||
+                          leaves_out<Combine>("combine_all"),
+                      HEED_HOOK_combine_all(HEED_CANNOT_CALL));
     } else if constexpr (!requires(const Score& score) { score.base; }) {  // such a one needs its base's
-        HEED_MAY_LACK(Score, match_all,
-                      "auto match_all(const heed::tensor auto& queries, const heed::tensor auto& keys) const");
+        HEED_MAY_LACK(Score, match_all);
     }
     return true;
 }

@@ -14,27 +14,10 @@
 #include <heed/simd/place.hpp>
 
 /// What the compiler says, one sentence for each mistake: a policy lacks something of the table in
-/// attention/concepts.hpp, three policies make no attention, or a call has arguments that do not fit (see
+/// attention/hooks.hpp, three policies make no attention, or a call has arguments that do not fit (see
 /// core/mistakes.hpp).
 namespace heed {
 
-// A static assertion takes a literal.
-#define HEED_CHECK_SPELLING(hook)                                                                                      \
-    static_assert(detail::lists_hooks<P> || !detail::misspells_##hook<P>(),                                            \
-                  "heed: this policy has a member whose name is almost `" #hook                                        \
-                  "`, a hook, and heed would never use it: correct the name (or, if it is no hook, list those that "   \
-                  "are: `using hooks = heed::hooks<...>;`)");
-// clang-format off
-#define HEED_HOOKS_OF_SCORES(X)                                                                                        \
-    X(prepare) X(project) X(match) X(match_all) X(start) X(recall) X(advance) X(grow) X(project_words) X(check_past)   \
-    X(reads_word) X(reads_context) X(reads_length) X(in_kernels) X(never_negative) X(prepares_alike) X(follow)         \
-    X(asked_all) X(widens_keys) X(counts_queries)
-#define HEED_HOOKS_OF_SCORES_OVER_OTHERS(X) X(query) X(query_all) X(keys) X(begin) X(arrive) X(after)
-#define HEED_HOOKS_OF_NORMALIZERS(X)                                                                                   \
-    X(start) X(advance) X(weigh_and_advance) X(thin) X(focus) X(inside) X(cuts) X(row_by_row) X(by_tiles) X(by_sums)   \
-    X(asks_never_negative) X(differentiable) X(random) X(ages) X(reads_length) X(ignores_offset) X(wraps) X(in_kernels)
-#define HEED_HOOKS_OF_COMBINERS(X) X(combine_all) X(finish_all) X(commutes_with_matrices) X(in_kernels)
-// clang-format on
 #define HEED_SAYS_PARAMETERS(kind)                                                                                     \
     "heed: a " kind " policy must show its parameters: make it a template of their types and add `static auto "        \
     "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the namespace "   \
@@ -42,14 +25,39 @@ namespace heed {
 
 namespace detail {
 
+// The constants by which policies of heed 0.2 said what traits say now.
+// clang-format off
+#define HEED_CONSTANTS_OF_0_2(X)                                                                                       \
+    X(reads_word) X(adds_word) X(reads_context) X(reads_length) X(widens_keys) X(counts_queries) X(prepares_alike)     \
+    X(never_negative) X(row_by_row) X(ignores_offset) X(asks_never_negative) X(ages) X(random) X(differentiable)       \
+    X(cuts) X(commutes_with_matrices)
+// clang-format on
+#define HEED_IS_CONSTANT(name)                                                                                         \
+    || requires { typename std::bool_constant<P::name>; }
 template <class P>
-consteval void check_listed_hooks()
+concept written_for_0_2 = requires
 {
+    typename std::integral_constant<weight_kind, P::weights>;
+}
+HEED_CONSTANTS_OF_0_2(HEED_IS_CONSTANT);
+#undef HEED_IS_CONSTANT
+#undef HEED_CONSTANTS_OF_0_2
+
+/// What holds for policies of all kinds.
+template <class P>
+consteval void check_any_policy()
+{
+    static_assert(!std::is_final_v<P>, "heed: a policy must not be final: heed asks a derived class for its hooks");
+    static_assert(!written_for_0_2<P>,
+                  "heed: since 0.3 a policy says what it is by its traits, not by constants of their own: in place of "
+                  "`weights`, `reads_word`, `row_by_row` and so on declare `static constexpr heed::score_traits "
+                  "traits{.weights = heed::weight_kind::per_position};` (or normalizer_traits, combiner_traits); "
+                  "CHANGELOG.md has a table of the names");
     if constexpr (lists_hooks<P>) {
-        static_assert(P::hooks::template all<P>(hook_found::missing),
+        static_assert(P::hooks::exist(),
                       "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is no hook: all hooks "
-                      "are in <heed/attention/concepts.hpp>");
-        static_assert(P::hooks::template all<P>(hook_found::present),
+                      "are in <heed/attention/hooks.hpp>");
+        static_assert(P::hooks::template are_members<P>(),
                       "heed: `using hooks = heed::hooks<...>;` of this policy lists a hook that it does not have: is "
                       "the member misspelled?");
     }
@@ -62,28 +70,25 @@ template <class P>
 consteval bool check_score_policy()
 {
     if constexpr (!detail::placeholder<P>) {
-        static_assert(
-            detail::declares_weights<P>,
-            "heed: a score policy must say what it gives scores to: add `static constexpr heed::weight_kind weights "
-            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
+        static_assert(detail::declares_traits<P, score_traits> || detail::written_for_0_2<P>,
+                      "heed: a score policy must say what it gives scores to: add `static constexpr heed::score_traits "
+                      "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
         static_assert(
             detail::has_call<P>,
             "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
             "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
-        HEED_HOOKS_OF_SCORES(HEED_CHECK_SPELLING)
         if constexpr (hook::laid_over<P>) {
-            HEED_HOOKS_OF_SCORES_OVER_OTHERS(HEED_CHECK_SPELLING)
             static_assert(hook::hands_past_on<P> || (detail::has_begin<P> && detail::has_after<P>),
                           "heed: a score that wraps another and has a state of its own must have "
                           "`begin(memory)` and `after(past, weights, context, at)` (is a name misspelled?); one "
                           "without derives from score::over::another<Self, Base, score::over::base_remembers>");
         }
-        if constexpr (detail::declares_weights<P> && detail::shows_names<P>) {
-            static_assert(P::weights != weight_kind::per_group || detail::has_groups<P>,
+        if constexpr (detail::declares_traits<P, score_traits>) {
+            static_assert(P::traits.weights != weight_kind::per_group || detail::has_groups<P>,
                           "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
                           "(is it misspelled?)");
         }
-        detail::check_listed_hooks<P>();
+        detail::check_any_policy<P>();
         static_assert(!detail::has_project<P> || detail::has_match<P>,
                       "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
                       "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
@@ -110,10 +115,9 @@ consteval bool check_normalize_policy()
             detail::has_call<P>,
             "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
             "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
-        HEED_HOOKS_OF_NORMALIZERS(HEED_CHECK_SPELLING)
-        if constexpr (!hook::by_tiles<P>) HEED_MAY_LACK(P, by_tiles, "auto by_tiles() const");
-        if constexpr (!hook::by_sums<P>) HEED_MAY_LACK(P, by_sums, "heed::ops::rule_of_sums by_sums() const");
-        detail::check_listed_hooks<P>();
+        if constexpr (!hook::by_tiles<P>) HEED_MAY_LACK(P, by_tiles);
+        if constexpr (!hook::by_sums<P>) HEED_MAY_LACK(P, by_sums);
+        detail::check_any_policy<P>();
         static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
                       "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
                       "weights, state, at)` (is a name misspelled?)");
@@ -135,15 +139,14 @@ consteval bool check_combine_policy()
 {
     if constexpr (!detail::placeholder<P>) {
         static_assert(
-            detail::declares_weights<P>,
-            "heed: a combine policy must say which weights it takes: add `static constexpr heed::weight_kind weights "
-            "= heed::weight_kind::per_position;` (or per_dimension, per_group)");
+            detail::declares_traits<P, combiner_traits> || detail::written_for_0_2<P>,
+            "heed: a combine policy must say which weights it takes: add `static constexpr heed::combiner_traits "
+            "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
         static_assert(
             detail::has_call<P>,
             "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
             "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
-        HEED_HOOKS_OF_COMBINERS(HEED_CHECK_SPELLING)
-        detail::check_listed_hooks<P>();
+        detail::check_any_policy<P>();
         static_assert(!hook::finishes<P> || detail::has_finish<P>,
                       "heed: a combine policy that wraps another must have `finish(context, positions, at)` "
                       "(is it misspelled?)");
@@ -157,14 +160,11 @@ template <class P>
 consteval bool check_map()
 {
     if constexpr (!tensor<P>) {
-        HEED_CHECK_SPELLING(map)
-        if constexpr (!hook::map<P, const detail::any_map&>)
-            HEED_MAY_LACK(P, map, "auto map(auto&& f, const auto&... others) const");
+        if constexpr (!hook::map<P, const detail::any_map&>) HEED_MAY_LACK(P, map);
     }
     return true;
 }
 #undef HEED_SAYS_PARAMETERS
-#undef HEED_CHECK_SPELLING
 
 /// Why a score, a normalizer and a combiner make no attention.
 enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights, negative_scores };
@@ -177,20 +177,20 @@ enum class composition_fault { none, no_score, no_normalizer, no_combiner, diffe
 
 #define HEED_SAYS_NEGATIVE_SCORES                                                                                      \
     "heed: this normalizer divides by the sum of the scores, so that no score may be negative: it goes with "          \
-    "score::kernel, or with a score that declares `static constexpr bool never_negative = true;`"
+    "score::kernel, or with a score whose traits say `.nonnegative = true`"
 
 /// Whether attention<Score, Normalize, Combine> is legal, and if not why.
 template <class Score, class Normalize, class Combine>
 consteval composition_fault fault_of()
 {
-    if constexpr (detail::declares_weights<Score> && detail::declares_weights<Combine>) {
-        if (Score::weights != Combine::weights) return composition_fault::different_weights;
+    if constexpr (detail::declares_traits<Score, score_traits> && detail::declares_traits<Combine, combiner_traits>) {
+        if (Score::traits.weights != Combine::traits.weights) return composition_fault::different_weights;
     }
     if (!scorer<Score>) return composition_fault::no_score;
     if (!normalizer<Normalize>) return composition_fault::no_normalizer;
     if (!combiner<Combine>) return composition_fault::no_combiner;
-    if constexpr (!detail::placeholder<Score>) {
-        if (detail::asks_never_negative_of<Normalize>() && !detail::never_negative<Score>)
+    if constexpr (detail::declares_traits<Score, score_traits>) {
+        if (normalizer_traits_of<Normalize>().requires_nonnegative && !Score::traits.nonnegative)
             return composition_fault::negative_scores;
     }
     return composition_fault::none;

@@ -160,10 +160,10 @@ bool has_grown(const auto& state, const lengths_view& known, const lengths_view&
 template <class Score>
 auto first_history(const Score& score, const auto& normalize, const auto& memory)
 {
-    constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
+    constexpr std::size_t rank = Score::traits.weights == weight_kind::per_position ? 2 : 3;
     shape_of_rank<rank> shape{memory.batch(), memory.positions()};
-    if constexpr (Score::weights == weight_kind::per_dimension) shape[2] = memory.width();
-    if constexpr (Score::weights == weight_kind::per_group) shape[2] = score.groups();
+    if constexpr (Score::traits.weights == weight_kind::per_dimension) shape[2] = memory.width();
+    if constexpr (Score::traits.weights == weight_kind::per_group) shape[2] = score.groups();
     return start_of(normalize, [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); });
 }
 

@@ -9,7 +9,7 @@
 #include <heed/core/tensor.hpp>
 
 /// Calls of a normalizer's hooks, with a default for each hook that it lacks. One that wraps another one declares
-/// `using wraps = Inner;` and has a member `inner`, whose hooks `start`, `advance` and `thin` and whose constants stand
+/// `using wraps = Inner;` and has a member `inner`, whose hooks `start`, `advance` and `thin` and whose traits stand
 /// in for those that it lacks.
 namespace heed {
 
@@ -20,7 +20,7 @@ auto start_of(const Normalize& normalize, const auto& blank)
     if constexpr (hook::start<Normalize, decltype(blank)>) {
         return normalize.start(blank);
     } else {
-        HEED_MAY_LACK(Normalize, start, "auto start(auto&& blank) const");
+        HEED_MAY_LACK(Normalize, normalizer_start);
         if constexpr (hook::wraps<Normalize>) {
             return start_of(normalize.inner, blank);
         } else {
@@ -66,9 +66,7 @@ auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor
     } else if constexpr (hook::advance<Normalize, decltype(scores), decltype(weights), decltype(state), decltype(at)>) {
         return normalize.advance(scores, weights, state, at);
     } else {
-        HEED_MAY_LACK(Normalize, advance,
-                      "auto advance(const heed::tensor auto& scores, const heed::tensor auto& weights, const auto& "
-                      "state, const auto& at) const");
+        HEED_MAY_LACK(Normalize, normalizer_advance);
         return next_of(normalize.inner, scores, weights, state, at);
     }
 }
@@ -90,9 +88,7 @@ try {
     if constexpr (hook::weigh_and_advance<Normalize, decltype(scores), decltype(state), decltype(at)>) {
         return normalize.weigh_and_advance(scores, state, at);
     } else {
-        HEED_MAY_LACK(
-            Normalize, weigh_and_advance,
-            "auto weigh_and_advance(const heed::tensor auto& scores, const auto& state, const auto& at) const");
+        HEED_MAY_LACK(Normalize, weigh_and_advance);
         auto weights = weigh(normalize, scores, state, at);
         auto next = next_of(normalize, scores, weights, state, at);
         return weights_and_next{std::move(weights), std::move(next)};
@@ -108,7 +104,7 @@ try {
     if constexpr (hook::thin<Normalize, decltype(weights), decltype(at)>) {
         return normalize.thin(weights, at);
     } else {
-        HEED_MAY_LACK(Normalize, thin, "auto thin(const heed::tensor auto& weights, const auto& at) const");
+        HEED_MAY_LACK(Normalize, thin);
         if constexpr (hook::wraps<Normalize>) {
             return thinned(normalize.inner, weights, at);
         } else {
@@ -123,8 +119,7 @@ try {
 template <cuts_windows Normalize>
 auto focus_of(const Normalize& normalize, const auto& at, std::size_t positions)
 try {
-    static_assert(hook::focus<Normalize, decltype(at), std::size_t&>,
-                  HEED_SAYS_HOOK("focus", "auto focus(const auto& at, std::size_t positions) const"));
+    static_assert(hook::focus<Normalize, decltype(at), std::size_t&>, HEED_HOOK_focus(HEED_CANNOT_CALL));
     return normalize.focus(at, positions);
 } catch (const shape_error& found) {
     detail::throw_whose(found, normalize, {detail::named("the query", at.query())});
@@ -134,8 +129,7 @@ try {
 template <cuts_windows Normalize>
 decltype(auto) inside_of(const Normalize& normalize, const auto& found)
 {
-    static_assert(hook::inside<Normalize, decltype(found)>,
-                  HEED_SAYS_HOOK("inside", "auto inside(const auto& found) const"));
+    static_assert(hook::inside<Normalize, decltype(found)>, HEED_HOOK_inside(HEED_CANNOT_CALL));
     return normalize.inside(found);
 }
 

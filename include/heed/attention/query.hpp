@@ -161,7 +161,7 @@ inline bool differ_in_length(const lengths_view& real)
 template <class Score, class Memory>
 bool numbers_differ(const Memory& memory)
 {
-    if constexpr (counts_queries_of<Score>() && grows<Memory>) {
+    if constexpr (score_traits_of<Score>().reads_query_position && grows<Memory>) {
         return differ_in_length(memory.real);
     } else {
         return false;

@@ -64,7 +64,7 @@ try {
     } else if constexpr (hook::query<Score, decltype(projected), decltype(past)>) {
         return over::query(score.base, score.query(projected, past), over::past_of_base(score, past));
     } else {
-        HEED_MAY_LACK(Score, query, "auto query(const heed::tensor auto& projected, const auto& past) const");
+        HEED_MAY_LACK(Score, query);
         return over::query(score.base, projected, over::past_of_base(score, past));
     }
 } catch (const shape_error& found) {
@@ -80,7 +80,7 @@ try {
     } else if constexpr (hook::keys<Score, decltype(plain_keys), decltype(past)>) {
         return over::keys(score.base, score.keys(plain_keys, past), over::past_of_base(score, past));
     } else {
-        HEED_MAY_LACK(Score, keys, "auto keys(const heed::tensor auto& keys, const auto& past) const");
+        HEED_MAY_LACK(Score, keys);
         return over::keys(score.base, plain_keys, over::past_of_base(score, past));
     }
 } catch (const shape_error& found) {
@@ -100,25 +100,20 @@ consteval bool changes_keys()
     }
 }
 
-/// Does `advance` of this score read the context that its weights produced? Yes, if it has an `advance`, unless it
-/// declares `static constexpr bool reads_context = false;`. A score that wraps another and only passes the
-/// context on declares `reads_context = over::reads_context<Base>()`.
+/// Does `advance` of this score read the context that its weights produced? Yes, if it has an `advance`, unless its
+/// traits say `.ignores_context = true`.
 template <class Score>
 consteval bool reads_context()
 {
-    if constexpr (requires { Score::reads_context; }) {
-        return Score::reads_context;
-    } else {
-        return detail::has_advance<Score> || std::is_final_v<Score>;  // the hooks of a final class cannot be seen
-    }
+    return detail::has_advance<Score> && !score_traits_of<Score>().ignores_context;
 }
 
-/// Does this score, or one that it wraps, read the embedding of the previous target word? Such a score declares
-/// `static constexpr bool reads_word = true;`, and its query is a state_and_word.
+/// Does this score, or one that it wraps, read the embedding of the previous target word? Its query is a
+/// state_and_word.
 template <class Score>
 consteval bool reads_word()
 {
-    return detail::reads_word_of<Score>();
+    return score_traits_of<Score>().reads_word;
 }
 
 /// e = score(query, keys) of an innermost score, with its state if it has one.
@@ -132,17 +127,16 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
                                          "const auto& projected, const auto& keys, const auto& past) const`");
         return score.match(query, keys);
     } else {
-        HEED_MAY_LACK(Score, match,
-                      "auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const");
+        HEED_MAY_LACK(Score, match);
         constexpr bool callable = hook::call<Score, decltype(query), decltype(keys)>;
-        static_assert(callable || !detail::may_lack<Score>("match"),
+        static_assert(callable || (detail::has_match<Score> && !detail::leaves_out<Score>("match")),
                       "heed: this score cannot be called with this query and these keys: declare its `auto "
                       "operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const`, with the "
                       "`const` and for tensors of any kind, and ask with what it takes");
         if constexpr (callable) {
             return score(query, keys);
         } else {
-            constexpr std::size_t rank = Score::weights == weight_kind::per_position ? 2 : 3;
+            constexpr std::size_t rank = Score::traits.weights == weight_kind::per_position ? 2 : 3;
             return constant_like(keys, shape_of_rank<rank>{}, 0.0);
         }
     }
@@ -166,7 +160,7 @@ try {
     } else if constexpr (hook::prepare<Score, decltype(annotations)>) {
         return score.prepare(annotations);
     } else {
-        HEED_MAY_LACK(Score, prepare, "auto prepare(const heed::tensor auto& annotations) const");
+        HEED_MAY_LACK(Score, prepare);
         return annotations;
     }
 } catch (const shape_error& found) {
@@ -180,8 +174,7 @@ auto follow(const Score& score, const tensor auto& keys, const tensor auto& befo
     if constexpr (hook::follow<Score, decltype(keys), decltype(before)>) {
         return score.follow(keys, before);
     } else {
-        HEED_MAY_LACK(Score, follow,
-                      "auto follow(const heed::tensor auto& keys, const heed::tensor auto& before) const");
+        HEED_MAY_LACK(Score, follow);
         if constexpr (requires { score.base; }) {
             return over::follow(score.base, keys, before);
         } else {
@@ -238,7 +231,7 @@ try {
         return score.project(query);
     } else {
         static_assert(
-            detail::may_lack<Score>("project"),
+            !detail::has_project<Score> || detail::leaves_out<Score>("project"),
             "heed: this score has a member `project`, which heed cannot call with this query: ask with what it takes, "
             "or declare it `auto project(const heed::tensor auto& query) const`; score::with_word lets any "
             "score take a state_and_word");
@@ -263,7 +256,7 @@ template <class Score, class Words>
 consteval bool projects_words()
 {
     constexpr bool can = hook::project_words<Score, const Words&>;
-    if constexpr (!can) HEED_MAY_LACK(Score, project_words, "auto project_words(const heed::tensor auto& words) const");
+    if constexpr (!can) HEED_MAY_LACK(Score, project_words);
     return can;
 }
 
@@ -274,7 +267,7 @@ auto start(const Score& score, const auto& memory)
     if constexpr (hook::start<Score, decltype(memory)>) {
         return score.start(memory);
     } else {
-        HEED_MAY_LACK(Score, start, "auto start(const auto& memory) const");
+        HEED_MAY_LACK(Score, start);
         return no_past{};
     }
 }
@@ -289,7 +282,7 @@ try {
     } else if constexpr (sizeof...(memory) > 0) {
         return over::recall(score, past, at);
     } else {
-        HEED_MAY_LACK(Score, recall, "auto recall(const auto& past, const auto& at) const");
+        HEED_MAY_LACK(Score, recall);
         return past;
     }
 } catch (const shape_error& found) {
@@ -305,9 +298,7 @@ try {
     } else if constexpr (hook::advance<Score, Past, decltype(weights), decltype(at)>) {
         return score.advance(std::forward<Past>(past), weights, at);
     } else {
-        HEED_MAY_LACK(Score, advance,
-                      "auto advance(const auto& past, const heed::tensor auto& weights, const heed::tensor auto& "
-                      "context, const auto& at) const");
+        HEED_MAY_LACK(Score, advance);
         return std::remove_cvref_t<Past>(std::forward<Past>(past));
     }
 } catch (const shape_error& found) {
@@ -325,8 +316,7 @@ auto grow_own(const Score& score, const auto& past, const auto& begun, const aut
     if constexpr (hook::grow<Score, decltype(past), decltype(begun), decltype(join), decltype(at)>) {
         return score.grow(past, begun, join, at);
     } else {
-        HEED_MAY_LACK(Score, grow,
-                      "auto grow(const auto& past, const auto& begun, const auto& join, const auto& at) const");
+        HEED_MAY_LACK(Score, grow);
         return past.map(join, begun);
     }
 }
@@ -355,7 +345,7 @@ consteval bool advances()
     if constexpr (hook::laid_over<Score> && hook::hands_past_on<Score>) {
         return over::advances<typename Score::laid_over>();
     } else {
-        return detail::has_advance<Score> || std::is_final_v<Score>;
+        return detail::has_advance<Score>;
     }
 }
 

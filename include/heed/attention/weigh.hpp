@@ -168,7 +168,7 @@ auto three_lines(const Score& score, const Normalize& normalize, const Combine& 
                  const auto& past, const auto& at)
 {
     const auto scores = heed::score::over::compare(score, in.query, in.keys, past);
-    static_assert(rank_of<decltype(scores)> == (Score::weights == weight_kind::per_position ? 2 : 3),
+    static_assert(rank_of<decltype(scores)> == (Score::traits.weights == weight_kind::per_position ? 2 : 3),
                   "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per "
                   "dimension gives [B,T,D], a score per group [B,T,G]");
     static_assert(

@@ -30,7 +30,7 @@ struct attentional : detail::laid_over_combiner<attentional<Matrix, Inner>> {
     attentional() = default;
     attentional(Matrix W, Inner sum = {}) : W_c(std::move(W)), inner(std::move(sum)) {}
 
-    static constexpr weight_kind weights = Inner::weights;
+    static constexpr combiner_traits traits{.weights = combiner_traits_of<Inner>().weights};
 
     auto finish(const tensor auto& c, std::size_t positions, const auto& at) const  // [B,D] -> [B,H]
     {

@@ -67,7 +67,7 @@ namespace heed::combine {
 ///     c = Σ_j α_j ⊙ h_j                       Choi et al. 2018, eq. 9
 struct elementwise_sum {
     using in_kernels = kernels::elementwise_sum_of_row;
-    static constexpr weight_kind weights = weight_kind::per_dimension;
+    static constexpr combiner_traits traits{.weights = weight_kind::per_dimension};
 
     auto operator()(const tensor auto& weights_of_dimensions,
                     const tensor auto& values) const  // [B,T,D] twice -> [B,D]

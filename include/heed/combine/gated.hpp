@@ -30,7 +30,7 @@ struct gated : detail::laid_over_combiner<gated<Matrix, Vector, Inner>> {
     gated(Matrix matrix, Vector bias, Inner sum = {}) : W(std::move(matrix)), b(std::move(bias)), inner(std::move(sum))
     {}
 
-    static constexpr weight_kind weights = Inner::weights;
+    static constexpr combiner_traits traits{.weights = combiner_traits_of<Inner>().weights};
 
     auto finish(const tensor auto& c, std::size_t, const auto& at) const  // [B,D] -> [B,D]
     {

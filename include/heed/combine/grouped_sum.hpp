@@ -79,7 +79,7 @@ namespace heed::combine {
 /// G must divide D. G = 1 is `weighted_sum`, G = D is `elementwise_sum`, and G = 2 gives the two directions of a
 /// bidirectional encoder weights of their own.
 struct grouped_sum {
-    static constexpr weight_kind weights = weight_kind::per_group;
+    static constexpr combiner_traits traits{.weights = weight_kind::per_group};
 
     auto operator()(const tensor auto& weights_of_groups,
                     const tensor auto& values) const  // [B,T,G], [B,T,D] -> [B,D]

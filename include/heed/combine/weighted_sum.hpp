@@ -13,8 +13,10 @@ namespace heed::combine {
 ///     c = Σ_j α_j h_j                         Bahdanau et al. 2015, eq. 5
 struct weighted_sum {
     using in_kernels = kernels::weighted_sum_of_row;
-    static constexpr weight_kind weights = weight_kind::per_position;
-    static constexpr bool commutes_with_matrices = true;  // (Σ_j α_j h_j) M = Σ_j α_j (h_j M)
+    static constexpr combiner_traits traits{
+        .weights = weight_kind::per_position,
+        .linear = true,  // (Σ_j α_j h_j) M = Σ_j α_j (h_j M)
+    };
 
     auto operator()(const tensor auto& weights_of_positions,
                     const tensor auto& values) const  // [B,T], [B,T,D] -> [B,D]

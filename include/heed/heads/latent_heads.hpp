@@ -102,7 +102,7 @@ latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 ///     latent_heads attend{8, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
 ///
 /// R_p turns by position (score::rotary); `extend` continues with the next. The normalizer reads one row of scores
-/// alone (`row_by_row`). Deviation: queries are not compressed; where they are, ask with the compressed and normalised
+/// alone (`rowwise`). Deviation: queries are not compressed; where they are, ask with the compressed and normalised
 /// ones, and W_Q is the paper's W_UQ. The equations have no norm of c_j; the models, and the authors' program, do
 /// (§3.1.2): give `latent_norm{gain}` as the last member. A model whose context was stretched after training (YaRN)
 /// also has a greater scale than 1/√(K + R): put its factor into W_Q and W_QR.
@@ -299,8 +299,8 @@ private:
     /// The attention of one head, over keys of either form.
     auto asking() const
     {
-        static_assert(row_by_row<Normalize>,
-                      "heed: latent_heads: the normalizer must read one row of scores alone (row_by_row)");
+        static_assert(rowwise<Normalize>,
+                      "heed: latent_heads: the normalizer must read one row of scores alone (rowwise)");
         const std::size_t width = (shape_of(W_Q)[1] + shape_of(W_QR)[1]) / heads;
         return attention{score::scaled_dot{1 / std::sqrt(static_cast<double>(width))}, normalize,
                          combine::weighted_sum{}};

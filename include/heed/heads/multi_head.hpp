@@ -27,11 +27,11 @@ template <class Score>
 consteval bool prepares_keys()
 {
     constexpr bool over = requires(const Score& score) { score.base; };
-    if constexpr (over && !widens_keys_of<Score>()) {
+    constexpr score_traits traits = score_traits_of<Score>();
+    if constexpr (over && !traits.extends_keys) {
         return prepares_keys<std::remove_cvref_t<decltype(Score::base)>>();
     } else {
-        constexpr bool alike = requires { requires Score::prepares_alike; };
-        return over || (!alike && (widens_keys_of<Score>() || has_prepare<Score>));
+        return over || (!traits.prepares_alike && (traits.extends_keys || has_prepare<Score>));
     }
 }
 
@@ -352,7 +352,7 @@ private:
             const auto K = projected("the annotations", annotations, W_K, bias.key(), G);
             const auto V = projected("the values", values, W_V, bias.value(), G / a_value);
             const auto memory_at = [&](const auto& head, auto i) {
-                static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::weights ==
+                static_assert(decltype(std::remove_cvref_t<decltype(head)>::score)::traits.weights ==
                                   weight_kind::per_position,
                               "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
                               "a score per position");

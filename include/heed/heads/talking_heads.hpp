@@ -133,7 +133,7 @@ private:
     {
         using head = std::remove_cvref_t<decltype(std::declval<const In&>().score.heads[0])>;
         return std::is_same_v<std::remove_cvref_t<decltype(In::mask)>, causal> && !with_weights &&
-               !widens_keys_of<decltype(head::score)>();
+               !score_traits_of<std::remove_cvref_t<decltype(head::score)>>().extends_keys;
     }
 
     /// How many positions the last query of a block of one sentence sees, at least one.
@@ -201,7 +201,7 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
 ///
 /// P_l and P_w are [n,n]; as unit matrices they leave the multi_head as it is. Deviation: as many heads of scores, of
 /// weights and of values; in the paper the numbers may differ. The heads are a std::vector of one kind, with a score
-/// that compares all queries at once and does not remember, a normalizer that reads one row (`row_by_row`), and a
+/// that compares all queries at once and does not remember, a normalizer that reads one row (`rowwise`), and a
 /// weighted sum. Masks hide positions after the scores are mixed: a mask's `place::head` is a head of softmax, and that
 /// of score::modified a head of scores. Additive masks are not taken.
 ///
@@ -326,8 +326,8 @@ private:
         using head = std::remove_cvref_t<decltype(base.heads[0])>;
         using keys = std::remove_cvref_t<decltype(memory.of[0].keys)>;
         using values = std::remove_cvref_t<decltype(memory.of[0].values)>;
-        static_assert(row_by_row<decltype(head::normalize)>,
-                      "heed: talking_heads: the heads' normalizer must read one row of scores alone (row_by_row)");
+        static_assert(rowwise<decltype(head::normalize)>,
+                      "heed: talking_heads: the heads' normalizer must read one row of scores alone (rowwise)");
         static_assert(
             heed::score::over::matches_all<decltype(head::score), std::remove_cvref_t<decltype(projected)>, keys>,
             "heed: talking_heads: the heads' score must compare all queries at once: it needs `match_all`");

@@ -13,7 +13,7 @@ namespace heed::normalize {
 /// For a trained `hard`, too. Works per dimension. The scores get no gradient; a row without any score above -inf gets
 /// weights 0.
 struct argmax {
-    static constexpr bool ignores_offset = true, differentiable = false;
+    static constexpr normalizer_traits traits{.shift_invariant = true, .differentiable = false};
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

@@ -165,7 +165,7 @@ namespace heed::normalize {
 /// 1 + 10⁻⁶ (1.01 in the authors' program, where bisection finds τ and a is drawn from N(0, 1) at first).
 template <class Vector>
 struct entmax {
-    static constexpr bool row_by_row = true, ignores_offset = true;
+    static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
     Vector a;  // [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same

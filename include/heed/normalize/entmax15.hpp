@@ -16,7 +16,7 @@ namespace heed::normalize {
 /// τ(e) is exact. A score that leads by 2 gets all of the weight. Per dimension: one τ for each dimension. Positions
 /// beyond a row's length, and scores of -inf, get weight and gradient 0. No deviation.
 struct entmax15 {
-    static constexpr bool row_by_row = true, ignores_offset = true;
+    static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

@@ -47,7 +47,10 @@ struct fading_temporal {
     HEED_NO_UNIQUE_ADDRESS Inner inner{};
 
     using wraps = Inner;
-    static constexpr bool ages = true, ignores_offset = false;
+    static constexpr normalizer_traits traits = traits_around_normalizer<Inner>([](normalizer_traits& own) {
+        own.state_decays = true;
+        own.shift_invariant = false;
+    });
 
     auto start(auto&& blank) const
     {

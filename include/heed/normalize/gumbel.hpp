@@ -122,7 +122,8 @@ struct gumbel {
     bool straight_through = true;
     bool greedy = false;
 
-    static constexpr bool ignores_offset = true, random = true, differentiable = false;  // because of the default
+    static constexpr normalizer_traits traits{
+        .shift_invariant = true, .random = true, .differentiable = false};  // because of the default
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

@@ -133,7 +133,7 @@ struct hard {
     std::uint64_t seed = 1;
     bool greedy = false;
 
-    static constexpr bool ignores_offset = true, differentiable = false, random = true;
+    static constexpr normalizer_traits traits{.shift_invariant = true, .random = true, .differentiable = false};
 
     template <class Sum>
     struct state {

@@ -30,7 +30,10 @@ struct local_m {
     HEED_NO_UNIQUE_ADDRESS History past{};
 
     using wraps = Inner;
-    static constexpr bool reads_length = true, cuts = detail::may_cut<Inner, History>;
+    static constexpr normalizer_traits traits = traits_around_normalizer<Inner>([](normalizer_traits& own) {
+        own.reads_length = true;
+        own.has_window = detail::may_cut<Inner, History>;
+    });
 
     /// The positions that target word t looks at in a row of n source words.
     stretch stretch_at(std::size_t t, std::size_t n) const

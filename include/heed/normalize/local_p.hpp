@@ -199,7 +199,10 @@ struct local_p {
     local_p_options options{};
 
     using wraps = Inner;
-    static constexpr bool reads_length = true, cuts = detail::may_cut<Inner, History>;
+    static constexpr normalizer_traits traits = traits_around_normalizer<Inner>([](normalizer_traits& own) {
+        own.reads_length = true;
+        own.has_window = detail::may_cut<Inner, History>;
+    });
 
     /// p_t of each row: [B].
     auto centre(const auto& query, const lengths_view& real) const

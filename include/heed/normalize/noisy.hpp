@@ -71,7 +71,10 @@ struct noisy {
     noisy_options options{};
 
     using wraps = Inner;
-    static constexpr bool random = true, cuts = cuts_windows<Inner>;
+    static constexpr normalizer_traits traits = traits_around_normalizer<Inner>([](normalizer_traits& own) {
+        own.random = true;
+        own.has_window = cuts_windows<Inner>;
+    });
 
     auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
     {

@@ -15,7 +15,7 @@ namespace heed::normalize {
 /// to its own place. If all scores of a row are 0, so are the weights. Works per dimension, too. With score::kernel
 /// many queries take linear time: attention/linear.hpp.
 struct ratio {
-    static constexpr bool row_by_row = true, asks_never_negative = true, reads_length = true;
+    static constexpr normalizer_traits traits{.rowwise = true, .requires_nonnegative = true, .reads_length = true};
     double decay = 1;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same

@@ -168,7 +168,10 @@ struct recent_temporal {
     HEED_NO_UNIQUE_ADDRESS Inner inner{};
 
     using wraps = Inner;
-    static constexpr bool ages = true, ignores_offset = false;
+    static constexpr normalizer_traits traits = traits_around_normalizer<Inner>([](normalizer_traits& own) {
+        own.state_decays = true;
+        own.shift_invariant = false;
+    });
 
     /// L over the last n steps; inside, L over 1, …, n-1 steps, [B,T,(n-1)D], and the inner normalizer's state.
     auto start(auto&& blank) const

@@ -14,7 +14,7 @@ namespace heed::normalize {
 /// may be negative, and their sum is free: the paper's layer norm behind the context keeps its size. Works per
 /// dimension, too. With inner products many queries take linear time: attention/linear.hpp.
 struct retention {
-    static constexpr bool row_by_row = true, reads_length = true;
+    static constexpr normalizer_traits traits{.rowwise = true, .reads_length = true};
     double decay = 1;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same

@@ -67,7 +67,7 @@ namespace heed::normalize {
 /// weight and gradient 0. Deviation: the bias is the same for all sentences, even where their lengths differ.
 template <class Bias = double>
 struct sigmoid {
-    static constexpr bool row_by_row = true;
+    static constexpr normalizer_traits traits{.rowwise = true};
     Bias bias{0};  // a double, or a tensor [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same

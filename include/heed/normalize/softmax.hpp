@@ -16,7 +16,7 @@ namespace heed::normalize {
 /// Beyond a row's length weights are exactly 0. A row without any position gets weights 0, and no gradient.
 struct softmax {
     using in_kernels = kernels::softmax_of_row;
-    static constexpr bool row_by_row = true, ignores_offset = true;
+    static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

@@ -84,7 +84,7 @@ namespace heed::normalize {
 /// models have a learned number.
 template <class Vector>
 struct softmax_with_sink {
-    static constexpr bool row_by_row = true;
+    static constexpr normalizer_traits traits{.rowwise = true};
     Vector sink;  // [1]
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same

@@ -15,7 +15,7 @@ namespace heed::normalize {
 /// τ(e) is exact. Scores that lie less than 1 / T apart all have a weight; one that leads by 1 gets all of it. Per
 /// dimension: one τ for each dimension. Positions beyond a row's length, and scores of -inf, get weight and gradient 0.
 struct sparsemax {
-    static constexpr bool row_by_row = true, ignores_offset = true;
+    static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

@@ -74,7 +74,7 @@ namespace heed::normalize {
 /// The product runs over the later positions that the query sees. With causal{} words need no positions. Weights sum to
 /// at most 1. Works per dimension, too. Deviation: the query's own position takes part, if it is seen.
 struct stick_breaking {
-    static constexpr bool row_by_row = true;
+    static constexpr normalizer_traits traits{.rowwise = true};
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {

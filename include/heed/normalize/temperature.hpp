@@ -90,7 +90,10 @@ struct temperature {
     Inner inner{};
 
     using wraps = Inner;
-    static constexpr bool cuts = cuts_windows<Inner>, row_by_row = heed::row_by_row<Inner>;
+    static constexpr normalizer_traits traits = traits_around_normalizer<Inner>([](normalizer_traits& own) {
+        own.has_window = cuts_windows<Inner>;
+        own.rowwise = rowwise<Inner>;
+    });
 
     auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
     {
@@ -104,7 +107,7 @@ struct temperature {
 
     auto by_tiles() const
     {
-        if constexpr (row_by_row && hook::by_tiles<Inner>) {
+        if constexpr (rowwise<Inner> && hook::by_tiles<Inner>) {
             return kernels::tiles::scaled_before(inner.by_tiles(), factor());
         } else {
             return kernels::tiles::no_rule{};
@@ -132,7 +135,7 @@ private:
 
     auto cooled(const tensor auto& scores, const auto& at) const
     {
-        if constexpr (detail::ignores_offset_of<Inner>()) {
+        if constexpr (normalizer_traits_of<Inner>().shift_invariant) {
             return ops::scale_from_greatest(scores, at.visible(scores), at.real, factor());
         } else {
             return ops::scale(scores, factor());

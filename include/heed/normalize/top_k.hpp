@@ -47,7 +47,7 @@ namespace heed::normalize {
 /// length, and scores of -inf, get weight and gradient 0. Deviation: scores equal to the k-th greatest all get a
 /// weight, so that the order of positions does not decide. Throws heed::error if k is 0.
 struct top_k {
-    static constexpr bool row_by_row = true, ignores_offset = true;
+    static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
     std::size_t k = 8;
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same

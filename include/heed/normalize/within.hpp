@@ -52,8 +52,8 @@ struct found_window {
 
 /// May a window cut? State outside a cut stays as it is, which is wrong for one that fades there, too.
 template <class Inner, class History>
-inline constexpr bool may_cut =
-    !remembers<Inner> || (std::is_same_v<History, normalize::history::in_window> && !ages_of<Inner>());
+inline constexpr bool may_cut = !remembers<Inner> || (std::is_same_v<History, normalize::history::in_window> &&
+                                                      !normalizer_traits_of<Inner>().state_decays);
 
 /// A window in this thread's workspace: `place(b)` returns the stretch of row b.
 template <class Place>

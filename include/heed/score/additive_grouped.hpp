@@ -50,7 +50,7 @@ struct hidden_layer {
 /// the previous target word. No bias, as in the two papers; `additive_grouped{W, U, V, b}` has one, inside the tanh.
 template <class Matrix, class Bias = no_bias>
 struct additive_grouped : hidden_layer<Matrix, Bias> {
-    static constexpr weight_kind weights = weight_kind::per_group;
+    static constexpr score_traits traits{.weights = weight_kind::per_group};
 
     std::size_t groups() const { return shape_of(this->V)[1]; }
 

@@ -24,7 +24,7 @@ namespace heed::score {
 /// costs A.
 template <class Matrix, class Bias = no_bias>
 struct additive_per_dimension : hidden_layer<Matrix, Bias> {
-    static constexpr weight_kind weights = weight_kind::per_dimension;
+    static constexpr score_traits traits{.weights = weight_kind::per_dimension};
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -28,7 +28,7 @@ struct concat {
     HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
     using in_kernels = kernels::additive_score;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
     {

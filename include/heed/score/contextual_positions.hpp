@@ -137,8 +137,9 @@ struct contextual_positions : over::around<contextual_positions<Base, Matrix>, B
     using over::around<contextual_positions<Base, Matrix>, Base>::base;
     Matrix positions;
 
-    static constexpr bool reads_length = true;  // a query behind the last position stands there
-    static constexpr bool counts_queries = true;
+    static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) {
+        own.reads_length = own.reads_query_position = true;  // a query behind the last position stands there
+    });
     static_assert(detail::placeholder<Base> || known_to_kernels_as<Base, kernels::inner_product_score>,
                   "heed: score::contextual_positions compares the query with keys and with positions alike, by inner "
                   "products: its base is dot, scaled_dot or general");

@@ -23,8 +23,11 @@ struct conv_s2s : inner_product<conv_s2s<Matrix, Vector>> {
     conv_s2s() = default;
     conv_s2s(Matrix matrix, Vector bias) : W(std::move(matrix)), b(std::move(bias)) {}
 
-    static constexpr bool reads_word = true;
-    static constexpr bool adds_word = true;  // keeps with_word from wrapping it by mistake
+    static constexpr score_traits traits{
+        .weights = weight_kind::per_position,
+        .reads_word = true,
+        .adds_word = true,  // keeps with_word from wrapping it by mistake
+    };
 
     template <class Query>
     auto project(const Query& query) const  // [B,Q], [B,D] -> [B,D]

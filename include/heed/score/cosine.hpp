@@ -28,7 +28,7 @@ struct cosine {
     Scale scale{1};  // a double, or a tensor [1] or [D]
 
     using in_kernels = kernels::inner_product_score;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> the same, each of length 1
     {

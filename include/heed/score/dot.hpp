@@ -13,7 +13,7 @@ namespace heed::score {
 template <class Self>
 struct inner_product {
     using in_kernels = kernels::inner_product_score;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {

@@ -78,11 +78,13 @@ enum class kernel_over {
 /// before the softmax; `side` says where it lies.
 template <class Self>
 struct convolution {
-    static constexpr weight_kind weights = weight_kind::per_position;
-    static constexpr bool never_negative = true;
-    static constexpr bool reads_context = false;
-    static constexpr bool reads_length = true;  // a query behind the last position stands there
-    static constexpr bool counts_queries = true;
+    static constexpr score_traits traits{
+        .weights = weight_kind::per_position,
+        .ignores_context = true,
+        .reads_length = true,  // a query behind the last position stands there
+        .reads_query_position = true,
+        .nonnegative = true,
+    };
 
     auto project(const tensor auto& query) const { return self().kernel(query); }  // [B,K] or [B,S,K]
 

@@ -37,7 +37,8 @@ struct fading : over_gates<fading<Base, Matrix, Vector>, Base, Matrix, Vector> {
     using gates = over_gates<fading, Base, Matrix, Vector>;
 
     using in_kernels = kernels::fading_score;
-    static constexpr bool never_negative = detail::never_negative<Base>;
+    static constexpr score_traits traits =
+        traits_around_score<gates>([](score_traits& own) { own.nonnegative = score_traits_of<Base>().nonnegative; });
 
     fading(Base one, Matrix matrix, Vector vector) : gates(std::move(one), std::move(matrix), std::move(vector)) {}
 

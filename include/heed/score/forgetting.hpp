@@ -32,15 +32,17 @@ struct over_gates : over::around<Self, Base> {
     Vector b;  // [1]
 
     using over::around<Self, Base>::base;
-    static constexpr bool reads_length = true;  // a query behind the last position stands there
-    static constexpr bool widens_keys = true, counts_queries = true;
+    static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) {
+        own.reads_length = own.reads_query_position = true;  // a query behind the last position stands there
+        own.extends_keys = true;
+    });
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // -> [B,T,2+A]
     {
-        static_assert(Base::weights == weight_kind::per_position,
+        static_assert(score_traits_of<Base>().weights == weight_kind::per_position,
                       "heed: score::forgetting and score::fading change one number for each position: their base has "
                       "weights per position");
-        static_assert(!detail::widens_keys_of<Base>(),
+        static_assert(!score_traits_of<Base>().extends_keys,
                       "heed: score::forgetting and score::fading do not wrap each other: use one");
         return ops::concat(ops::carried_sums(ops::log_sigmoid(ops::linear(annotations, w, b))),
                            over::prepare(base, annotations, first));

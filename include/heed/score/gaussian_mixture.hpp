@@ -183,8 +183,7 @@ struct gaussian_mixture {
     Matrix W_kappa;  // [Q,K]
     Vector b_kappa;  // [K]
 
-    static constexpr weight_kind weights = weight_kind::per_position;
-    static constexpr bool never_negative = true;
+    static constexpr score_traits traits{.weights = weight_kind::per_position, .nonnegative = true};
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // [B,T,D] -> [B,T,1]
     {

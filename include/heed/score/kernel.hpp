@@ -80,8 +80,8 @@ struct kernel : inner_product<kernel<Features>> {
 
     explicit kernel(Features map) : features(std::move(map)) {}
 
-    static constexpr bool never_negative = true;
-    static constexpr bool prepares_alike = std::is_empty_v<Features>;
+    static constexpr score_traits traits{
+        .weights = weight_kind::per_position, .prepares_alike = std::is_empty_v<Features>, .nonnegative = true};
 
     auto prepare(const tensor auto& annotations) const { return features(annotations); }
     auto project(const tensor auto& query) const { return features(query); }

@@ -79,7 +79,7 @@ template <class Matrix>
 struct location {
     Matrix W;  // [Q,S_max]
 
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // [B,T,D] -> [B,T,1]
     {

@@ -24,7 +24,7 @@ namespace heed::score {
 /// the gradient is 0. ABCNN's matrix of all pairs of two sentences is `ops::match_matrix(x, y)`. No parameters.
 struct match {
     using in_kernels = kernels::closeness_score;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {

@@ -45,7 +45,7 @@ struct by_place : over::around<Self, Base> {
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const
     {
-        static_assert(Base::weights == weight_kind::per_position,
+        static_assert(score_traits_of<Base>().weights == weight_kind::per_position,
                       "heed: score::modified changes one score for each position: its base has weights per position");
         return this->self().changed(over::match(this->base, projected, keys, now.base), projected,
                                     {1, now.query, now.sentences.first_row(), now.head, now.first_keys});

@@ -117,8 +117,7 @@ struct around {
     around(Base one) : base(std::move(one)) {}  // not explicit, so that the base needs no braces
 
     static constexpr bool hands_past_on = std::is_same_v<Memory, over::base_remembers>;
-    static constexpr weight_kind weights = Base::weights;
-    static constexpr bool reads_context = over::reads_context<Base>();
+    static constexpr score_traits traits = traits_around_score<Base>();
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const
     {
@@ -147,7 +146,7 @@ struct around {
             } else if constexpr (hook::arrive<Self, decltype(now), decltype(at)>) {
                 return joined(self().arrive(now, at), std::move(inner));
             } else {
-                HEED_MAY_LACK(Self, arrive, "auto arrive(const auto& past, const auto& at) const");
+                HEED_MAY_LACK(Self, arrive);
                 return joined(now.own(), std::move(inner));
             }
         }
@@ -195,7 +194,7 @@ template <class Self, class Base, class Memory = void>
 struct another : over::around<Self, Base, Memory> {
     using over::around<Self, Base, Memory>::around;
     using laid_over = Base;
-    static_assert(!detail::widens_keys_of<Base>(),
+    static_assert(!score_traits_of<Base>().extends_keys,
                   "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
                   "score::forgetting or score::fading over it instead");
 

@@ -38,7 +38,8 @@ struct rotary : over::another<rotary<Base>, Base> {
     using over::another<rotary<Base>, Base>::base;
     ops::rotation how{};
 
-    static constexpr bool prepares_alike = true, counts_queries = true;
+    static constexpr score_traits traits =
+        traits_around_score<Base>([](score_traits& own) { own.prepares_alike = own.reads_query_position = true; });
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const
     {

@@ -21,7 +21,7 @@ struct scaled_dot {
     double scale = 0;  // 0: 1/√d
 
     using in_kernels = kernels::inner_product_score;
-    static constexpr weight_kind weights = weight_kind::per_position;
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {

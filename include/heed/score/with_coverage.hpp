@@ -45,7 +45,7 @@ struct with_coverage : over::another<with_coverage<Base, Matrix, Cell>, Base> {
     Matrix C;   // [N,A]
     Cell cell;  // nn::coverage_gru
 
-    static constexpr bool reads_word = true;
+    static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) { own.reads_word = true; });
 
     auto begin(const auto& memory) const
     {

@@ -29,7 +29,10 @@ struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base
     Matrix W_r;  // [R,A]
     Cell cell;   // nn::gru from [E+D] to [R]
 
-    static constexpr bool reads_word = true, reads_context = true;
+    static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) {
+        own.reads_word = true;
+        own.ignores_context = false;
+    });
 
     auto begin(const auto& memory) const
     {

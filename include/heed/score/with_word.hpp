@@ -22,7 +22,7 @@ struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remem
     using over::another<with_word<Base, Matrix>, Base, over::base_remembers>::base;
     Matrix Y;  // [E,A]
 
-    static constexpr bool adds_word = true;
+    static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) { own.adds_word = true; });
 
     auto project_words(const tensor auto& words) const  // [...,E] -> [...,A]
     {
@@ -38,7 +38,7 @@ struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remem
                           "state [B,Q] and the embedding of the previous target word [B,E] (or "
                           "state_and_projected_word{s, project_words(y)})");
             return query;
-        } else if constexpr (tensor<decltype(query.state)> && detail::adds_word_of<Base>()) {
+        } else if constexpr (tensor<decltype(query.state)> && score_traits_of<Base>().adds_word) {
             static_assert(
                 detail::placeholder<Query>,
                 "heed: score::with_word wraps a score that adds the target word by itself (score::conv_s2s, or "

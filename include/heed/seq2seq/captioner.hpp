@@ -211,6 +211,7 @@ public:
         rows_ = rows.size();
     }
 
+    /// The weights of all regions at the last step, of hypothesis `row`: [T].
     void weights(std::size_t row, std::vector<T>& to) const
     {
         detail::require_row("captioning::weights", row, shape_of(weights_)[0]);

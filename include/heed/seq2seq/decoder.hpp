@@ -151,7 +151,7 @@ decoder_state(Cell, Attention, Fed = {}, Mask = {}) -> decoder_state<Cell, Atten
 ///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)           output::maxout
 ///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
 ///
-/// Of an LSTM s_i is the output. A score that reads the previous word, by its constant `reads_word`, gets E y_{i-1}.
+/// Of an LSTM s_i is the output. A score that reads the previous word (its trait `reads_word`) gets E y_{i-1}.
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 struct decoder {
     Attention attention;

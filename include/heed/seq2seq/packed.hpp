@@ -22,12 +22,12 @@ namespace heed::seq2seq {
 
 namespace detail {
 
-/// Can a matrix multiply the values, once per source word, instead of the context? If the combiner declares
-/// `static constexpr bool commutes_with_matrices = true;` and only the decoder reads the context.
+/// Can a matrix multiply the values, once per source word, instead of the context? If the combiner is
+/// linear and only the decoder reads the context.
 template <class Attention>
 inline constexpr bool matrix_may_come_first = false;
 template <class Score, class Normalize, class Combine>
-    requires requires { requires Combine::commutes_with_matrices; }
+    requires(combiner_traits_of<Combine>().linear)
 inline constexpr bool matrix_may_come_first<attention<Score, Normalize, Combine>> =
     !score::over::reads_context<Score>();
 

@@ -54,14 +54,14 @@ template <class Mechanism>
 consteval bool length_counts()
 {
     if constexpr (one_attention<Mechanism>) {
-        return reads_length_of<normalizer_of<Mechanism>>() ||
-               reads_length_of<std::remove_cvref_t<decltype(std::declval<Mechanism>().score)>>();
+        return normalizer_traits_of<normalizer_of<Mechanism>>().reads_length ||
+               score_traits_of<std::remove_cvref_t<decltype(std::declval<Mechanism>().score)>>().reads_length;
     } else if constexpr (requires(const Mechanism& m) { m.heads; }) {
         return any_length_counts<std::remove_cvref_t<decltype(std::declval<Mechanism>().heads)>>::value;
     } else if constexpr (requires(const Mechanism& m) { m.hops; }) {
         return any_length_counts<std::remove_cvref_t<decltype(std::declval<Mechanism>().hops)>>::value;
     } else {
-        return reads_length_of<Mechanism>();
+        return requires { requires Mechanism::reads_length; };
     }
 }
 
@@ -96,7 +96,7 @@ std::string check_first_run(const auto& p, const auto& at)
 
 std::string check_gradient(const auto& p, const auto& at)
 {
-    if constexpr (!differentiable_of<normalizer_of<decltype(p.attend)>>()) {
+    if constexpr (!normalizer_traits_of<normalizer_of<decltype(p.attend)>>().differentiable) {
         return "not differentiable: not compared";
     } else {
         auto moved = p;
@@ -215,7 +215,7 @@ std::string check_large_scores(const auto& p, const auto& at)
     if constexpr (!one_attention<decltype(p.attend)>) {
         return "several scores: not compared here; verify each attention by itself";
     } else {
-        constexpr weight_kind kind = std::remove_cvref_t<decltype(p.attend.score)>::weights;
+        constexpr weight_kind kind = std::remove_cvref_t<decltype(p.attend.score)>::traits.weights;
         const auto shape = shape_of(p.annotations);
         shape_of_rank<3> score_shape{shape[0], shape[1], 1};
         if constexpr (kind == weight_kind::per_dimension) score_shape[2] = shape[2];
@@ -225,7 +225,7 @@ std::string check_large_scores(const auto& p, const auto& at)
             std::vector<ad::named_variable<T>> variables;
             for (std::size_t s = 0; s < at.steps; ++s) {
                 auto e = large_scores<T>(score_shape, s);
-                if constexpr (asks_never_negative_of<normalizer_of<decltype(p.attend)>>()) {
+                if constexpr (normalizer_traits_of<normalizer_of<decltype(p.attend)>>().requires_nonnegative) {
                     for (T& x : e) x = std::abs(x);
                 }
                 const tensor_view<const T, 3> kept{on.keep(e.data(), e.size()), score_shape};

@@ -349,14 +349,16 @@ template <weight_kind kind, class Scores>
 struct given_scores {
     Scores scores;  // [B,T,1] or [B,T,N]
 
-    static constexpr weight_kind weights = kind;
-    static constexpr bool never_negative = true;  // for normalizers that ask this, none is given
+    static constexpr score_traits traits{
+        .weights = kind,
+        .nonnegative = true,  // for normalizers that require it, none is given
+    };
 
     std::size_t groups() const { return shape_of(scores)[2]; }
     auto prepare(const auto&) const { return scores; }
     auto match(const auto&, const auto& keys) const
     {
-        if constexpr (weights == weight_kind::per_position) {
+        if constexpr (kind == weight_kind::per_position) {
             return ops::sum_last(keys);
         } else {
             return keys;

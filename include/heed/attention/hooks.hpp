@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include <heed/core/cxx20.hpp>
+
+/// Hooks: member functions of a policy that heed calls if they exist. This table has one row for each: its name, its
+/// signature, what it returns, and what heed does without it. From a row come the concepts `hook::name` and
+/// `detail::has_name`, the compiler's sentence where heed cannot call it, and a line of the documentation.
+///
+/// All are `const` and take tensors of any family.
+namespace heed {
+
+// clang-format off
+
+// Of scores.
+#define HEED_HOOK_prepare(X) X(prepare, "auto prepare(const heed::tensor auto& annotations) const", \
+    "keys of annotations, once for each memory; or `prepare(annotations, first)`, from a position on", "the annotations")
+#define HEED_HOOK_follow(X) X(follow, "auto follow(const heed::tensor auto& keys, const heed::tensor auto& before) const", \
+    "keys of later annotations, given those before them", "the keys")
+#define HEED_HOOK_project(X) X(project, "auto project(const heed::tensor auto& query) const", \
+    "the projected query", "the query")
+#define HEED_HOOK_match(X) X(match, "auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const", \
+    "scores; with a state, `match(projected, keys, past)`", "`operator()`")
+#define HEED_HOOK_match_all(X) X(match_all, "auto match_all(const heed::tensor auto& queries, const heed::tensor auto& keys) const", \
+    "scores [B·S,T] of all queries; or `match_all(queries, keys, from)`, from a query on", "one query after another")
+#define HEED_HOOK_asked_all(X) X(asked_all, "auto asked_all(const heed::tensor auto& queries, const auto& memory, std::size_t first) const", \
+    "queries and keys of an inner product, for tiles", "no tiles")
+#define HEED_HOOK_start(X) X(start, "auto start(const auto& memory) const", \
+    "the state before the first query", "no state")
+#define HEED_HOOK_recall(X) X(recall, "auto recall(const auto& past, const auto& at) const", \
+    "the state, given the query and its word; or `recall(past, at, memory)`, of keys and lengths", "the state")
+#define HEED_HOOK_advance(X) X(advance, "auto advance(const auto& past, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
+    "the state after a step; or without the context", "the state")
+#define HEED_HOOK_grow(X) X(grow, "auto grow(const auto& past, const auto& begun, const auto& join, const auto& at) const", \
+    "the state, where the memory has grown", "`past.map(join, begun)`")
+#define HEED_HOOK_groups(X) X(groups, "std::size_t groups() const", \
+    "the number of groups", "required with `weight_kind::per_group`")
+#define HEED_HOOK_project_words(X) X(project_words, "auto project_words(const heed::tensor auto& words) const", \
+    "projected words of all steps", "the words")
+#define HEED_HOOK_check_past(X) X(check_past, "template <class Past> static consteval void check_past()", \
+    "nothing: it refuses a type of state by a static assertion", "any state is taken")
+
+// Of scores that wrap another, beside these.
+#define HEED_HOOK_query(X) X(query, "auto query(const heed::tensor auto& projected, const auto& past) const", \
+    "the projected query with what this score adds", "the projected query")
+#define HEED_HOOK_query_all(X) X(query_all, "auto query_all(const heed::tensor auto& projected, std::size_t first) const", \
+    "the same for all queries", "one query after another")
+#define HEED_HOOK_keys(X) X(keys, "auto keys(const heed::tensor auto& keys, const auto& past) const", \
+    "the keys with what this score adds", "the keys")
+#define HEED_HOOK_begin(X) X(begin, "auto begin(const auto& memory) const", \
+    "its own state before the first query", "required with a state of its own")
+#define HEED_HOOK_arrive(X) X(arrive, "auto arrive(const auto& past, const auto& at) const", \
+    "its own state, given the query and its word; or `arrive(past, at, memory)`", "its state")
+#define HEED_HOOK_after(X) X(after, "auto after(const auto& past, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
+    "its own state after a step", "required with a state of its own")
+
+// Of normalizers. One that wraps another has the hooks `start`, `advance` and `thin` of that one, if it has none.
+#define HEED_HOOK_normalizer_start(X) X(start, "auto start(auto&& blank) const", \
+    "the state before the first query; `blank(x)` makes a tensor of the scores' shape", "no state")
+#define HEED_HOOK_normalizer_advance(X) X(advance, "auto advance(const heed::tensor auto& scores, const heed::tensor auto& weights, const auto& state, const auto& at) const", \
+    "the state after a step", "required with `start`")
+#define HEED_HOOK_weigh_and_advance(X) X(weigh_and_advance, "auto weigh_and_advance(const heed::tensor auto& scores, const auto& state, const auto& at) const", \
+    "`weights_and_next{weights, state}`", "`operator()`, then `advance`")
+#define HEED_HOOK_thin(X) X(thin, "auto thin(const heed::tensor auto& weights, const auto& at) const", \
+    "the weights for the combiner", "the weights")
+#define HEED_HOOK_focus(X) X(focus, "auto focus(const auto& at, std::size_t positions) const", \
+    "the window, a struct with `where` and `map`", "no window")
+#define HEED_HOOK_inside(X) X(inside, "auto inside(const auto& found) const", \
+    "the normalizer inside the window", "required with `focus`")
+#define HEED_HOOK_by_tiles(X) X(by_tiles, "auto by_tiles() const", \
+    "the rule by which tiles compute its weights", "no tiles")
+#define HEED_HOOK_by_sums(X) X(by_sums, "heed::ops::rule_of_sums by_sums() const", \
+    "the rule by which running sums compute its contexts", "no running sums")
+
+// Of combiners.
+#define HEED_HOOK_combine_all(X) X(combine_all, "auto combine_all(const heed::tensor auto& weights, const heed::tensor auto& values) const", \
+    "contexts of all queries; or `combine_all(weights, values, from)`, from a query on", "one query after another")
+#define HEED_HOOK_finish(X) X(finish, "auto finish(const heed::tensor auto& context, std::size_t positions, const auto& at) const", \
+    "the context of a combiner that wraps another, `using finishes = Inner;`", "required with `finishes`")
+#define HEED_HOOK_finish_all(X) X(finish_all, "auto finish_all(const heed::tensor auto& contexts, const auto& queries) const", \
+    "the same for all queries", "one query after another")
+
+// Of states, and of queries of several parts.
+#define HEED_HOOK_map(X) X(map, "auto map(auto&& f, const auto&... others) const", \
+    "the state with f applied to each tensor, and to those of others", "the whole batch, line by line; no beam")
+
+#define HEED_HOOKS_OF_SCORES(X)                                                                                        \
+    HEED_HOOK_prepare(X) HEED_HOOK_follow(X) HEED_HOOK_project(X) HEED_HOOK_match(X) HEED_HOOK_match_all(X)            \
+    HEED_HOOK_asked_all(X) HEED_HOOK_start(X) HEED_HOOK_recall(X) HEED_HOOK_advance(X) HEED_HOOK_grow(X)               \
+    HEED_HOOK_groups(X) HEED_HOOK_project_words(X) HEED_HOOK_check_past(X)
+#define HEED_HOOKS_OF_WRAPPING_SCORES(X)                                                                               \
+    HEED_HOOK_query(X) HEED_HOOK_query_all(X) HEED_HOOK_keys(X) HEED_HOOK_begin(X) HEED_HOOK_arrive(X) HEED_HOOK_after(X)
+// Their `start` and `advance` have names of scores' hooks, which a concept takes once.
+#define HEED_HOOKS_OF_NORMALIZERS(X)                                                                                   \
+    HEED_HOOK_weigh_and_advance(X) HEED_HOOK_thin(X) HEED_HOOK_focus(X) HEED_HOOK_inside(X) HEED_HOOK_by_tiles(X)      \
+    HEED_HOOK_by_sums(X)
+#define HEED_HOOKS_OF_COMBINERS(X) HEED_HOOK_combine_all(X) HEED_HOOK_finish(X) HEED_HOOK_finish_all(X)
+#define HEED_HOOKS(X)                                                                                                  \
+    HEED_HOOKS_OF_SCORES(X) HEED_HOOKS_OF_WRAPPING_SCORES(X) HEED_HOOKS_OF_NORMALIZERS(X) HEED_HOOKS_OF_COMBINERS(X)   \
+    HEED_HOOK_map(X)
+// clang-format on
+
+/// hook::prepare<Score, decltype(annotations)>, and so on: can this hook be called with these arguments?
+namespace hook {
+
+#define HEED_CALLABLE(name, signature, returns, otherwise)                                                             \
+    template <class P, class... X>                                                                                     \
+    concept name = requires(const P& policy, X&&... x)                                                                 \
+    {                                                                                                                  \
+        policy.name(static_cast<X&&>(x)...);                                                                           \
+    };
+HEED_HOOKS(HEED_CALLABLE)
+#undef HEED_CALLABLE
+
+/// Can this policy be called with these arguments?
+template <class P, class... X>
+concept call = requires(const P& policy, X&&... x)
+{
+    policy(static_cast<X&&>(x)...);
+};
+
+}  // namespace hook
+
+namespace detail {
+
+// A hook may be a template, which cannot be asked for without arguments. But in a class derived from the policy and
+// from a struct with members of all names, a name that the policy has as well is ambiguous.
+#define HEED_DECLARE(name, ...) void name() const;
+struct all_hooks {
+    void operator()() const;
+    HEED_HOOKS(HEED_DECLARE)
+};
+#undef HEED_DECLARE
+
+template <class P>
+struct beside_hooks : P, all_hooks {};
+
+template <class P>
+struct only : P {};
+
+/// Can the names of its members be asked for? Not those of a final class, which policies must not be.
+template <class P>
+concept shows_names = std::is_class_v<P> && !std::is_final_v<P>;
+
+// has_prepare<P>, and so on: is there a member of this name? The name of the policy itself is none.
+#define HEED_ASK_NAME(name, ...)                                                                                       \
+    template <class P>                                                                                                 \
+    concept has_##name = shows_names<P> && !requires                                                                   \
+    {                                                                                                                  \
+        &beside_hooks<P>::name;                                                                                        \
+    }                                                                                                                  \
+    &&!requires { requires std::is_base_of_v<typename only<P>::name, P>; };
+// clang-format off
+HEED_HOOKS(HEED_ASK_NAME)
+// clang-format on
+#undef HEED_ASK_NAME
+
+template <class P>
+concept has_call = shows_names<P> && !requires
+{
+    &beside_hooks<P>::operator();
+};
+
+/// Is this the name of a hook?
+consteval bool is_hook(std::string_view name)
+{
+#define HEED_FIND(hook, ...)                                                                                           \
+    if (name == #hook) return true;
+    HEED_HOOKS(HEED_FIND)
+#undef HEED_FIND
+    return false;
+}
+
+/// Does P have the hook of this name?
+template <class P>
+consteval bool has_hook(std::string_view name)
+{
+#define HEED_FIND(hook, ...)                                                                                           \
+    if (name == #hook) return has_##hook<P>;
+    HEED_HOOKS(HEED_FIND)
+#undef HEED_FIND
+    return false;
+}
+
+/// A string as a template argument.
+template <std::size_t N>
+struct hook_name {
+    char text[N]{};
+
+    consteval hook_name(const char (&name)[N])
+    {
+        for (std::size_t i = 0; i < N; ++i) text[i] = name[i];
+    }
+    constexpr std::string_view view() const { return {text, N - 1}; }
+};
+
+}  // namespace detail
+
+/// The hooks that a policy has, so that the compiler checks them, as `override` does for virtual functions:
+///
+///     using hooks = heed::hooks<"prepare", "project", "match">;
+///
+/// A name that is no hook is refused, and so is one that the policy does not have. A member with the name of a hook
+/// that is not in the list is the policy's own, and heed does not call it.
+template <detail::hook_name... Names>
+struct hooks {
+    /// Is it one of these names?
+    static consteval bool lists(std::string_view name) { return ((Names.view() == name) || ...); }
+    /// Are all of these names hooks?
+    static consteval bool exist() { return (detail::is_hook(Names.view()) && ...); }
+    /// Does P have those that are hooks?
+    template <class P>
+    static consteval bool are_members()
+    {
+        return ((!detail::is_hook(Names.view()) || detail::has_hook<P>(Names.view())) && ...);
+    }
+};
+
+namespace detail {
+
+/// Does P list its hooks?
+template <class P>
+concept lists_hooks = std::is_same_v<decltype(P::hooks::lists("")), bool>;
+
+/// Does P list its hooks, and is this not one of them?
+template <class P>
+consteval bool leaves_out(std::string_view name)
+{
+    if constexpr (lists_hooks<P>) {
+        return !P::hooks::lists(name);
+    } else {
+        return false;
+    }
+}
+
+}  // namespace detail
+
+// Where the hook of this row cannot be called: refused if P has it. A static assertion takes a literal.
+#define HEED_MAY_LACK(P, row)                                                                                          \
+    static_assert(!HEED_HOOK_##row(HEED_HAS_HOOK) < P > || detail::leaves_out<P>(HEED_HOOK_##row(HEED_HOOK_NAME)),     \
+                  HEED_HOOK_##row(HEED_CANNOT_CALL))
+#define HEED_HAS_HOOK(name, ...) detail::has_##name
+#define HEED_HOOK_NAME(name, ...) #name
+#define HEED_CANNOT_CALL(name, signature, ...)                                                                         \
+    "heed: this policy has a member `" #name "`, which heed cannot call: declare it `" signature                       \
+    "` (or, if it is no hook, list those that are: `using hooks = heed::hooks<...>;`)"
+
+}  // namespace heed

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// expect: must have `begin.memory.` and `after.past, weights, context, at.` .is a name misspelled
+// expect: a score policy per group must have `std::size_t groups.. const`
+// expect: must have both `focus.at, positions.` and `inside.found.`
+// expect: must have both `start.blank.` and `advance.scores, weights, state, at.`
+// expect: must have the normalizer that it wraps as its member `inner`
+#include <heed/attention/check.hpp>
+
+struct with_begin {
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
+    using laid_over = int;
+    void operator()(const auto&, const auto&) const {}
+    void begin(const auto&) const {}
+    void affter(const auto&, const auto&, const auto&, const auto&) const {}
+    static with_begin parameters(auto&, auto&&) { return {}; }
+};
+struct per_group {
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_group};
+    void operator()(const auto&, const auto&) const {}
+    std::size_t number_of_groups() const { return 2; }
+    static per_group parameters(auto&, auto&&) { return {}; }
+};
+struct normalize {
+    void operator()(const auto&, const auto&, const auto&) const {}
+    static normalize parameters(auto&, auto&&) { return {}; }
+};
+struct with_window : normalize {
+    void focuss(const auto&, std::size_t) const {}
+    void inside(const auto&) const {}
+};
+struct around : normalize {
+    using wraps = normalize;
+    normalize within;
+    void start(const auto&) const {}
+    void remember(const auto&, const auto&, const auto&, const auto&) const {}
+};
+
+constexpr bool of_scores = heed::check_score_policy<with_begin>() && heed::check_score_policy<per_group>();
+constexpr bool of_normalizers = heed::check_normalize_policy<with_window>() && heed::check_normalize_policy<around>();
