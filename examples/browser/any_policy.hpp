@@ -56,7 +56,7 @@ struct shown_memory {
 
 template <weight_kind K>
 struct any_score {
-    static constexpr score_traits traits{.weights = K};
+    static constexpr heed::score_traits traits{.weights = K};
 
     struct interface {
         virtual ~interface() = default;
@@ -138,7 +138,7 @@ struct any_score {
 template <class Score>
 auto hidden_score(Score score)
 {
-    using any = any_score<Score::weights>;
+    using any = any_score<Score::traits.weights>;
     return any{std::make_shared<typename any::template holder<Score>>(std::move(score))};
 }
 
@@ -208,7 +208,7 @@ any_normalizer<K> hidden_normalizer(Normalize normalize)
 
 template <weight_kind K>
 struct any_combiner {
-    static constexpr combiner_traits traits{.weights = K};
+    static constexpr heed::combiner_traits traits{.weights = K};
 
     struct interface {
         virtual ~interface() = default;
@@ -240,7 +240,7 @@ struct any_combiner {
 template <class Combine>
 auto hidden_combiner(Combine combine)
 {
-    using any = any_combiner<Combine::weights>;
+    using any = any_combiner<Combine::traits.weights>;
     return any{std::make_shared<typename any::template holder<Combine>>(std::move(combine))};
 }
 
