@@ -31,7 +31,7 @@ from names import Name
 HOOKS = set("""
 traits prepare follow project match start recall advance groups match_all asked_all project_words check_past in_kernels
 in_tiles query query_all keys begin after arrive weigh_and_advance thin focus inside by_tiles by_sums differentiable
-wraps combine_all finishes finish finish_all map step parameters laid_over hands_past_on base inner hooks
+wraps combine_all finish finish_all map step parameters adapts passes_state base inner hooks
 shape forward backward saved saves scratch reads_result tapes value slope slope_a slope_b
 results each_move piece fill needs back make make_last reach whole
 begin end size empty data rows columns operator()

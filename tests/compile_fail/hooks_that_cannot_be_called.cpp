@@ -43,15 +43,15 @@ struct advancing : score {
     auto advance(auto& past, const auto&, const auto&, const auto&, int) const { return past; }
 };
 struct asking : score {
-    using laid_over = score;
+    using wraps = score;
     score base;
-    static constexpr bool hands_past_on = true;
+    static constexpr bool adapts = true, passes_state = true;
     auto query(const auto& projected) const { return projected; }
 };
 struct adding : score {
-    using laid_over = score;
+    using wraps = score;
     score base;
-    static constexpr bool hands_past_on = true;
+    static constexpr bool adapts = true, passes_state = true;
     auto keys(const auto& plain_keys) const { return plain_keys; }
 };
 struct arriving : heed::score::over::another<arriving, score> {

@@ -8,7 +8,8 @@
 
 struct with_begin {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
-    using laid_over = int;
+    using wraps = int;
+    static constexpr bool adapts = true;
     void operator()(const auto&, const auto&) const {}
     void begin(const auto&) const {}
     void affter(const auto&, const auto&, const auto&, const auto&) const {}

@@ -13,8 +13,8 @@ struct score {
     static score parameters(auto&, auto&&) { return {}; }
 };
 struct with_data : score {
-    using laid_over = score;
-    static constexpr bool hands_past_on = true;
+    using wraps = score;
+    static constexpr bool adapts = true, passes_state = true;
     int key = 0, strat = 0;
 };
 struct with_a_list : score {
@@ -29,8 +29,8 @@ template <class>
 struct match : score {};
 struct preparing : match<int> {};
 struct key : score {
-    using laid_over = score;
-    static constexpr bool hands_past_on = true;
+    using wraps = score;
+    static constexpr bool adapts = true, passes_state = true;
 };
 struct memory {
     heed::array<double, 2> keys, values;

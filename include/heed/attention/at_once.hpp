@@ -70,7 +70,7 @@ consteval bool check_at_once()
         static_assert(combines_all<Combine, const scores&, values> || !has_combine_all<Combine> ||
                           leaves_out<Combine>("combine_all"),
                       HEED_HOOK_combine_all(HEED_CANNOT_CALL));
-    } else if constexpr (!requires(const Score& score) { score.base; }) {  // such a one needs its base's
+    } else if constexpr (!wraps_another<Score>) {  // such a one needs its base's
         HEED_MAY_LACK(Score, match_all);
     }
     return true;

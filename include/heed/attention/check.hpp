@@ -77,8 +77,8 @@ consteval bool check_score_policy()
             detail::has_call<P>,
             "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
             "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
-        if constexpr (hook::laid_over<P>) {
-            static_assert(hook::hands_past_on<P> || (detail::has_begin<P> && detail::has_after<P>),
+        if constexpr (hook::adapts<P>) {
+            static_assert(hook::passes_state<P> || (detail::has_begin<P> && detail::has_after<P>),
                           "heed: a score that wraps another and has a state of its own must have "
                           "`begin(memory)` and `after(past, weights, context, at)` (is a name misspelled?); one "
                           "without derives from score::over::another<Self, Base, score::over::base_remembers>");
@@ -118,11 +118,11 @@ consteval bool check_normalize_policy()
         if constexpr (!hook::by_tiles<P>) HEED_MAY_LACK(P, by_tiles);
         if constexpr (!hook::by_sums<P>) HEED_MAY_LACK(P, by_sums);
         detail::check_any_policy<P>();
-        static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && hook::wraps<P>),
+        static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && wraps_another<P>),
                       "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
                       "weights, state, at)` (is a name misspelled?)");
         static_assert(
-            !hook::wraps<P> || requires(const P& normalize) { normalize.inner; },
+            !wraps_another<P> || requires(const P& normalize) { normalize.inner; },
             "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
             "`inner` (is it misspelled?)");
         static_assert(detail::has_focus<P> == detail::has_inside<P>,
@@ -147,7 +147,7 @@ consteval bool check_combine_policy()
             "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
             "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
         detail::check_any_policy<P>();
-        static_assert(!hook::finishes<P> || detail::has_finish<P>,
+        static_assert(!wraps_another<P> || detail::has_finish<P>,
                       "heed: a combine policy that wraps another must have `finish(context, positions, at)` "
                       "(is it misspelled?)");
         static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));

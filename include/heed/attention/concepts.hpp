@@ -20,24 +20,25 @@
 /// Combiner      traits, operator()(weights, values) or (weights, values, at), parameters(self, visit)
 ///
 /// Types: `in_kernels`, the name by which a step_kernel knows the policy, with `in_kernels::in_tiles` for tiles;
-/// `wraps` of a normalizer around another, its member `inner`; `finishes` of a combiner around another, its member
-/// `inner`; `laid_over` of a score around another, its member `base` (score::over::another declares it).
-/// attention/check.hpp explains what is missing, in a sentence each.
+/// `wraps` of a policy around another (attention/wrapping.hpp). attention/check.hpp explains what is missing, in a
+/// sentence each.
 namespace heed {
 
 namespace hook {
 
-#define HEED_DECLARES(name, what)                                                                                      \
-    template <class P>                                                                                                 \
-    concept name = requires                                                                                            \
-    {                                                                                                                  \
-        what;                                                                                                          \
-    };
-HEED_DECLARES(wraps, typename P::wraps)                  // does this normalizer wrap another, its `inner`?
-HEED_DECLARES(laid_over, typename P::laid_over)          // does this score wrap another, its `base`?
-HEED_DECLARES(hands_past_on, requires P::hands_past_on)  // has such a score no state of its own?
-HEED_DECLARES(finishes, typename P::finishes)            // does this combiner wrap another, its `inner`?
-#undef HEED_DECLARES
+/// Does this score adapt another: does it add to queries, keys and states, and the score inside compares?
+template <class P>
+concept adapts = wraps_another<P> && requires
+{
+    requires P::adapts;
+};
+
+/// Has a score that wraps another no state of its own?
+template <class P>
+concept passes_state = wraps_another<P> && requires
+{
+    requires P::passes_state;
+};
 
 }  // namespace hook
 
@@ -53,13 +54,13 @@ struct blank_probe {
 template <class P>
 consteval bool remembers_of()
 {
-    if constexpr (hook::hands_past_on<P>) {
-        return remembers_of<typename P::laid_over>();
+    if constexpr (hook::passes_state<P>) {
+        return remembers_of<typename P::wraps>();
     } else if constexpr (declares_traits<P, score_traits>) {
         return has_start<P>;
     } else if constexpr (hook::start<P, blank_probe>) {
         return !std::is_empty_v<decltype(std::declval<const P&>().start(blank_probe{}))>;
-    } else if constexpr (hook::wraps<P>) {
+    } else if constexpr (wraps_another<P>) {
         return remembers_of<typename P::wraps>();
     } else {
         return false;

@@ -80,7 +80,7 @@ namespace heed {
 #define HEED_HOOK_combine_all(X) X(combine_all, "auto combine_all(const heed::tensor auto& weights, const heed::tensor auto& values) const", \
     "contexts of all queries; or `combine_all(weights, values, from)`, from a query on", "one query after another")
 #define HEED_HOOK_finish(X) X(finish, "auto finish(const heed::tensor auto& context, std::size_t positions, const auto& at) const", \
-    "the context of a combiner that wraps another, `using finishes = Inner;`", "required with `finishes`")
+    "the context, given that of the combiner inside", "required with `wraps`")
 #define HEED_HOOK_finish_all(X) X(finish_all, "auto finish_all(const heed::tensor auto& contexts, const auto& queries) const", \
     "the same for all queries", "one query after another")
 

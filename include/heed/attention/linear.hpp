@@ -393,11 +393,7 @@ concept fades = known_to_kernels_as<Score, kernels::fading_score>;
 template <class Score>
 const auto& summed(const Score& score)
 {
-    if constexpr (fades<Score>) {
-        return score.base;
-    } else {
-        return score;
-    }
+    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<fades<Layer>>{}; });
 }
 template <class Score>
 using summed_score = std::remove_cvref_t<decltype(detail::summed(std::declval<const Score&>()))>;

@@ -21,7 +21,7 @@ auto start_of(const Normalize& normalize, const auto& blank)
         return normalize.start(blank);
     } else {
         HEED_MAY_LACK(Normalize, normalizer_start);
-        if constexpr (hook::wraps<Normalize>) {
+        if constexpr (wraps_another<Normalize>) {
             return start_of(normalize.inner, blank);
         } else {
             return no_state{};
@@ -105,7 +105,7 @@ try {
         return normalize.thin(weights, at);
     } else {
         HEED_MAY_LACK(Normalize, thin);
-        if constexpr (hook::wraps<Normalize>) {
+        if constexpr (wraps_another<Normalize>) {
             return thinned(normalize.inner, weights, at);
         } else {
             return weights;

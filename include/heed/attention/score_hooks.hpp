@@ -21,18 +21,14 @@ namespace heed::score::over {
 template <class Score>
 const auto& innermost(const Score& score)
 {
-    if constexpr (hook::laid_over<Score>) {
-        return over::innermost(score.base);
-    } else {
-        return score;
-    }
+    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<hook::adapts<Layer>>{}; });
 }
 
 /// The base's state. A score without one of its own passes it on.
 template <class Score>
 const auto& past_of_base(const Score&, const auto& past)
 {
-    if constexpr (hook::hands_past_on<Score>) {
+    if constexpr (hook::passes_state<Score>) {
         return past;
     } else {
         return past.base;
@@ -48,55 +44,70 @@ using base_past =
 template <class Score>
 const auto& innermost_past(const Score& score, const auto& past)
 {
-    if constexpr (hook::laid_over<Score>) {
+    if constexpr (hook::adapts<Score>) {
         return over::innermost_past(score.base, over::past_of_base(score, past));
     } else {
         return past;
     }
 }
 
-/// The projected query with what each score on the way adds to it: [B,A].
-template <class Score>
-auto query(const Score& score, const auto& projected, const auto& past)
-try {
-    if constexpr (!hook::laid_over<Score>) {
-        return projected;
-    } else if constexpr (hook::query<Score, decltype(projected), decltype(past)>) {
-        return over::query(score.base, score.query(projected, past), over::past_of_base(score, past));
+/// x after what each adapting score makes of it, the outermost first: `add(score, its state, x)`.
+template <class Score, class X>
+auto through_layers(const Score& score, const auto& past, X&& x, const auto& add)
+{
+    if constexpr (hook::adapts<Score>) {
+        return over::through_layers(score.base, over::past_of_base(score, past), add(score, past, x), add);
     } else {
-        HEED_MAY_LACK(Score, query);
-        return over::query(score.base, projected, over::past_of_base(score, past));
+        return std::remove_cvref_t<X>(std::forward<X>(x));
     }
-} catch (const shape_error& found) {
-    detail::throw_whose(found, score, {detail::named("the projected query", projected)});
 }
 
-/// The keys with what each score on the way adds to them: [B,T,A].
-template <class Score>
-auto keys(const Score& score, const auto& plain_keys, const auto& past)
-try {
-    if constexpr (!hook::laid_over<Score>) {
-        return plain_keys;
-    } else if constexpr (hook::keys<Score, decltype(plain_keys), decltype(past)>) {
-        return over::keys(score.base, score.keys(plain_keys, past), over::past_of_base(score, past));
-    } else {
-        HEED_MAY_LACK(Score, keys);
-        return over::keys(score.base, plain_keys, over::past_of_base(score, past));
-    }
-} catch (const shape_error& found) {
-    detail::throw_whose(found, score, {detail::named("the keys", plain_keys)});
+/// The projected query with what each adapting score adds to it: [B,A].
+auto query(const auto& score, const auto& projected, const auto& past)
+{
+    const auto add = []<class Layer>(const Layer& layer, const auto& state, const auto& x) -> decltype(auto) {
+        try {
+            if constexpr (hook::query<Layer, decltype(x), decltype(state)>) {
+                return layer.query(x, state);
+            } else {
+                HEED_MAY_LACK(Layer, query);
+                return (x);
+            }
+        } catch (const shape_error& found) {
+            detail::throw_whose(found, layer, {detail::named("the projected query", x)});
+        }
+    };
+    return over::through_layers(score, past, projected, add);
+}
+
+/// The keys with what each adapting score adds to them: [B,T,A].
+auto keys(const auto& score, const auto& plain_keys, const auto& past)
+{
+    const auto add = []<class Layer>(const Layer& layer, const auto& state, const auto& x) -> decltype(auto) {
+        try {
+            if constexpr (hook::keys<Layer, decltype(x), decltype(state)>) {
+                return layer.keys(x, state);
+            } else {
+                HEED_MAY_LACK(Layer, keys);
+                return (x);
+            }
+        } catch (const shape_error& found) {
+            detail::throw_whose(found, layer, {detail::named("the keys", x)});
+        }
+    };
+    return over::through_layers(score, past, plain_keys, add);
 }
 
 /// Does any score on the way add something to the keys?
 template <class Score, class Keys, class Past>
 consteval bool changes_keys()
 {
-    if constexpr (!hook::laid_over<Score>) {
+    if constexpr (!hook::adapts<Score>) {
         return false;
     } else if constexpr (hook::keys<Score, const Keys&, const Past&>) {
         return true;
     } else {
-        return over::changes_keys<typename Score::laid_over, Keys, base_past<Score, Past>>();
+        return over::changes_keys<typename Score::wraps, Keys, base_past<Score, Past>>();
     }
 }
 
@@ -175,7 +186,7 @@ auto follow(const Score& score, const tensor auto& keys, const tensor auto& befo
         return score.follow(keys, before);
     } else {
         HEED_MAY_LACK(Score, follow);
-        if constexpr (requires { score.base; }) {
+        if constexpr (wraps_another<Score>) {
             return over::follow(score.base, keys, before);
         } else {
             return keys;
@@ -189,8 +200,8 @@ consteval bool follows()
 {
     if constexpr (hook::follow<Score, const Keys&, const Keys&>) {
         return true;
-    } else if constexpr (requires(const Score& score) { score.base; }) {
-        return over::follows<std::remove_cvref_t<decltype(std::declval<const Score&>().base)>, Keys>();
+    } else if constexpr (wraps_another<Score>) {
+        return over::follows<typename Score::wraps, Keys>();
     } else {
         return false;
     }
@@ -247,7 +258,7 @@ template <class Score, class Past>
 consteval bool check_past()
 {
     if constexpr (requires { Score::template check_past<Past>(); }) Score::template check_past<Past>();
-    if constexpr (hook::laid_over<Score>) over::check_past<typename Score::laid_over, base_past<Score, Past>>();
+    if constexpr (hook::adapts<Score>) over::check_past<typename Score::wraps, base_past<Score, Past>>();
     return true;
 }
 
@@ -327,7 +338,7 @@ auto grow_own(const Score& score, const auto& past, const auto& begun, const aut
 template <class Score, class Past>
 auto grow(const Score& score, const Past& past, const auto& begun, const auto& join, const auto& at)
 {
-    if constexpr (hook::laid_over<Score> && hook::hands_past_on<Score>) {
+    if constexpr (hook::passes_state<Score>) {
         return over::grow(score.base, past, begun, join, at);
     } else if constexpr (requires { score.base, past.base, past.own(); }) {
         auto own = over::grow_own(score, past.own(), begun.own(), join, at);
@@ -342,8 +353,8 @@ auto grow(const Score& score, const Past& past, const auto& begun, const auto& j
 template <class Score>
 consteval bool advances()
 {
-    if constexpr (hook::laid_over<Score> && hook::hands_past_on<Score>) {
-        return over::advances<typename Score::laid_over>();
+    if constexpr (hook::passes_state<Score>) {
+        return over::advances<typename Score::wraps>();
     } else {
         return detail::has_advance<Score>;
     }

@@ -361,7 +361,7 @@ auto step(const auto& score, const auto& normalize, const auto& combine, const a
                                       memory.keys, memory.values, past, history, given, masks, focus),
         memory.batch, 8 * memory.positions * memory.width);
     auto context = [&] {
-        if constexpr (!hook::finishes<std::remove_cvref_t<decltype(combine)>>) {
+        if constexpr (!wraps_another<std::remove_cvref_t<decltype(combine)>>) {
             return std::move(seen.context);
         } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(focus)>, no_focus>) {
             return finished(combine, seen.context, memory.positions, at);

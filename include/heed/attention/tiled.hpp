@@ -35,24 +35,20 @@ consteval std::size_t functions_in();
 template <class Score>
 consteval bool adds_columns()
 {
-    if constexpr (has_asked_all<Score>) return functions_in<std::remove_cvref_t<decltype(Score::base)>>() == 0;
+    if constexpr (has_asked_all<Score>) return functions_in<typename Score::wraps>() == 0;
     return false;
 }
 
 /// Does this score wrap one that compares all queries at once?
 template <class Score>
 concept over_comparing =
-    changes_by_place<Score> ||(hook::laid_over<Score>&& has_query_all<Score>) || adds_columns<Score>();
+    changes_by_place<Score> ||(hook::adapts<Score>&& has_query_all<Score>) || adds_columns<Score>();
 
 /// The score that compares, below functions of scores and positions.
 template <class Score>
 const auto& comparing(const Score& score)
 {
-    if constexpr (over_comparing<Score>) {
-        return detail::comparing(score.base);
-    } else {
-        return score;
-    }
+    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<over_comparing<Layer>>{}; });
 }
 template <class Score>
 using comparing_score = std::remove_cvref_t<decltype(detail::comparing(std::declval<const Score&>()))>;
@@ -61,11 +57,9 @@ using comparing_score = std::remove_cvref_t<decltype(detail::comparing(std::decl
 template <class Score>
 const auto& changing(const Score& score)
 {
-    if constexpr (over_comparing<Score> && !changes_by_place<Score>) {
-        return detail::changing(score.base);
-    } else {
-        return score;
-    }
+    return detail::below(score, []<class Layer>(const Layer&) {
+        return std::bool_constant < over_comparing<Layer> && !changes_by_place < Layer >> {};
+    });
 }
 template <class Score>
 using changing_score = std::remove_cvref_t<decltype(detail::changing(std::declval<const Score&>()))>;
@@ -74,7 +68,7 @@ template <class Score>
 consteval std::size_t functions_in()
 {
     if constexpr (over_comparing<Score>)
-        return functions_in<std::remove_cvref_t<decltype(Score::base)>>() + (changes_by_place<Score> ? 1 : 0);
+        return functions_in<typename Score::wraps>() + (changes_by_place<Score> ? 1 : 0);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <heed/attention/hooks.hpp>
+#include <heed/attention/wrapping.hpp>
 
 /// What a policy says of itself: one constant, `traits`, of a struct for each kind of policy.
 ///
@@ -55,12 +56,6 @@ namespace detail {
 
 template <class P, class Traits>
 concept declares_traits = std::is_same_v<std::remove_cvref_t<decltype(P::traits)>, Traits>;
-template <class P>
-concept wraps_another = requires
-{
-    typename P::wraps;
-};
-
 struct no_change {
     constexpr void operator()(const auto&) const {}
 };
@@ -111,7 +106,7 @@ consteval normalizer_traits normalizer_traits_of()
 {
     if constexpr (detail::declares_traits<Normalize, normalizer_traits>) {
         return Normalize::traits;
-    } else if constexpr (detail::wraps_another<Normalize>) {
+    } else if constexpr (wraps_another<Normalize>) {
         return traits_around_normalizer<typename Normalize::wraps>();
     } else {
         return {};

@@ -48,18 +48,14 @@ concept known_to_kernels_as = requires
 template <class Combine>
 const auto& summing(const Combine& combine)
 {
-    if constexpr (hook::finishes<Combine>) {
-        return heed::summing(combine.inner);
-    } else {
-        return combine;
-    }
+    return detail::below(combine, []<class Layer>(const Layer&) { return std::bool_constant<wraps_another<Layer>>{}; });
 }
 
 /// The context after the combiners that wrap the summing one.
 template <class Combine>
 auto finished(const Combine& combine, const tensor auto& context, std::size_t positions, const auto& at)
 try {
-    if constexpr (hook::finishes<Combine>) {
+    if constexpr (wraps_another<Combine>) {
         return combine.finish(heed::finished(combine.inner, context, positions, at), positions, at);
     } else {
         return context;
@@ -72,9 +68,9 @@ try {
 template <class Combine>
 consteval bool finishes_all()
 {
-    if constexpr (hook::finishes<Combine> && detail::has_finish_all<Combine>)
-        return heed::finishes_all<std::remove_cvref_t<decltype(Combine::inner)>>();
-    return !hook::finishes<Combine>;
+    if constexpr (wraps_another<Combine> && detail::has_finish_all<Combine>)
+        return heed::finishes_all<typename Combine::wraps>();
+    return !wraps_another<Combine>;
 }
 
 /// The combiner that sums for many queries at once: the innermost, if those over it can finish all of its contexts.
@@ -92,7 +88,7 @@ const auto& summing_all(const Combine& combine)
 template <class Combine, tensor Contexts>
 auto finished_all(const Combine& combine, Contexts contexts, const auto& queries)
 try {
-    if constexpr (hook::finishes<Combine> && heed::finishes_all<Combine>()) {
+    if constexpr (wraps_another<Combine> && heed::finishes_all<Combine>()) {
         return combine.finish_all(heed::finished_all(combine.inner, std::move(contexts), queries), queries);
     } else {
         return contexts;

@@ -23,7 +23,7 @@ namespace heed::combine {
 /// `attentional{W_c}` is over the weighted sum, as in the paper. A query that may attend to nothing (an empty sentence)
 /// gets 0, and no gradient (docs/decisions.md).
 template <class Matrix, class Inner = weighted_sum>
-struct attentional : detail::laid_over_combiner<attentional<Matrix, Inner>> {
+struct attentional : detail::wrapping_combiner<attentional<Matrix, Inner>, Inner> {
     Matrix W_c;  // [D+Q,H]
     Inner inner{};
 

@@ -21,7 +21,7 @@ namespace heed::combine {
 ///
 /// h is the query, or the state of a state_and_word: the decoder's state before this step, in Bahdanau's order.
 template <class Matrix, class Vector, class Inner = weighted_sum>
-struct gated : detail::laid_over_combiner<gated<Matrix, Vector, Inner>> {
+struct gated : detail::wrapping_combiner<gated<Matrix, Vector, Inner>, Inner> {
     Matrix W;  // [Q,1] or [Q,D]
     Vector b;  // [1] or [D]
     Inner inner{};

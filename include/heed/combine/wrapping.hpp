@@ -8,9 +8,9 @@ namespace heed::detail {
 /// Base class of combiners that wrap another and also read the query: the inner one sums, and
 /// `finish(context, positions, at)` makes something of its context, for a whole batch at once. So the inner one's
 /// kernel serves, and matrices meet a batch instead of a row.
-template <class Self>
-struct laid_over_combiner {
-    using finishes = Self;
+template <class Self, class Inner>
+struct wrapping_combiner {
+    using wraps = Inner;
 
     auto operator()(const tensor auto& given, const tensor auto& values, const auto& at) const  // -> contexts
     {

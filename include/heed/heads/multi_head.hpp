@@ -26,12 +26,11 @@ namespace detail {
 template <class Score>
 consteval bool prepares_keys()
 {
-    constexpr bool over = requires(const Score& score) { score.base; };
     constexpr score_traits traits = score_traits_of<Score>();
-    if constexpr (over && !traits.extends_keys) {
-        return prepares_keys<std::remove_cvref_t<decltype(Score::base)>>();
+    if constexpr (wraps_another<Score> && !traits.extends_keys) {
+        return prepares_keys<typename Score::wraps>();
     } else {
-        return over || (!traits.prepares_alike && (traits.extends_keys || has_prepare<Score>));
+        return wraps_another<Score> || (!traits.prepares_alike && (traits.extends_keys || has_prepare<Score>));
     }
 }
 

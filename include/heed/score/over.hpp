@@ -111,12 +111,13 @@ struct base_remembers {};
 /// The kind of weights, what is prepared, and how a query is projected are the base's.
 template <class Self, class Base, class Memory = void>
 struct around {
+    using wraps = Base;
     Base base;
 
     around() = default;
     around(Base one) : base(std::move(one)) {}  // not explicit, so that the base needs no braces
 
-    static constexpr bool hands_past_on = std::is_same_v<Memory, over::base_remembers>;
+    static constexpr bool passes_state = std::is_same_v<Memory, over::base_remembers>;
     static constexpr score_traits traits = traits_around_score<Base>();
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const
@@ -128,7 +129,7 @@ struct around {
 
     auto start(const auto& memory) const
     {
-        if constexpr (hands_past_on) {
+        if constexpr (passes_state) {
             return over::start(base, memory);
         } else {
             return beside_base(self().begin(memory), memory);
@@ -137,7 +138,7 @@ struct around {
 
     auto recall(const auto& now, const auto& at, const auto&... memory) const
     {
-        if constexpr (hands_past_on) {
+        if constexpr (passes_state) {
             return over::recall(base, now, at, memory...);
         } else {
             auto inner = over::recall(base, now.base, at, memory...);
@@ -155,7 +156,7 @@ struct around {
     template <class Past>
     auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
     {
-        if constexpr (hands_past_on) {
+        if constexpr (passes_state) {
             return over::advance(base, std::forward<Past>(now), seen, context, at);
         } else {
             auto inner = over::advance(base, now.base, seen, context, at);
@@ -164,7 +165,7 @@ struct around {
     }
 
     template <class Past = no_past>
-        requires(hands_past_on || !std::is_same_v<Past, no_past>)
+        requires(passes_state || !std::is_same_v<Past, no_past>)
     auto operator()(const auto& query, const tensor auto& plain_keys, const Past& now = {}) const
     {
         return self().match(self().project(query), plain_keys, now);
@@ -193,7 +194,7 @@ protected:
 template <class Self, class Base, class Memory = void>
 struct another : over::around<Self, Base, Memory> {
     using over::around<Self, Base, Memory>::around;
-    using laid_over = Base;
+    static constexpr bool adapts = true;
     static_assert(!score_traits_of<Base>().extends_keys,
                   "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
                   "score::forgetting or score::fading over it instead");
@@ -201,7 +202,7 @@ struct another : over::around<Self, Base, Memory> {
     std::size_t groups() const { return this->base.groups(); }
 
     template <class Past = no_past>
-        requires(another::hands_past_on || !std::is_same_v<Past, no_past>)
+        requires(another::passes_state || !std::is_same_v<Past, no_past>)
     auto match(const tensor auto& projected, const tensor auto& plain_keys, const Past& now = {}) const
     {
         return over::match(this->self(), projected, plain_keys, now);
