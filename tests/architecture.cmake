@@ -5,7 +5,7 @@
 
 cmake_policy(VERSION 3.22)
 
-set(rooms core simd gemm kernels kernels/tiles ops ad attention nn score normalize combine penalty heads pairs io train papers
+set(rooms core simd gemm kernels kernels/tiles ops ad attention attention/execute nn score normalize combine penalty heads pairs io train papers
     seq2seq seq2seq/systems verify)
 # Of the library, a product includes these rooms; and these other products.
 set(heed_kit_rooms core simd io)
@@ -23,12 +23,12 @@ macro(fault text)
   math(EXPR faults "${faults} + 1")
 endmacro()
 
-# heed_room(<header> <product variable> <room variable>): heed/attention.hpp is a part of attention; version.hpp, of core.
+# heed_room(<header> <product variable> <room variable>): heed/attention.hpp is a part of attention/execute; version.hpp, of core.
 function(heed_room header product room)
   string(REGEX MATCH "^[^/]+" of "${header}")
   get_filename_component(folder "${header}" DIRECTORY)
   if(header STREQUAL "heed/attention.hpp")
-    set(folder heed/attention)
+    set(folder heed/attention/execute)
   elseif(header STREQUAL "heed/version.hpp")
     set(folder heed/core)
   endif()

@@ -5,9 +5,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/answer.hpp>
 #include <heed/attention/check.hpp>
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/execute/many_queries.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
 #include <heed/attention/grown.hpp>
@@ -188,7 +188,7 @@ struct attention {
             // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
             if (shape_of(projected)[1] == 1) return detail::read_one(*this, source, queries, projected, state, sees);
             if (detail::numbers_differ<Score>(source))
-                return detail::one_by_one(*this, source, queries, projected, state, sees);
+                return detail::execute::stepwise(*this, source, queries, projected, state, sees);
             return detail::knowing_lengths(source, read_all(detail::in_one_piece(source), queries, state, sees));
         } else {
             return detail::read_many(*this, source, queries, projected, state, sees);

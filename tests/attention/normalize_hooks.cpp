@@ -3,7 +3,7 @@
 
 #include <heed/attention/normalize_hooks.hpp>
 
-#include <heed/attention/at_once.hpp>
+#include <heed/attention/execute/blocked.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/normalize/dropout.hpp>
 #include <heed/normalize/softmax.hpp>

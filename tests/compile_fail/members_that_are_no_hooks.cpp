@@ -3,8 +3,8 @@
 //
 // A control: members with almost the name of a hook, and with that name where it is the policy's own or the policy
 // lists its hooks.
-#include <heed/attention/at_once.hpp>
 #include <heed/attention/check.hpp>
+#include <heed/attention/execute/blocked.hpp>
 #include <heed/attention/score_hooks.hpp>
 
 struct score {

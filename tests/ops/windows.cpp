@@ -2,7 +2,7 @@
 #include <heed/ops/windows.hpp>
 
 #include <heed/ad/ad.hpp>
-#include <heed/attention/step.hpp>
+#include <heed/attention/execute/step.hpp>
 
 #include <doctest/doctest.h>
 

@@ -132,11 +132,12 @@ consteval many many_of()
         std::declval<const tensor&>(), std::declval<const heed::lengths&>()))>;
     using projected =
         std::remove_cvref_t<decltype(std::declval<const mechanism&>().project(std::declval<const queries&>()))>;
-    if constexpr (heed::detail::linear<Score, Normalize, Combine, projected, memory, heed::causal>) {
+    using plan = heed::detail::plan<mechanism, projected, memory, heed::no_mask>;
+    if constexpr (heed::detail::plan<mechanism, projected, memory, heed::causal>::linear) {
         return many::linear;
-    } else if constexpr (heed::detail::tiled<Score, Normalize, Combine, projected, memory, heed::no_mask>) {
+    } else if constexpr (plan::tiled) {
         return many::tiles;
-    } else if constexpr (heed::detail::at_once<Score, Normalize, Combine, projected, memory, heed::no_mask>) {
+    } else if constexpr (plan::blocked) {
         return many::products;
     } else {
         return many::in_turn;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/ad/ad.hpp>
-#include <heed/attention/linear.hpp>
+#include <heed/attention/execute/linear.hpp>
+#include <heed/attention/execute/step.hpp>
 #include <heed/attention/masks.hpp>
-#include <heed/attention/step.hpp>
 #include <heed/combine/relative.hpp>
 #include <heed/heads/differential.hpp>
 #include <heed/heads/talking_heads.hpp>

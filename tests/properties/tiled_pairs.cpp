@@ -56,8 +56,8 @@ struct nearness {
 namespace {
 
 template <class Score, class Normalize, class Mask>
-concept in_tiles = detail::tiled<Score, Normalize, combine::weighted_sum, array<double, 3>,
-                                 memory<array<double, 3>, array<double, 3>>, Mask>;
+concept in_tiles = detail::plan<attention<Score, Normalize, combine::weighted_sum>, array<double, 3>,
+                                memory<array<double, 3>, array<double, 3>>, Mask>::tiled;
 
 template <class Score, class Mask, class Normalize = normalize::softmax>
 void check(const Score& score, const Mask& mask, const lengths& real, std::size_t S, std::size_t T,

@@ -496,8 +496,8 @@ TEST_CASE("one head of several, with a history, and in blocks on a tape")
         ad::tape<double> on;
         const auto H = on.parameter(keys), Q = on.parameter(queries);
         const auto memory = attend.on(H, some.real);
-        const auto contexts = heed::detail::answers_in_blocks(attend.score, attend.normalize, attend.combine, memory, Q,
-                                                              {0, 2, memory.real}, sees, little);
+        const auto contexts = heed::detail::execute::blocked(attend.score, attend.normalize, attend.combine, memory, Q,
+                                                             {0, 2, memory.real}, sees, little);
         on.backward(ops::inner(contexts, loss));
         const auto value = contexts.value(), slope = on.gradient(Q);
         std::vector<double> all(value.data, value.data + value.size());

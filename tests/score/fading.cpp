@@ -50,9 +50,8 @@ template <class Mask>
 bool is_linear(const auto& attend, std::size_t T, const Mask&)
 {
     const auto memory = attend.on(random({1, T, N}, 1));
-    return detail::linear<decltype(attend.score), decltype(attend.normalize), decltype(attend.combine),
-                          decltype(attend.project(random({1, T, N}, 1))), std::remove_cvref_t<decltype(memory)>,
-                          Mask> &&
+    return detail::plan<std::remove_cvref_t<decltype(attend)>, decltype(attend.project(random({1, T, N}, 1))),
+                        std::remove_cvref_t<decltype(memory)>, Mask>::linear &&
            detail::worth_sums({1, T, N}, T, N) &&
            detail::fits_sums(attend.score, attend.normalize.by_sums(), lengths{T}, 0, T);
 }

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include <heed/attention/linear.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/plan.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/kernels/block_sums.hpp>
@@ -215,11 +215,11 @@ struct streaming {
     auto answer(const auto& sums, const auto& query) const
     {
         using any_memory = memory<array<float, 3>, array<float, 3>>;
-        static_assert(detail::linear<decltype(attend.score), decltype(attend.normalize), decltype(attend.combine),
-                                     std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>,
-                      "heed: streaming is for linear attention: a score that is an inner product, such as "
-                      "score::kernel, or score::fading over it, normalize::ratio or normalize::retention, "
-                      "combine::weighted_sum");
+        static_assert(
+            detail::plan<Attention, std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>::linear,
+            "heed: streaming is for linear attention: a score that is an inner product, such as "
+            "score::kernel, or score::fading over it, normalize::ratio or normalize::retention, "
+            "combine::weighted_sum");
         return ops::read_sums(detail::summed(attend.score).asking(attend.project(query)), sums.of,
                               attend.normalize.by_sums().divides);
     }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/attention/drawn.hpp>
-#include <heed/attention/in_blocks.hpp>
+#include <heed/attention/execute/blocked.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>

@@ -13,7 +13,7 @@ namespace heed::normalize {
 /// For scores that are never negative, such as score::kernel's. γ, the `decay`, lets keys fade with their age n − 1 − j
 /// (Sun et al. 2023), where n is how many positions the query may see at most: the row's length, or, with causal{}, up
 /// to its own place. If all scores of a row are 0, so are the weights. Works per dimension, too. With score::kernel
-/// many queries take linear time: attention/linear.hpp.
+/// many queries take linear time: attention/execute/linear.hpp.
 struct ratio {
     static constexpr normalizer_traits traits{.rowwise = true, .requires_nonnegative = true, .reads_length = true};
     double decay = 1;

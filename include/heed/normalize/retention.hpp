@@ -12,7 +12,7 @@ namespace heed::normalize {
 ///
 /// n is how many positions the query may see at most: the row's length, or, with causal{}, up to its own place. Weights
 /// may be negative, and their sum is free: the paper's layer norm behind the context keeps its size. Works per
-/// dimension, too. With inner products many queries take linear time: attention/linear.hpp.
+/// dimension, too. With inner products many queries take linear time: attention/execute/linear.hpp.
 struct retention {
     static constexpr normalizer_traits traits{.rowwise = true, .reads_length = true};
     double decay = 1;

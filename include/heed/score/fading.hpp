@@ -20,7 +20,7 @@ namespace heed::score {
 ///                      combine::weighted_sum{}};
 ///
 /// Over an inner product, with causal{}, contexts are the states of a recurrence, S_t = a_t S_{t−1} + k_t v_tᵀ and o_t
-/// = S_tᵀ q_t: many queries take linear time (attention/linear.hpp), and heed::streaming keeps S_t alone. F_j =
+/// = S_tᵀ q_t: many queries take linear time (attention/execute/linear.hpp), and heed::streaming keeps S_t alone. F_j =
 /// Σ_{l≤j} log a_l are those of score::forgetting, which adds F_i − F_j where this multiplies by exp(F_i − F_j).
 ///
 /// Deviations: one number for each position and head, as Dao and Gu have it; Yang et al. have one for each dimension,

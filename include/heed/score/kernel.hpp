@@ -73,7 +73,7 @@ namespace heed::score {
 ///     attention linear{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}};
 ///
 /// φ is any function from [...,D] to features [...,F] that are not negative; normalize::ratio then makes weights of the
-/// scores, and many queries are answered in linear time (attention/linear.hpp). Q = D. The parameters are φ's.
+/// scores, and many queries are answered in linear time (attention/execute/linear.hpp). Q = D. The parameters are φ's.
 template <class Features>
 struct kernel : inner_product<kernel<Features>> {
     Features features;

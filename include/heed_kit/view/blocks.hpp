@@ -11,8 +11,8 @@
 namespace heed::view {
 
 /// A mask as text, a character for each block of `size` queries and `size` keys: █ where every query sees every key,
-/// ▒ where some see some, · where none sees any. Tiles (attention/tiled.hpp) compute nothing of such a block; but
-/// theirs are of other sizes.
+/// ▒ where some see some, · where none sees any. Tiles (attention/execute/tiled.hpp) compute nothing of such a block;
+/// but theirs are of other sizes.
 ///
 ///     std::cout << view::blocks(causal{} & sliding_window{16}, 96, 96, 8);
 ///

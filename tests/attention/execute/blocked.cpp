@@ -33,8 +33,8 @@ struct in_blocks {
     auto read(const auto&... x) const { return attend.read(x...); }
     auto operator()(const auto& memory, const auto& queries, const auto& mask) const
     {
-        return detail::answers_in_blocks(attend.score, attend.normalize, attend.combine, memory,
-                                         attend.project(queries), {}, mask, little);
+        return detail::execute::blocked(attend.score, attend.normalize, attend.combine, memory, attend.project(queries),
+                                        {}, mask, little);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -120,8 +120,8 @@ TEST_CASE("a mask of places is drawn block by block, on the tape and without one
     const detail::places_of_queries places{mask, 0, S, T, 0};
     const auto drawn = detail::drawn_out(mask, real, 0, S, T);
     const auto answer = [&](const auto& x, const auto& y, const auto& which) {
-        return detail::answers_in_blocks(attend.score, attend.normalize, attend.combine, attend.on(x, real),
-                                         attend.project(y), {}, which, little);
+        return detail::execute::blocked(attend.score, attend.normalize, attend.combine, attend.on(x, real),
+                                        attend.project(y), {}, which, little);
     };
     CHECK(support::same_bits(answer(h, q, places), answer(h, q, drawn)));
     const auto gradients = [&](const auto& which) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/linear.hpp>
+#include <heed/attention/execute/linear.hpp>
 
 #include <doctest/doctest.h>
 
@@ -36,9 +36,8 @@ template <class Attention>
 bool is_linear(const Attention& attend, std::size_t T)
 {
     const auto memory = attend.on(random({1, T, D}, 1));
-    return detail::linear<decltype(attend.score), decltype(attend.normalize), decltype(attend.combine),
-                          decltype(attend.project(random({1, T, D}, 1))), std::remove_cvref_t<decltype(memory)>,
-                          causal> &&
+    return detail::plan<Attention, decltype(attend.project(random({1, T, D}, 1))),
+                        std::remove_cvref_t<decltype(memory)>, causal>::linear &&
            detail::worth_sums({1, T, D}, T, D);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/answer.hpp>
+#include <heed/attention/execute/one_query.hpp>
 
 #include <heed/heed.hpp>
 

@@ -63,10 +63,9 @@ std::vector<double> in_tiles(const Attention& attend, const auto& mask, const si
     return derivatives(attend, of, [&](const auto& lifted, const auto& memory, const auto& Q) {
         using memory_type = std::remove_cvref_t<decltype(memory)>;
         const auto projected = lifted.project(Q);
-        static_assert(
-            detail::tiled<decltype(lifted.score), decltype(lifted.normalize), decltype(lifted.combine),
-                          std::remove_const_t<decltype(projected)>, memory_type, std::remove_cvref_t<decltype(mask)>>);
-        return detail::answers_by_tiles(lifted.score, lifted.normalize, memory, projected, lifted.start(memory), mask);
+        static_assert(detail::plan<std::remove_cvref_t<decltype(lifted)>, std::remove_const_t<decltype(projected)>,
+                                   memory_type, std::remove_cvref_t<decltype(mask)>>::tiled);
+        return detail::execute::tiled(lifted.score, lifted.normalize, memory, projected, lifted.start(memory), mask);
     });
 }
 

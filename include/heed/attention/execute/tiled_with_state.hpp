@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/attention/execute/tiled.hpp>
 #include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/tiled.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
@@ -137,9 +137,13 @@ struct first_keys : mask_of_places {
     }
 };
 
+}  // namespace heed::detail
+
+namespace heed::detail::execute {
+
 /// Contexts [B,S,D] of projected queries [B,S,A], and the state after them.
 template <class Score, class Memory, class Mask>
-auto answers_in_order(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
+auto tiled_with_state(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
                       const auto& state, const Mask& mask)
 {
     const ops::heads_of how{.first_query = state.step, .first_head = state.head};
@@ -166,4 +170,4 @@ auto answers_in_order(const Score& score, const auto& normalize, const Memory& m
                         std::move(after), state.step + shape_of(projected)[1], state.score, state.head}};
 }
 
-}  // namespace heed::detail
+}  // namespace heed::detail::execute

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/step.hpp>
+#include <heed/attention/execute/step.hpp>
 
 #include <heed/heed.hpp>
 

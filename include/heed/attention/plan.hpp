@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <heed/attention/inner_product.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/attention/memory.hpp>
+#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/score_hooks.hpp>
+#include <heed/attention/weigh.hpp>
+#include <heed/attention/wrapping.hpp>
+#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/weighted_sum.hpp>
+#include <heed/ops/elementwise.hpp>
+#include <heed/ops/weights_by_sum.hpp>
+#include <heed/simd/place.hpp>
+
+/// Which executor answers many queries: decided here, and nowhere else. In the order of their speed:
+///
+///     linear              sums over keys first, in linear time            execute/linear.hpp
+///     tiled               tile by tile, no score in memory                execute/tiled.hpp
+///     tiled_with_state    the same, where each key has a history          execute/tiled_with_state.hpp
+///     blocked             all scores of a block of queries                execute/blocked.hpp
+///     stepwise            one query after another                         execute/stepwise.hpp
+///
+/// Each has requirements of types, and of sizes; `stepwise` has none. heed::explain tells which one answers a call, and
+/// what kept the faster ones away.
+namespace heed {
+
+/// What answers many queries.
+enum class executor { linear, tiled, tiled_with_state, blocked, stepwise };
+
+namespace detail {
+
+// ---- scores as tiles see them --------------------------------------------------------------------------------------
+
+/// Does this score change those of its base with a function of them and their place, as score::modified does?
+template <class Score>
+concept changes_by_place = requires(const Score& score)
+{
+    score.change(std::size_t{});
+};
+
+template <class Score>
+consteval std::size_t functions_in();
+
+/// Does this score add columns to inner products? Not if a function changes them before.
+template <class Score>
+consteval bool adds_columns()
+{
+    if constexpr (has_asked_all<Score>) return functions_in<typename Score::wraps>() == 0;
+    return false;
+}
+
+/// Does this score wrap one that compares all queries at once?
+template <class Score>
+inline constexpr bool over_comparing = changes_by_place<Score> ||
+                                       (hook::adapts<Score> && has_query_all<Score>) || adds_columns<Score>();
+
+/// The score that compares, below functions of scores and positions.
+template <class Score>
+const auto& comparing(const Score& score)
+{
+    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<over_comparing<Layer>>{}; });
+}
+template <class Score>
+using comparing_score = std::remove_cvref_t<decltype(detail::comparing(std::declval<const Score&>()))>;
+
+/// The score with a function that changes scores; the comparing one, if there is none.
+template <class Score>
+const auto& changing(const Score& score)
+{
+    return detail::below(score, []<class Layer>(const Layer&) {
+        return std::bool_constant<(over_comparing<Layer> && !changes_by_place<Layer>)>{};
+    });
+}
+template <class Score>
+using changing_score = std::remove_cvref_t<decltype(detail::changing(std::declval<const Score&>()))>;
+
+/// How many functions change its scores?
+template <class Score>
+consteval std::size_t functions_in()
+{
+    if constexpr (over_comparing<Score>)
+        return functions_in<typename Score::wraps>() + (changes_by_place<Score> ? 1 : 0);
+    return 0;
+}
+
+/// Do the keys of this score fade by the gates of later positions?
+template <class Score>
+concept fades = known_to_kernels_as<Score, kernels::fading_score>;
+
+/// The score whose products are summed: the base of one that fades.
+template <class Score>
+const auto& summed(const Score& score)
+{
+    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<fades<Layer>>{}; });
+}
+template <class Score>
+using summed_score = std::remove_cvref_t<decltype(detail::summed(std::declval<const Score&>()))>;
+
+/// Can this score be asked for a(Q) of all queries, as inner products need?
+template <class Score, class Projected>
+concept asks_all = !known_to_kernels_as<Score, kernels::inner_product_score> ||
+                   requires(const Score& score, const Projected& projected)
+{
+    score.asking(projected);
+};
+
+/// Does the score compare as tiles can? The name of its kernel says how, `in_tiles`, and `factors(score)`, if it has
+/// some.
+template <class Score>
+concept compared_in_tiles = requires
+{
+    typename Score::in_kernels::in_tiles;
+};
+
+/// Does each query's weights depend on the scores of those before?
+template <class Normalize>
+concept weighs_in_order = requires(const Normalize& normalize)
+{
+    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, ops::modulated_by_past>;
+};
+
+/// Do tiles know how it weighs?
+template <class Normalize>
+concept weighs_in_tiles = hook::by_tiles<Normalize> && !requires(const Normalize& normalize)
+{
+    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, kernels::tiles::no_rule>;
+};
+
+/// Can this combiner sum for all queries at once, with the number of the first one or without?
+template <class Combine, class Weights, class Values>
+concept combines_all = hook::combine_all<Combine, Weights, Values, const heed::score::over::queries_from&> ||
+    hook::combine_all<Combine, Weights, Values>;
+template <class Combine, class Score, class Projected, class Memory>
+concept combines_scores = requires(const Score& score, const Projected& projected, const Memory& memory)
+{
+    requires combines_all<Combine,
+                          decltype(heed::score::over::match_all(score, projected, memory.keys,
+                                                                heed::score::over::queries_from{})),
+                          decltype((memory.values))>;
+};
+
+/// Masks that tiles read: a function of the place, or none of lengths.
+template <class Mask>
+concept mask_of_tiles = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || marked_mask<Mask>;
+/// Masks that can be split into one row per query.
+template <class Mask>
+concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || std::is_same_v<Mask, causal> ||
+    std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
+
+// ---- sizes
+// -----------------------------------------------------------------------------------------------------------
+
+/// Do sums pay? A pair of query and key costs F + D, and the matrix of sums F·D for each of them.
+inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, std::size_t width)
+{
+    const std::size_t S = queries[1], F = queries[2];
+    return S * positions * (F + width) >= (S + positions) * F * width;
+}
+
+/// Can S queries from the first-th on be answered by sums? Where keys fade by gates, each query must stand no earlier
+/// than the last key that it sees, and nothing else may fade.
+template <class Score>
+bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& real, std::size_t first, std::size_t S)
+{
+    if constexpr (!fades<Score>) return true;
+    for (std::size_t b = 0; b < real.batch(); ++b)
+        if (first + S < real[b]) return false;
+    return rule.decay == 1;
+}
+
+/// Do tiles pay? Small matrices of scores stay in the cache, and the queries of a block share what is read of the keys:
+/// with few of them most lanes would be empty.
+inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
+
+/// Can the tiles hold what this rule remembers?
+bool fits_tiles(const auto& rule)
+{
+    if constexpr (requires { rule.fits(); }) return rule.fits();
+    return true;
+}
+
+// ---- the plan
+// --------------------------------------------------------------------------------------------------------
+
+/// Who answers a call, and why faster ones do not.
+struct decision {
+    executor by;
+    std::string_view not_linear, not_tiled, not_blocked;
+};
+
+/// The types of a call with many queries: an attention, projected queries [B,S,A], a memory that does not grow, and a
+/// mask.
+template <class Attention, class Projected, class Memory, class Mask>
+struct call_of_many {
+    using score = decltype(Attention::score);
+    using normalize = decltype(Attention::normalize);
+    /// The combiner that sums, if those around it can finish all contexts.
+    using combine =
+        std::remove_cvref_t<decltype(heed::summing_all(std::declval<const decltype(Attention::combine)&>()))>;
+    using projected = Projected;
+    using memory = Memory;
+    using keys = std::remove_cvref_t<decltype(Memory::keys)>;
+    using mask = Mask;
+    /// Blocks read masks of places as truth values.
+    using mask_of_blocks = std::conditional_t<mask_of_any_place<Mask>, boolean_mask<3>, Mask>;
+};
+
+/// Why neither of the two can sum the values.
+template <class Call>
+consteval std::string_view not_summed()
+{
+    if constexpr (!known_to_kernels_as<typename Call::combine, kernels::weighted_sum_of_row>) {
+        return "the combiner is no weighted sum";
+    } else if constexpr (!std::is_same_v<decltype(Call::memory::mask), no_mask>) {
+        return "the memory hides positions by a mask";
+    } else if constexpr (shared_by_rows<typename Call::memory>) {
+        return "queries share the sentences of the memory";
+    } else {
+        return {};
+    }
+}
+
+/// Why sums over keys cannot answer; nothing if they can.
+template <class Call>
+consteval std::string_view not_linear()
+{
+    using products = comparing_score<summed_score<typename Call::score>>;
+    if constexpr (functions_in<summed_score<typename Call::score>>() > 0) {
+        return "a function changes the scores";
+    } else if constexpr (!known_to_kernels_as<products, kernels::inner_product_score> ||
+                         !asks_all<products, typename Call::projected>) {
+        return "the score is no inner product";
+    } else if constexpr (!hook::by_sums<typename Call::normalize>) {
+        return "the normalizer has no `by_sums()`";
+    } else if constexpr (fades<typename Call::score> && !std::is_same_v<typename Call::mask, causal>) {
+        return "gates need `causal{}`";
+    } else if constexpr (!std::is_same_v<typename Call::mask, causal> &&
+                         !std::is_same_v<typename Call::mask, no_mask> &&
+                         !std::is_same_v<typename Call::mask, lengths>) {
+        return "the mask is neither of lengths nor `causal{}`";
+    } else {
+        return not_summed<Call>();
+    }
+}
+
+/// Why tiles cannot answer.
+template <class Call>
+consteval std::string_view not_tiled()
+{
+    if constexpr (functions_in<typename Call::score>() > 1) {
+        return "more than one function changes the scores";
+    } else if constexpr (!compared_in_tiles<comparing_score<typename Call::score>> ||
+                         !asks_all<comparing_score<typename Call::score>, typename Call::projected>) {
+        return "tiles do not know the score";
+    } else if constexpr (!weighs_in_tiles<typename Call::normalize>) {
+        return "tiles do not know the normalizer";
+    } else if constexpr (weighs_in_order<typename Call::normalize> &&
+                         !known_to_kernels_as<comparing_score<typename Call::score>, kernels::inner_product_score>) {
+        return "tiles with a history compare by inner products alone";
+    } else if constexpr (!mask_of_tiles<typename Call::mask>) {
+        return "the mask is no function of the place";
+    } else {
+        return not_summed<Call>();
+    }
+}
+
+/// Why blocks cannot answer.
+template <class Call>
+consteval std::string_view not_blocked()
+{
+    if constexpr (!rowwise<typename Call::normalize>) {
+        return "the normalizer reads more than a row of scores";
+    } else if constexpr (!mask_of_rows<typename Call::mask_of_blocks> || !mask_of_rows<decltype(Call::memory::mask)>) {
+        return "the mask has no row for each query";
+    } else if constexpr (shared_by_rows<typename Call::memory>) {
+        return "queries share the sentences of the memory";
+    } else if constexpr (!heed::score::over::matches_all<typename Call::score, typename Call::projected,
+                                                         typename Call::keys>) {
+        return "the score has no `match_all`";
+    } else if constexpr (!combines_scores<typename Call::combine, typename Call::score, typename Call::projected,
+                                          typename Call::memory>) {
+        return "the combiner has no `combine_all`";
+    } else {
+        return {};
+    }
+}
+
+/// The plan of a call with many queries.
+template <class Attention, class Projected, class Memory, class Mask>
+struct plan {
+    using call = call_of_many<Attention, Projected, Memory, Mask>;
+    static constexpr std::string_view why_not_linear = not_linear<call>(), why_not_tiled = not_tiled<call>(),
+                                      why_not_blocked = not_blocked<call>();
+    static constexpr bool linear = why_not_linear.empty(), tiled = why_not_tiled.empty(),
+                          blocked = why_not_blocked.empty(),
+                          with_state = tiled && weighs_in_order<typename call::normalize>;
+
+    /// What answers queries of this shape, [B,S,A], the first of which has the number `first`.
+    static decision choose(const Attention& attend, const Memory& memory, const shape_of_rank<3>& queries,
+                           std::size_t first)
+    {
+        const std::size_t S = queries[1], positions = memory.positions();
+        decision made{executor::stepwise, why_not_linear, why_not_tiled, why_not_blocked};
+        if constexpr (linear) {
+            if (!worth_sums(queries, positions, memory.width())) {
+                made.not_linear = "sums do not pay for these sizes";
+            } else if (!fits_sums(attend.score, attend.normalize.by_sums(), memory.real, first, S)) {
+                made.not_linear = "a query stands before a key that it sees, or weights decay beside the gates";
+            } else {
+                made.by = executor::linear;
+                return made;
+            }
+        }
+        if constexpr (tiled) {
+            if (!worth_tiles(S, positions)) {
+                made.not_tiled = "tiles pay from 8 queries and 4,096 pairs on";
+            } else if (!fits_tiles(attend.normalize.by_tiles())) {
+                made.not_tiled = "tiles cannot hold so much of a row";
+            } else {
+                made.by = with_state ? executor::tiled_with_state : executor::tiled;
+                return made;
+            }
+        }
+        if constexpr (blocked) made.by = executor::blocked;
+        return made;
+    }
+};
+
+/// A decision as a sentence for people.
+inline std::string sentence_of(const decision& made)
+{
+    constexpr std::array<std::string_view, 5> what{
+        "linear: sums over keys first, in linear time", "tiled: tile by tile, no score is stored",
+        "tiled_with_state: tile by tile in the order of queries, no score is stored",
+        "blocked: the scores of a block of queries at once", "stepwise: one query after another"};
+    std::string text(what[static_cast<std::size_t>(made.by)]);
+    const auto add = [&](executor faster, const char* name, std::string_view because) {
+        if (faster >= made.by || (made.by == executor::tiled_with_state && faster == executor::tiled)) return;
+        text.append(", not ").append(name).append(" because ").append(because);
+    };
+    add(executor::linear, "linear", made.not_linear);
+    add(executor::tiled, "tiled", made.not_tiled);
+    add(executor::blocked, "blocked", made.not_blocked);
+    return text;
+}
+
+}  // namespace detail
+
+}  // namespace heed
