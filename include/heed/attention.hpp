@@ -154,7 +154,7 @@ struct attention {
         } else {
             const auto& asked = detail::asked<2>(source, query);
             const auto& projected = project(asked);
-            return detail::answer<detail::line_by_line, weights_too>(*this, source, projected, asked,
+            return detail::answer<true, weights_too>(*this, source, projected, asked,
                                                                      detail::own_state(*this, source, state), mask);
         }
     }

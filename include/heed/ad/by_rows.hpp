@@ -176,6 +176,29 @@ void go_back_by_rows(tape<T>& on, std::size_t rows, std::size_t work, std::size_
     on.memory().release(before);
 }
 
+/// Runs a program on no row, for the shapes of its results; if one does not fit, on all, so that the error shows
+/// theirs.
+inline void run_no_row(std::size_t rows, heed::detail::callback<void, heed::detail::row_block> run)
+{
+    try {
+        run(heed::detail::row_block{0, 0});
+    } catch (const shape_error&) {
+        if (rows > 0) run(heed::detail::row_block{0, rows});
+        throw;
+    }
+}
+
+/// Runs a program on one row after the other; threads share the rows. A row costs about `work` multiplications.
+inline void run_each_row(std::size_t rows, std::size_t work, heed::detail::callback<void, heed::detail::row_block> run)
+{
+    parallel_for(rows, kernels::detail::rows_a_shard(work), [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const scratch here;
+            run(heed::detail::row_block{b, 1});
+        }
+    });
+}
+
 template <class T, class Program, class In>
 auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {
@@ -203,7 +226,7 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
         if (wanted) (*small).keep_in(&listed);
         all.emplace(run(*small, program, in, block, nullptr).map(room));
     };
-    heed::detail::run_no_row(rows, first);
+    detail::run_no_row(rows, first);
     const auto kept = wanted ? list.keep(on.memory(), rows, row_size) : std::span<const kept_result<T>>{};
     bool* const complete = on.memory().template array_of<bool>(rows);  // does a row hold all that is kept of it?
     const auto each = [&](row_block block) {
@@ -220,7 +243,7 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
         };
         (void)all->map(put, run(*small, program, in, block, nullptr));
     };
-    heed::detail::run_each_row(rows, work, each);
+    detail::run_each_row(rows, work, each);
     if (wanted) {
         on.record([&on, program, in, made = *all, rows, work, run, kept, complete] {
             bool reached = false;

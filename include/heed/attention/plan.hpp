@@ -33,6 +33,10 @@
 /// what kept the faster ones away.
 namespace heed {
 
+/// What runs a step for one query: a fused kernel, or score, normalizer and combiner one after the other; for the whole
+/// batch, or sentence by sentence, whose temporaries stay in the cache.
+enum class step_executor { fused, fused_by_row, composed_by_row, composed };
+
 /// What answers many queries.
 enum class executor { linear, tiled, tiled_with_state, blocked, stepwise };
 

@@ -8,7 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/core/callback.hpp>
 #include <heed/core/growing.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
@@ -114,52 +113,50 @@ struct unchanged {
     const auto& operator()(const auto& x) const { return x; }
 };
 
-/// Runs a program on no row, for the shapes of its results; if one does not fit, on all, so that the error shows
-/// theirs.
-inline void run_no_row(std::size_t rows, callback<void, row_block> run)
-{
-    try {
-        run(row_block{0, 0});
-    } catch (const shape_error&) {
-        if (rows > 0) run(row_block{0, rows});
-        throw;
-    }
-}
-
-/// Runs a program on one row after the other; threads share the rows. A row costs about `work` multiplications.
-inline void run_each_row(std::size_t rows, std::size_t work, callback<void, row_block> run)
-{
-    parallel_for(rows, kernels::detail::rows_a_shard(work), [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t b = begin; b < end; ++b) {
-            const scratch here;
-            run(row_block{b, 1});
-        }
-    });
-}
-
-/// Runs a program on all rows of a batch, in the workspace. The run on no row tells the shapes of its results.
+/// Runs a program on all rows of a batch, in the workspace. The first row tells the shapes of the results; where
+/// threads share the rows, a run on none.
 template <class Program, class In>
 auto by_rows(transient_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {
-    const auto run = [&](row_block block) { return program(in.map(transient_rows{block}, as_transient{})); };
-    if (rows == 1) return run({0, 1});
-    const auto room = [rows]<class T, std::size_t N>(const transient<T, N>& some) {
+    const as_transient whole;
+    const std::size_t a_shard = kernels::detail::rows_a_shard(work);
+    row_block block{0, rows > 0 && shards_of(rows, a_shard) == 1 ? std::size_t{1} : 0};
+    std::optional<decltype(program(in.map(transient_rows{block}, whole)))> first, all;
+    try {
+        first.emplace(program(in.map(transient_rows{block}, whole)));
+    } catch (const shape_error&) {  // of one row: the same of all tells the shapes that the caller knows
+        if (!In::shared && rows > 1) (void)program(in.map(transient_rows{{0, rows}}, whole));
+        throw;
+    }
+    if (rows == 1) return *std::move(first);
+    all.emplace(first->map([rows]<class T, std::size_t N>(const transient<T, N>& some) {
         auto shape = some.shape();
         shape[0] = rows;
         return transient<T, N>(transient_family::take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
+    }));
+    const auto put = [&all](row_block at, const auto& some) {
+        (void)all->map(
+            [at](const auto& to, const auto& from) {
+                std::copy_n(from.data(), from.size(),
+                            const_cast<element_of<decltype(from)>*>(rows_of_view(to.view(), at).data));
+                return 0;  // `to` was made above
+            },
+            some);
     };
-    std::optional<decltype(run({}))> all;
-    const auto first = [&](row_block block) { all.emplace(run(block).map(room)); };
-    run_no_row(In::shared ? 0 : rows, first);
-    const auto each = [&](row_block block) {
-        const auto put = [&](const auto& whole, const auto& some) {
-            const auto to = rows_of_view(whole.view(), block);
-            std::copy_n(some.data(), some.size(), const_cast<element_of<decltype(some)>*>(to.data));  // made by room
-            return 0;
-        };
-        (void)all->map(put, run(block));
-    };
-    run_each_row(rows, work, each);
+    if (block.count == 1) {
+        put(block, *first);
+        for (block.first = 1; block.first < rows; ++block.first) {
+            const scratch here;
+            put(block, program(in.map(transient_rows{block}, whole)));
+        }
+        return *std::move(all);
+    }
+    parallel_for(rows, a_shard, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t b = begin; b < end; ++b) {
+            const scratch here;
+            put({b, 1}, program(in.map(transient_rows{{b, 1}}, whole)));
+        }
+    });
     return *std::move(all);
 }
 

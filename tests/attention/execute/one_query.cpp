@@ -5,7 +5,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
+
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#endif
 
 #include <support/tensors.hpp>
 
@@ -40,6 +46,31 @@ struct secret {
         return {ops::add(state.sum, weights)};
     }
     static auto parameters(auto&, auto&&) { return mine::secret{}; }
+};
+
+/// How many functions are being called here; 0 where the platform does not tell.
+[[gnu::noinline]] std::size_t frames()
+{
+#if __has_include(<execinfo.h>)
+    void* found[200];
+    return static_cast<std::size_t>(backtrace(found, 200));
+#else
+    return 0;
+#endif
+}
+std::size_t calls = 0, deepest = 0;
+
+/// A dot product that notes how it is called.
+struct noting {
+    static constexpr score_traits traits{.weights = weight_kind::per_position};
+    auto match(const tensor auto& query, const tensor auto& keys) const
+    {
+        ++calls;
+        deepest = std::max(deepest, frames());
+        return ops::dot_each(query, keys);
+    }
+    auto operator()(const tensor auto& query, const tensor auto& keys) const { return match(query, keys); }
+    static auto parameters(auto&, auto&&) { return mine::noting{}; }
 };
 
 }  // namespace mine
@@ -107,4 +138,17 @@ TEST_CASE("into results that are kept, with the weights or without, also of a st
     check(attention{additive, normalize::softmax{}, combine::weighted_sum{}});
     check(attention{additive, normalize::temporal{}, combine::weighted_sum{}});
     check(attention{additive, mine::secret{}, combine::weighted_sum{}});
+}
+
+TEST_CASE("a score of a user's own is called once for each sentence, at most 8 functions below the call of step")
+{
+    const attention attend{mine::noting{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto memory = attend.on(annotations, lengths{6, 4});
+    const auto state = attend.start(memory);
+    const auto query = ops::step_of(queries, 0);
+    mine::calls = mine::deepest = 0;
+    const std::size_t here = mine::frames();
+    (void)attend.step(memory, query, state);
+    CHECK(mine::calls == B);
+    if (here > 0) CHECK(mine::deepest - here <= 1 + 8);  // match itself, and heed's functions
 }

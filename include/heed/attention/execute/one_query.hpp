@@ -83,40 +83,8 @@ void each_input(const auto& attend, const auto& look, const auto& memory, const 
     if constexpr (requires { mask.bias; }) (void)look(mask.bias);
 }
 
-/// A step in a family of tensors, to which `bring` brings memory and masks. `known`: how many positions of each row the
-/// state remembers.
-template <class Family, class How, class With, class Attention, class Mask>
-auto run_step(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
-              const Mask& mask, const auto& bring, const lengths_view& known)
-{
-    using score = decltype(Attention::score);
-    // Weights per position cost nothing to keep, and a score that advances its state needs them.
-    using with =
-        std::conditional_t<score::traits.weights == weight_kind::per_position || heed::score::over::advances<score>(),
-                           weights_too, With>;
-    using T = element_of<decltype(memory.keys)>;
-    // A history counts every score, also of what this query may not see: kernels do not, so lengths are a mask.
-    constexpr bool counts =
-        std::is_convertible_v<const Mask&, lengths_view> && remembers<decltype(Attention::normalize)>;
-    const auto masks = masks_of<Family, T, counts>(memory.mask, mask, bring);
-    return step<Family, How, with>(attend.score, attend.normalize, attend.combine, source_in(memory, bring), projected,
-                                   given, state, masks, visible_lengths(mask, memory.real, memory.positions()), known,
-                                   memory);
-}
-
-/// A step on plain tensors, in this thread's workspace. `shown`: the attention with its parameters as transients.
-template <class With>
-auto in_workspace(const auto& shown, const auto& memory, const auto& projected, const auto& given, const auto& state,
-                  const auto& mask)
-{
-    const as_transient bring;
-    return run_step<transient_family, by_kernel, With>(shown, memory, transient_query(projected),
-                                                       transient_query(given), state_in(state, bring), mask, bring,
-                                                       known_of(state));
-}
-
 /// The part of `step` after the projection of the query; `given` is the query itself.
-template <class How, class With, class Attention, class Mask>
+template <bool specified, class With, class Attention, class Mask>
 auto answer(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
             const Mask& mask)
 {
@@ -124,7 +92,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
     constexpr bool reachable = reachable_state<std::remove_cvref_t<decltype(state)>>;
     constexpr bool taped = on_a_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>() ||
                            taped_query<std::remove_cvref_t<decltype(given)>>;
-    constexpr bool composed = !reachable || std::is_same_v<How, line_by_line>;
+    constexpr bool composed = !reachable || specified;
     const scratch here;
     if constexpr (taped) {
         static_assert(!shared_by_rows<memory_type>,
@@ -146,9 +114,9 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                 return state;
             }
         }();
-        return answer_of<With>(run_step<family, How, With>(map_parameters(attend, lift), memory,
-                                                           query_in(projected, lift), query_in(given, lift), now, mask,
-                                                           lift, lengths_view{}),
+        return answer_of<With>(step<family, specified, With>(map_parameters(attend, lift), memory,
+                                                             query_in(projected, lift), query_in(given, lift), now,
+                                                             mask, lift, lengths_view{}),
                                now);
     } else if constexpr (composed && grows<memory_type>) {
         static_assert(reachable,
@@ -157,16 +125,18 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                       "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
                       "= true;`)");
         require_one_number<decltype(Attention::score)>(memory);
-        return knowing_lengths(memory,
-                               detail::answer<How, With>(attend, in_one_piece(memory), projected, given, state, mask));
+        return knowing_lengths(
+            memory, detail::answer<specified, With>(attend, in_one_piece(memory), projected, given, state, mask));
     } else if constexpr (composed) {
-        return answer_of<With>(run_step<plain_family, line_by_line, With>(attend, memory, projected, given, state, mask,
-                                                                          unchanged{}, known_of(state)),
-                               state);
+        return answer_of<With>(
+            step<plain_family, true, With>(attend, memory, projected, given, state, mask, unchanged{}, known_of(state)),
+            state);
     } else {
-        return owned_answer<With>(
-            in_workspace<With>(map_parameters(attend, as_transient{}), memory, projected, given, state, mask), state,
-            memory);
+        const as_transient bring;
+        return owned_answer<With>(step<transient_family, false, With>(
+                                      map_parameters(attend, bring), memory, transient_query(projected),
+                                      transient_query(given), state_in(state, bring), mask, bring, known_of(state)),
+                                  state, memory);
     }
 }
 
@@ -177,13 +147,16 @@ auto answer_query(const Attention& attend, const auto& memory, const auto& query
     if constexpr (on_a_tape<Attention, decltype(memory), decltype(query), decltype(state), Mask>() ||
                   !reachable_state<std::remove_cvref_t<decltype(state)>>) {
         const auto& projected = attend.project(query);
-        return detail::answer<by_kernel, With>(attend, memory, projected, query, state, mask);
+        return detail::answer<false, With>(attend, memory, projected, query, state, mask);
     } else {
         const scratch here;
-        const auto shown = map_parameters(attend, as_transient{});
+        const as_transient bring;
+        const auto shown = map_parameters(attend, bring);
         const auto& asked = transient_query(query);
-        return owned_answer<With>(in_workspace<With>(shown, memory, shown.project(asked), asked, state, mask), state,
-                                  memory);
+        return owned_answer<With>(
+            step<transient_family, false, With>(shown, memory, transient_query(shown.project(asked)), asked,
+                                                state_in(state, bring), mask, bring, known_of(state)),
+            state, memory);
     }
 }
 
@@ -194,7 +167,12 @@ void answer_into(const auto& shown, Result& result, const auto& memory, const au
 {
     constexpr bool weights = requires { result.weights; };
     using wanted = std::conditional_t<weights, weights_too, context_only>;
-    assign_answer(result, in_workspace<wanted>(shown, memory, projected, given, state, mask), state, memory);
+    const as_transient bring;
+    assign_answer(result,
+                  step<transient_family, false, wanted>(shown, memory, transient_query(projected),
+                                                        transient_query(given), state_in(state, bring), mask, bring,
+                                                        known_of(state)),
+                  state, memory);
 }
 
 }  // namespace heed::detail

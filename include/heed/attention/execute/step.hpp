@@ -12,6 +12,7 @@
 #include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/plan.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
@@ -92,10 +93,10 @@ inline constexpr spread_window_op spread_window{};
 /// One step of attention, written once for all families of tensors.
 ///
 ///     past = recall(state.score, at)                       the state, with the word that this query brings
-///     seen = weigh(query(projected, past), keys(k, past))  by a kernel or line by line, sentence by sentence
-///     next = advance(past, seen.weights, seen.context, at)
+///     seen = body(query(projected, past), keys(k, past))   a kernel, or score, normalizer, combiner; sentence by
+///     sentence next = advance(past, seen.weights, seen.context, at)
 ///
-/// Temporaries, [T,A] per sentence, are never made for a whole batch: the middle line runs by rows, see by_rows.hpp.
+/// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
 namespace heed::detail {
 
 /// There is no window.
@@ -113,7 +114,7 @@ step_input<T, X...> input_of_step(lengths_view real, std::size_t step, std::size
     return {std::forward<X>(x)..., real, step, head};
 }
 
-/// The input of the middle line of a step, of numbers T.
+/// The input of the body of a step, of numbers T.
 template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class Past,
           class History, class Given, class Masks, class Focus>
 struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, History, Given, Masks, Focus> {
@@ -147,10 +148,14 @@ struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, Histo
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 };
 
-/// The middle line of a step: cuts the window, lets wrappers add to the keys, and runs a kernel or the three lines.
-/// `How` is by_kernel, by_lines or line_by_line; `With` is weights_too or context_only.
-template <class How, class With>
-struct middle_of_step {
+/// Does a policy return an array of its own where it was given a sentence in the workspace?
+template <class Result, class Given>
+inline constexpr bool owns_beside = owning_tensor<Result>&& family_of<Given>::rank == family_rank::transient;
+
+/// The body of a step: cuts the window, lets wrappers add to the keys, and runs a kernel, if `fused`, or score,
+/// normalizer and combiner one after the other. `With` is weights_too or context_only.
+template <bool fused, class With>
+struct step_body {
     auto operator()(const auto& in) const
     {
         using given = std::remove_cvref_t<decltype(in.given)>;
@@ -184,15 +189,33 @@ private:
     try {
         namespace over = heed::score::over;
         const auto& score = over::innermost(in.score);
-        const auto keys = over::keys(in.score, plain_keys, past);
-        const operands all{in.query, keys, values, history, at.real};
-        using kernel = step_kernel<std::remove_cvref_t<decltype(score)>, std::remove_cvref_t<decltype(normalize)>,
-                                   std::remove_cvref_t<decltype(in.combine)>>;
-        constexpr bool masked = !std::is_same_v<std::remove_cvref_t<decltype(at.masks)>, no_masks>;
-        if constexpr (std::is_same_v<How, by_kernel> && !masked && requires { typename kernel::operation; }) {
-            return kernel::answer(score, normalize, in.combine, all, With{});
+        const auto keys = over::keys(in.score, plain_keys, past);  // [B,T,A]
+        if constexpr (fused) {
+            using kernel = step_kernel<std::remove_cvref_t<decltype(score)>, std::remove_cvref_t<decltype(normalize)>,
+                                       std::remove_cvref_t<decltype(in.combine)>>;
+            return kernel::answer(score, normalize, in.combine, operands{in.query, keys, values, history, at.real},
+                                  With{});
         } else {
-            return three_lines(score, normalize, in.combine, all, over::innermost_past(in.score, past), at);
+            const auto scores = over::compare(score, in.query, keys, over::innermost_past(in.score, past));  // [B,T]
+            static_assert(
+                rank_of<decltype(scores)> ==
+                    (score_traits_of<std::remove_cvref_t<decltype(score)>>().weights == weight_kind::per_position ? 2
+                                                                                                                  : 3),
+                "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per "
+                "dimension gives [B,T,D], a score per group [B,T,G]");
+            static_assert(
+                !owns_beside<decltype(scores), decltype(keys)>,
+                "heed: the score's result is an array of its own, and must be of its arguments' kind: "
+                "heed::constant_like(keys, shape, value) makes a constant, heed::same_family(keys, x) takes an array "
+                "x");
+            auto seen = weigh_with_next(normalize, scores, history, at);  // weights [B,T]
+            static_assert(
+                !owns_beside<decltype(seen.weights), decltype(scores)>,
+                "heed: the normalizer's weights are an array of their own, and must be of the scores' kind: "
+                "heed::constant_like(scores, shape, value) makes a constant, heed::same_family(scores, x) takes an "
+                "array x");
+            auto context = combined(in.combine, thinned(normalize, seen.weights, at), values, at);  // [B,D]
+            return outcome{std::move(context), std::move(seen.weights), std::move(seen.next)};
         }
     } catch (const shape_error& found) {
         throw_whose(found, heed::score::over::innermost(in.score),
@@ -212,6 +235,41 @@ private:
         }
     }
 };
+
+/// The normalizer that weighs: the one inside the window, if there is one.
+template <class In>
+decltype(auto) weighing(const In& in)
+{
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
+        return (in.normalize);
+    } else {
+        return inside_of(in.normalize, in.focus);
+    }
+}
+
+/// Which executor runs the body of a step with this input. By rows, because temporaries are as large as the keys; for
+/// the whole batch where one kernel does all of it, or where a state's tensors cannot be reached.
+template <class In>
+consteval step_executor executor_of_step()
+{
+    namespace over = heed::score::over;
+    using score = std::remove_cvref_t<decltype(over::innermost(std::declval<const In&>().score))>;
+    using normalize = std::remove_cvref_t<decltype(detail::weighing(std::declval<const In&>()))>;
+    using kernel = step_kernel<score, normalize, std::remove_cvref_t<decltype(In::combine)>>;
+    using keys = std::remove_cvref_t<decltype(In::keys)>;
+    using past = std::remove_cvref_t<decltype(In::past)>;
+    constexpr bool by_row = mappable_query<std::remove_cvref_t<decltype(In::given)>> && mappable_state<past> &&
+                            mappable_state<std::remove_cvref_t<decltype(In::history)>>;
+    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(In::masks)>, no_masks> ||
+                  !requires { typename kernel::operation; }) {
+        return by_row ? step_executor::composed_by_row : step_executor::composed;
+    } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(In::focus)>, no_focus> && !shares_rows<keys>) {
+        constexpr bool alike = !over::changes_keys<std::remove_cvref_t<decltype(In::score)>, keys, past>();
+        return alike || !by_row ? step_executor::fused : step_executor::fused_by_row;
+    } else {
+        return by_row ? step_executor::fused_by_row : step_executor::fused;
+    }
+}
 
 /// A memory as a step reads it, in the family of tensors that computes.
 template <class Keys, class Values>
@@ -291,88 +349,85 @@ void require_state_of(std::size_t batch, const auto& state)
         (void)state.score.map(require_row_each{"the score's state", batch});
 }
 
-/// Runs the middle line: for the whole batch if it is line_by_line, or if one kernel does all of it; otherwise by rows,
-/// because it makes temporaries as large as the keys.
-template <class Family, class How, class With, class In>
-auto run_middle(const In& in, std::size_t batch, std::size_t work)
+/// Runs the body of a step for a batch of so many sentences, each of which costs about `work` multiplications.
+template <class Family, step_executor by, class With, class In>
+auto run_body(const In& in, std::size_t batch, std::size_t work)
 {
-    namespace over = heed::score::over;
-    using score_type = std::remove_cvref_t<decltype(in.score)>;
-    using keys = std::remove_cvref_t<decltype(in.keys)>;
-    using kernel = step_kernel<std::remove_cvref_t<decltype(over::innermost(in.score))>,
-                               std::remove_cvref_t<decltype(in.normalize)>, std::remove_cvref_t<decltype(in.combine)>>;
-    constexpr bool whole = std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>;
-    constexpr bool kernels_know = whole && requires { typename kernel::operation; };
-    constexpr bool one_kernel = kernels_know && std::is_same_v<std::remove_cvref_t<decltype(in.masks)>, no_masks> &&
-                                !shares_rows<keys> &&
-                                !over::changes_keys<score_type, keys, std::remove_cvref_t<decltype(in.past)>>();
-    // Without a kernel, by_kernel means by_lines. (With a window, the normalizer inside it decides.)
-    constexpr bool no_kernel = std::is_same_v<How, by_kernel> && whole && !kernels_know;
-    const middle_of_step<std::conditional_t<no_kernel, by_lines, How>, With> program{};
-    if constexpr (std::is_same_v<How, line_by_line> || one_kernel ||
-                  !mappable_query<std::remove_cvref_t<decltype(in.given)>> ||
-                  !mappable_state<std::remove_cvref_t<decltype(in.history)>> ||
-                  !mappable_state<std::remove_cvref_t<decltype(in.past)>>) {
-        return program(in);
+    constexpr step_body<by == step_executor::fused || by == step_executor::fused_by_row, With> body{};
+    if constexpr (by == step_executor::fused || by == step_executor::composed) {
+        return body(in);
     } else {
         (void)map_query(in.query, require_row_each{"the projected query", batch});
         (void)map_query(in.given, require_row_each{"the query", batch});
         (void)in.past.map(require_row_each{"the score's state", batch});
         (void)in.history.map(require_row_each{"the normalizer's state", batch});
-        auto seen = by_rows(Family{}, program, in, batch, work);
+        auto seen = by_rows(Family{}, body, in, batch, work);
         const auto second = [](const auto&, const auto& x) { return x; };
         auto history = in.history.map(second, seen.history);  // with the types of the caller's state
         return outcome{std::move(seen.context), std::move(seen.weights), std::move(history)};
     }
 }
 
-/// One step in a family of tensors. `real`: how many positions of each row the query may see; `known`: how many of each
-/// the state remembers, all of its tensors if there are none; `whole`: the memory as the caller has it.
-template <class Family, class How, class With>
-auto step(const auto& score, const auto& normalize, const auto& combine, const auto& memory, const auto& projected,
-          const auto& given, const auto& state, const auto& masks, const lengths_view& real, const lengths_view& known,
-          const auto& whole)
+/// One step in a family of tensors, to which `bring` brings memory and masks; as the specification does it, if
+/// `specified`. `given` is the query as it was given, `known` how many positions of each row the state remembers: all
+/// of its tensors, if there are none.
+template <class Family, bool specified, class With, class Attention, class Mask>
+auto step(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
+          const Mask& mask, const auto& bring, const lengths_view& known)
 {
     namespace over = heed::score::over;
+    using score = decltype(Attention::score);
     using given_type = std::remove_cvref_t<decltype(given)>;
-    masks.require(memory.batch, memory.positions);
-    require_state_of(memory.batch, state);
+    using number = element_of<decltype(memory.keys)>;
+    // Weights per position cost nothing to keep, and a score that advances its state needs them.
+    using with = std::conditional_t<score::traits.weights == weight_kind::per_position || over::advances<score>(),
+                                    weights_too, With>;
+    // A history counts every score, also of what this query may not see: kernels do not, so lengths are a mask.
+    constexpr bool counts =
+        std::is_convertible_v<const Mask&, lengths_view> && remembers<decltype(Attention::normalize)>;
+    const auto source = source_in(memory, bring);
+    const auto masks = masks_of<Family, number, counts>(memory.mask, mask, bring);
+    const lengths_view real = visible_lengths(mask, memory.real, source.positions);
+    masks.require(source.batch, source.positions);
+    require_state_of(source.batch, state);
     const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks, state.head};
-    auto past = detail::grown_past(score, over::recall(score, state.score, at, memory), known, whole, at);
-    const auto query = over::query(score, projected, past);
-    const auto history = detail::grown_history(score, normalize, state.normalize, known, whole);
+    auto past =
+        detail::grown_past(attend.score, over::recall(attend.score, state.score, at, source), known, memory, at);
+    const auto query = over::query(attend.score, projected, past);  // [B,A]
+    const auto history = detail::grown_history(attend.score, attend.normalize, state.normalize, known, memory);
     const auto focus = [&] {
-        if constexpr (cuts_windows<std::remove_cvref_t<decltype(normalize)>>) {
+        if constexpr (cuts_windows<decltype(Attention::normalize)>) {
             (void)history.map([&](const auto& x) {
                 auto must = shape_of(x);
-                must[0] = memory.batch;
-                must[1] = memory.positions;
+                must[0] = source.batch;
+                must[1] = source.positions;
                 require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
                 return visited{};
             });
-            return focus_of(normalize, at, memory.positions);
+            return focus_of(attend.normalize, at, source.positions);
         } else {
             return no_focus{};
         }
     }();
-    using number = element_of_rows<std::remove_cvref_t<decltype(memory.keys)>>;
-    auto seen = run_middle<Family, How, With>(
-        detail::input_of_step<number>(real, state.step, state.head, score, normalize, summing(combine), query,
-                                      memory.keys, memory.values, past, history, given, masks, focus),
-        memory.batch, 8 * memory.positions * memory.width);
-    auto context = [&] {
-        if constexpr (!wraps_another<std::remove_cvref_t<decltype(combine)>>) {
+    const auto in = detail::input_of_step<number>(real, state.step, state.head, attend.score, attend.normalize,
+                                                  summing(attend.combine), query, source.keys, source.values, past,
+                                                  history, given, masks, focus);
+    constexpr step_executor by =
+        specified ? step_executor::composed : executor_of_step<std::remove_const_t<decltype(in)>>();
+    auto seen = run_body<Family, by, with>(in, source.batch, 8 * source.positions * source.width);
+    auto context = [&] {  // [B,D]
+        if constexpr (!wraps_another<decltype(Attention::combine)>) {
             return std::move(seen.context);
         } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(focus)>, no_focus>) {
-            return finished(combine, seen.context, memory.positions, at);
+            return finished(attend.combine, seen.context, source.positions, at);
         } else {
             const auto within = masks.map(out_of_windows{focus.where});
             const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{
                 focus.where.count, state.step, given, within, state.head};
-            return finished(combine, seen.context, focus.where.width, there);
+            return finished(attend.combine, seen.context, focus.where.width, there);
         }
     }();
-    auto next = over::advance(score, std::move(past), seen.weights, context, at);
+    auto next = over::advance(attend.score, std::move(past), seen.weights, context, at);
     return stepped{std::move(context), std::move(seen.weights), std::move(seen.history), std::move(next)};
 }
 

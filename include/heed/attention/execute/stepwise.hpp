@@ -42,9 +42,8 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
     const auto& mask = asked_of_queries(given_mask, memory, projected, state);
     const auto answer_to = [&](std::size_t s, const auto& now) {
         const scratch here;
-        return detail::answer<by_kernel, context_only>(attend, memory, part_of_step(projected, s),
-                                                       part_of_step(queries, s), now,
-                                                       mask_of_step(mask, s, S, memory.real));
+        return detail::answer<false, context_only>(attend, memory, part_of_step(projected, s), part_of_step(queries, s),
+                                                   now, mask_of_step(mask, s, S, memory.real));
     };
     auto first = answer_to(0, state);
     if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
