@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/check.hpp>
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/execute/explain.hpp>
 #include <heed/attention/execute/many_queries.hpp>
 #include <heed/attention/families.hpp>
 #include <heed/attention/growing.hpp>
@@ -155,7 +157,7 @@ struct attention {
             const auto& asked = detail::asked<2>(source, query);
             const auto& projected = project(asked);
             return detail::answer<true, weights_too>(*this, source, projected, asked,
-                                                                     detail::own_state(*this, source, state), mask);
+                                                     detail::own_state(*this, source, state), mask);
         }
     }
 
@@ -241,6 +243,18 @@ struct attention {
             const auto shown = map_parameters(*this, detail::as_transient{});
             const auto& asked = detail::transient_query(detail::asked<2>(memory, query));
             detail::answer_into(shown, result, memory, shown.project(asked), asked, state, mask);
+        }
+    }
+
+    /// What answers one query or many, in one sentence: see heed::explain.
+    template <class Mask = no_mask>
+    std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        const auto& source = detail::memory_of_one(memory);
+        if constexpr (detail::has_axes<2, std::remove_cvref_t<decltype(queries)>>()) {
+            return detail::explained(*this, source, detail::asked<2>(source, queries), detail::mask_of_one(mask));
+        } else {
+            return detail::explained(*this, source, detail::asked<3>(source, queries), detail::mask_of_many(mask));
         }
     }
 

@@ -232,6 +232,18 @@ struct multi_head {
         return ops::swap_axes(ops::stack(detail::collect(weights, itself)));
     }
 
+    /// What answers the first head, in one sentence: see heed::explain.
+    template <class Mask = no_mask>
+    std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        constexpr std::size_t axes = detail::has_axes<2, std::remove_cvref_t<decltype(queries)>>() ? 2 : 3;
+        const auto texts = ask_each(memory, start(memory), queries_of_heads<axes>(queries),
+                                    [&](const auto& head, const auto& of, const auto& asked, const auto&) {
+                                        return head.explain(of, asked, mask);
+                                    });
+        return detail::first_of(texts);
+    }
+
     /// `step` into results that the caller keeps. `state` may be `result.state`.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const auto& memory, const auto& query, const auto& state,

@@ -368,6 +368,11 @@ auto run_body(const In& in, std::size_t batch, std::size_t work)
     }
 }
 
+/// A history counts every score, also of what this query may not see: kernels do not, so lengths are a mask then.
+template <class Attention, class Mask>
+inline constexpr bool lengths_are_a_mask =
+    std::is_convertible_v<const Mask&, lengths_view>&& remembers<decltype(Attention::normalize)>;
+
 /// One step in a family of tensors, to which `bring` brings memory and masks; as the specification does it, if
 /// `specified`. `given` is the query as it was given, `known` how many positions of each row the state remembers: all
 /// of its tensors, if there are none.
@@ -382,11 +387,8 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     // Weights per position cost nothing to keep, and a score that advances its state needs them.
     using with = std::conditional_t<score::traits.weights == weight_kind::per_position || over::advances<score>(),
                                     weights_too, With>;
-    // A history counts every score, also of what this query may not see: kernels do not, so lengths are a mask.
-    constexpr bool counts =
-        std::is_convertible_v<const Mask&, lengths_view> && remembers<decltype(Attention::normalize)>;
     const auto source = source_in(memory, bring);
-    const auto masks = masks_of<Family, number, counts>(memory.mask, mask, bring);
+    const auto masks = masks_of<Family, number, lengths_are_a_mask<Attention, Mask>>(memory.mask, mask, bring);
     const lengths_view real = visible_lengths(mask, memory.real, source.positions);
     masks.require(source.batch, source.positions);
     require_state_of(source.batch, state);
