@@ -51,6 +51,7 @@ answers<T> answers_of(const auto& score, const catalogue::any_mask& mask, bool c
     const auto contexts = [&]() -> ad::var<T, 3> {
         if (composed)
             return lifted.read_all(memory, Q, state, heed::detail::drawn_out(mask, real, 0, S, P, head)).contexts;
+        CHECK(explain(lifted, memory, Q, mask).starts_with("tiled:"));
         return lifted.read_all(memory, Q, state, mask).contexts;
     }();
     on.backward(ops::inner(contexts, random<T>({B, S, V}, 4)));
