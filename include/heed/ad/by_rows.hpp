@@ -8,37 +8,38 @@
 #include <span>
 #include <type_traits>
 
-#include <heed/ad/kept_results.hpp>
 #include <heed/ad/operation.hpp>
+#include <heed/ad/saved_results.hpp>
 #include <heed/core/callback.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
 
-/// A program by rows, as one entry of the tape.
+/// A program by rows, as one entry of the tape: gradient checkpointing by sentence.
 ///
-/// Forward it keeps what went in and what came out, and of what lies between only what is small (kept_results.hpp).
-/// Back it computes the rest of each sentence again, on a small tape that the thread keeps: it saves [B,T,A] per step.
+/// The forward pass saves the inputs, the outputs, and those intermediate results that are small (saved_results.hpp).
+/// The backward pass recomputes the rest of each sentence on an inner tape, which each thread has: no step stores
+/// [B,T,A].
 namespace heed::ad::detail {
 
-/// The tape for one sentence. Each thread keeps one; a program inside a program gets another.
+/// The inner tape, for one sentence. Each thread has one; a program inside a program gets another.
 template <class T>
-class small_tape {
+class inner_tape {
 public:
-    small_tape() : kept_(heed::detail::kept_of_this_thread<of_thread>())
+    inner_tape() : kept_(heed::detail::kept_of_this_thread<of_thread>())
     {
         if (kept_ != nullptr && kept_->taken) kept_ = nullptr;
         if (kept_ == nullptr) own_ = std::make_unique<tape<T>>();
         if (kept_ != nullptr) kept_->taken = true;
     }
-    ~small_tape()
+    ~inner_tape()
     {
         if (kept_ == nullptr) return;
         kept_->on.clear();
-        kept_->on.keep_in(nullptr);
+        kept_->on.recompute_with(nullptr);
         kept_->taken = false;
     }
-    small_tape(const small_tape&) = delete;
-    small_tape& operator=(const small_tape&) = delete;
+    inner_tape(const inner_tape&) = delete;
+    inner_tape& operator=(const inner_tape&) = delete;
 
     tape<T>& operator*() { return kept_ != nullptr ? kept_->on : *own_; }
 
@@ -65,9 +66,9 @@ struct as_variables {
     auto part(const auto& x) const { return detail::kept(on, x); }
 };
 
-/// A look at each input. One visitor serves all purposes, so that it is compiled once.
+/// A visit to each input. One visitor serves all purposes, so that it is compiled once.
 template <class T>
-struct look {
+struct input_visit {
     bool open = false;        // make room for adjoints that are wanted (not while threads share the work)
     const T* sums = nullptr;  // what each parameter got in a shard, to be added to its adjoint
     tape<T>* on = nullptr;    // all inputs are on it
@@ -76,8 +77,8 @@ struct look {
 };
 
 template <class T>
-struct looking {
-    look<T>& at;
+struct visit_input {
+    input_visit<T>& at;
     bool parameter;  // else a tensor with rows
 
     visited operator()(const auto& x) const
@@ -102,18 +103,18 @@ struct looking {
     const auto& part(const auto& x) const { return x; }
 };
 
-/// Looks at each input.
+/// Visits each input.
 template <class T>
-look<T> look_at(const auto& in, look<T> at = {})
+input_visit<T> visit_inputs(const auto& in, input_visit<T> at = {})
 {
-    in.visit(looking<T>{at, false}, looking<T>{at, true});
+    in.visit(visit_input<T>{at, false}, visit_input<T>{at, true});
     return at;
 }
 
-/// Some rows of each input on the small tape; their gradients are added to the large tape's adjoints.
+/// Some rows of each input on the inner tape; their gradients are added to the adjoints of the outer one.
 template <class T>
 struct rows_on_tape {
-    tape<T>& small;
+    tape<T>& inner;
     heed::detail::row_block block;
     bool back;
 
@@ -121,37 +122,37 @@ struct rows_on_tape {
     {
         T* const adjoint = back && x.wanted() ? x.slot().adjoint : nullptr;
         const auto rows = heed::detail::rows_of_view(x.value(), block);
-        return small.refer(rows, adjoint == nullptr ? nullptr : adjoint + (rows.data - x.data()));
+        return inner.refer(rows, adjoint == nullptr ? nullptr : adjoint + (rows.data - x.data()));
     }
     auto part(const auto& x) const { return x.rows(block.first, block.count); }
 };
 
-/// A parameter on the small tape; its gradient is added to the next numbers of `sums`.
+/// A parameter on the inner tape; its gradient is added to the next numbers of `sums`.
 template <class T>
 struct parameters_on_tape {
-    tape<T>& small;
-    mutable T* sums;  // null: nobody goes back
+    tape<T>& inner;
+    mutable T* sums;  // null in the forward pass
 
     auto operator()(const auto& x) const
     {
-        if (sums == nullptr || !x.wanted()) return small.refer(x.value(), static_cast<T*>(nullptr));
+        if (sums == nullptr || !x.wanted()) return inner.refer(x.value(), static_cast<T*>(nullptr));
         T* const mine = sums;
         sums += x.size();
-        return small.refer(x.value(), mine);
+        return inner.refer(x.value(), mine);
     }
 };
 
-/// The rows of a batch in the backward pass, each on a small tape: `run` computes a row again and passes on the
-/// adjoints of its results. Each shard has its own `sums` for the gradients of the parameters.
+/// The rows of a batch in the backward pass, each on an inner tape: `run` recomputes a row and takes the adjoints of
+/// its results from the outer tape. Each shard has its own `sums` for the gradients of the parameters.
 template <class T>
-struct row_again {
+struct recompute_row {
     heed::detail::row_block block;
-    tape<T>& small;
+    tape<T>& inner;
     T* sums;
 };
 template <class T>
-void go_back_by_rows(tape<T>& on, std::size_t rows, std::size_t work, std::size_t parameters,
-                     heed::detail::callback<void, row_again<T>> run, heed::detail::callback<void, const T*> add)
+void backward_by_rows(tape<T>& on, std::size_t rows, std::size_t work, std::size_t parameters,
+                      heed::detail::callback<void, recompute_row<T>> run, heed::detail::callback<void, const T*> add)
 {
     const auto before = on.memory().mark();
     const std::size_t shards = threads();
@@ -162,12 +163,12 @@ void go_back_by_rows(tape<T>& on, std::size_t rows, std::size_t work, std::size_
         T* const mine = sums + shard * parameters;
         std::fill_n(mine, parameters, T(0));
         used[shard] = true;
-        small_tape<T> small;
+        inner_tape<T> inner;
         for (std::size_t b = begin; b < end; ++b) {
             const scratch here;
-            run(row_again<T>{{b, 1}, *small, mine});
-            (*small).go_back();
-            (*small).clear();
+            run(recompute_row<T>{{b, 1}, *inner, mine});
+            (*inner).go_back();
+            (*inner).clear();
         }
     });
     for (std::size_t shard = 0; shard < shards; ++shard) {
@@ -203,11 +204,11 @@ template <class T, class Program, class In>
 auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {
     using heed::detail::row_block;
-    const bool wanted = look_at<T>(in).wanted;
-    const auto run = [](tape<T>& small, const Program& what, const In& of, row_block block, T* sums) {
-        return what(of.map(rows_on_tape<T>{small, block, sums != nullptr}, parameters_on_tape<T>{small, sums}));
+    const bool wanted = visit_inputs<T>(in).wanted;
+    const auto run = [](tape<T>& inner, const Program& what, const In& of, row_block block, T* sums) {
+        return what(of.map(rows_on_tape<T>{inner, block, sums != nullptr}, parameters_on_tape<T>{inner, sums}));
     };
-    kept_list<T> list;
+    saved_list<T> list;
     std::size_t row_size = 0;  // of all results together
     const auto room = [&](const auto& some) {
         auto shape = some.shape();
@@ -221,52 +222,52 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
     };
     std::optional<decltype(run(on, program, in, {}, nullptr).map(room))> all;
     const auto first = [&](row_block block) {
-        small_tape<T> small;
-        kept_results<T> listed{list};
-        if (wanted) (*small).keep_in(&listed);
-        all.emplace(run(*small, program, in, block, nullptr).map(room));
+        inner_tape<T> inner;
+        saved_results<T> listed{list};
+        if (wanted) (*inner).recompute_with(&listed);
+        all.emplace(run(*inner, program, in, block, nullptr).map(room));
     };
     detail::run_no_row(rows, first);
-    const auto kept = wanted ? list.keep(on.memory(), rows, row_size) : std::span<const kept_result<T>>{};
-    bool* const complete = on.memory().template array_of<bool>(rows);  // does a row hold all that is kept of it?
+    const auto saved = wanted ? list.keep(on.memory(), rows, row_size) : std::span<const saved_result<T>>{};
+    bool* const complete = on.memory().template array_of<bool>(rows);  // does a row hold all that is saved of it?
     const auto each = [&](row_block block) {
-        small_tape<T> small;
-        kept_results<T> forth{kept, block.first, false};
-        if (wanted) (*small).keep_in(&forth);
+        inner_tape<T> inner;
+        saved_results<T> forward{saved, block.first, false};
+        if (wanted) (*inner).recompute_with(&forward);
         complete[block.first] = true;
         const auto put = [&](const auto& whole, const auto& some) {
             T* const to = const_cast<T*>(heed::detail::rows_of_view(whole.value(), block).data);  // made by room
             if (to == some.data()) return 0;
             std::copy_n(some.data(), some.size(), to);
-            for (const kept_result<T>& x : kept) complete[block.first] &= x.first != whole.data();
+            for (const saved_result<T>& x : saved) complete[block.first] &= x.first != whole.data();
             return 0;
         };
-        (void)all->map(put, run(*small, program, in, block, nullptr));
+        (void)all->map(put, run(*inner, program, in, block, nullptr));
     };
     detail::run_each_row(rows, work, each);
     if (wanted) {
-        on.record([&on, program, in, made = *all, rows, work, run, kept, complete] {
+        on.record([&on, program, in, made = *all, rows, work, run, saved, complete] {
             bool reached = false;
             (void)made.map([&](const auto& x) { return reached |= on.reached(x) != nullptr; });
             if (!reached) return;
-            const std::size_t parameters = look_at<T>(in, {.open = true}).parameters;
+            const std::size_t parameters = visit_inputs<T>(in, {.open = true}).parameters;
             T none{};
-            const auto again = [&](row_again<T> row) {
-                kept_results<T> back{kept, row.block.first, true};
-                row.small.keep_in(complete[row.block.first] ? &back : nullptr);
-                const auto rows_again = run(row.small, program, in, row.block, row.sums == nullptr ? &none : row.sums);
-                row.small.keep_in(nullptr);
-                const auto pass_back = [&](const auto& whole, const auto& some) {
+            const auto recompute = [&](recompute_row<T> row) {
+                saved_results<T> backward{saved, row.block.first, true};
+                row.inner.recompute_with(complete[row.block.first] ? &backward : nullptr);
+                const auto recomputed = run(row.inner, program, in, row.block, row.sums == nullptr ? &none : row.sums);
+                row.inner.recompute_with(nullptr);
+                const auto accumulate_to_outer = [&](const auto& whole, const auto& some) {
                     if (whole.slot().adjoint == nullptr || !some.wanted()) return 0;
                     const tensor_view<T, rank_of<decltype(whole)>> adjoint{whole.slot().adjoint, whole.shape()};
                     const T* const rows_of_adjoint = heed::detail::rows_of_view(adjoint, row.block).data;
-                    kernels::add(some.size(), row.small.adjoint(some), rows_of_adjoint);
+                    kernels::add(some.size(), row.inner.adjoint(some), rows_of_adjoint);
                     return 0;
                 };
-                (void)made.map(pass_back, rows_again);
+                (void)made.map(accumulate_to_outer, recomputed);
             };
-            const auto add = [&](const T* sums) { (void)look_at<T>(in, {.sums = sums}); };
-            go_back_by_rows<T>(on, rows, work, parameters, again, add);
+            const auto add = [&](const T* sums) { (void)visit_inputs<T>(in, {.sums = sums}); };
+            backward_by_rows<T>(on, rows, work, parameters, recompute, add);
         });
     }
     return *all;
@@ -280,8 +281,8 @@ namespace heed::ad {
 template <class T>
 auto variables_beside(taped_family, const auto& visit)
 {
-    detail::look<T> at;
-    visit(detail::looking<T>{at, false});
+    detail::input_visit<T> at;
+    visit(detail::visit_input<T>{at, false});
     return detail::as_variables<T>{*at.on};
 }
 
@@ -290,7 +291,7 @@ template <class Program, class In>
 auto by_rows(taped_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
 {
     using T = typename In::element;
-    tape<T>& on = *detail::look_at<T>(in).on;
+    tape<T>& on = *detail::visit_inputs<T>(in).on;
     const detail::as_variables<T> taped{on};
     return detail::run_by_rows(on, program, in.map(taped, taped), rows, work);
 }

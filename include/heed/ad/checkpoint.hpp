@@ -60,14 +60,14 @@ auto checkpoint(const F& f, const Module& module, const var<T, N>& first, const 
     (void)look(first);
     ((void)look(rest), ...);
     const auto y = [&] {
-        detail::small_tape<T> inner;
+        detail::inner_tape<T> inner;
         const auto found = run(*inner, false, module, first, rest...);
         const auto made = on.make(found.shape(), wanted);
         std::copy_n(found.data(), found.size(), made.data);
         return made.result;
     }();
     on.record(y, [=](const T* d_y) {
-        detail::small_tape<T> inner;
+        detail::inner_tape<T> inner;
         const auto again = run(*inner, true, module, first, rest...);
         kernels::add(again.size(), (*inner).adjoint(again), d_y);
         (*inner).go_back();

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/ad/kept_results.hpp>
+#include <heed/ad/saved_results.hpp>
 #include <heed/ad/tape.hpp>
 #include <heed/ops/operation.hpp>
 
@@ -235,11 +235,11 @@ auto places_of(tape<T>& on, [[maybe_unused]] const Operation& operation,
 {
     constexpr bool saves = ops::detail::saves<Operation, X...>;
     constexpr std::size_t count = results + (saves ? 1 : 0);
-    if (on.keeps() == nullptr) return typename kept_results<T>::template places<count>{};
+    if (on.recompute_cache() == nullptr) return typename saved_results<T>::template places<count>{};
     std::array<std::size_t, count> makes{};
     std::copy(numbers.begin(), numbers.end(), makes.begin());
     if constexpr (saves) makes.back() = operation.saved(one_row_of(x)...);
-    return on.keeps()->next(numbers_read(x...), makes);
+    return on.recompute_cache()->next(numbers_read(x...), makes);
 }
 
 template <class T, std::size_t N>
@@ -274,7 +274,7 @@ auto run(tape<T>& on, const Operation& operation, const X&... x)
             const auto places = places_of(on, operation, row_sizes, x...);
             const auto made = std::tuple{on.make(std::get<i>(shape), wanted, places.at[i])...};
             const auto results = std::tuple{std::get<i>(made).result...};
-            if (places.listed != 0) (on.keeps()->made(places.listed, i, std::get<i>(results).slot()), ...);
+            if (places.listed != 0) (on.recompute_cache()->made(places.listed, i, std::get<i>(results).slot()), ...);
             const auto saved = forward(places, view_to_write<T>(std::get<i>(made).data, std::get<i>(shape))...);
             if (wanted) {
                 on.record([&on, operation, results, saved, ... arguments = kept(on, x)] {
@@ -287,7 +287,7 @@ auto run(tape<T>& on, const Operation& operation, const X&... x)
     } else {
         const auto places = places_of(on, operation, std::array{numbers_in(one_row(shape))}, x...);
         auto [y, data] = on.make(shape, wanted, places.at[0]);
-        if (places.listed != 0) on.keeps()->made(places.listed, 0, y.slot());
+        if (places.listed != 0) on.recompute_cache()->made(places.listed, 0, y.slot());
         const auto saved = forward(places, view_to_write<T>(data, shape));
         if constexpr (goes_back<Operation>) {
             if (wanted) {

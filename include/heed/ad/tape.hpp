@@ -129,7 +129,7 @@ class tape;
 template <class T>
 struct slot;
 template <class T>
-class kept_results;
+class saved_results;
 
 /// Work on a parameter's gradient that waits until all its uses are known; a kind is identified by its `settle`.
 template <class T>
@@ -498,9 +498,9 @@ public:
     arena& memory() { return memory_; }
     const arena& memory() const { return memory_; }
 
-    /// Where operations leave results for a second recording of the same, see ad/kept_results.hpp; usually nowhere.
-    kept_results<T>* keeps() const { return keeps_; }
-    void keep_in(kept_results<T>* results) { keeps_ = results; }  // nullptr: nowhere
+    /// Where operations leave results for the recomputation of the same, see ad/saved_results.hpp; usually nowhere.
+    saved_results<T>* recompute_cache() const { return recompute_cache_; }
+    void recompute_with(saved_results<T>* results) { recompute_cache_ = results; }  // nullptr: nowhere
 
     /// A copy of plain data that lives as long as the recording.
     template <class U>
@@ -595,7 +595,7 @@ private:
     }
 
     detail::recording* place_ = &detail::take_recording(this);
-    kept_results<T>* keeps_ = nullptr;
+    saved_results<T>* recompute_cache_ = nullptr;
     void (*final_)(void*, slot<T>&) = nullptr;
     void* of_final_ = nullptr;
     void (*between_)(void*) = nullptr;

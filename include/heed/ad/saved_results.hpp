@@ -7,11 +7,11 @@
 
 #include <heed/core/arena.hpp>
 
-/// The results of operations that a program by rows keeps for the backward pass.
+/// The results of operations that a program by rows saves for the backward pass.
 ///
-/// In the backward pass a sentence is computed again (by_rows.hpp), except for the results of the program itself, which
-/// are on the tape already, and for results much smaller than their operation's arguments, such as scores [T] from keys
-/// [T,A], which cost more to compute again than to keep.
+/// The backward pass recomputes a sentence (by_rows.hpp), except for the results of the program itself, which are on
+/// the tape already, and for results much smaller than their operation's arguments, such as scores [T] from keys [T,A],
+/// which cost more to recompute than to store.
 ///
 /// The run of the program on no row, once per step, decides which operations these are: those that read at least eight
 /// times as many numbers per row as they make. Together their results may be as large as the program's own.
@@ -20,9 +20,9 @@ namespace heed::ad {
 template <class T>
 struct slot;
 
-/// One result of an operation, and where it is kept.
+/// One result of an operation, and where it is saved.
 template <class T>
-struct kept_result {
+struct saved_result {
     std::size_t call = 0;           // of the operations, in the order in which they ran
     std::size_t size = 0;           // numbers per row, at most
     bool small = false;             // much smaller than the arguments
@@ -31,9 +31,9 @@ struct kept_result {
     std::size_t stride = 0;
 };
 
-/// The list of what is kept, and where.
+/// The list of what is saved, and where.
 template <class T>
-class kept_list {
+class saved_list {
 public:
     /// The next operation of a run on no row. Returns its first result's number, counted from 1; 0 if the list is full.
     template <std::size_t N>
@@ -46,7 +46,7 @@ public:
         for (const std::size_t n : makes) items_[count_++] = {call, n, 8 * all <= reads};
         return first;
     }
-    kept_result<T>& operator[](std::size_t i) { return items_[i]; }
+    saved_result<T>& operator[](std::size_t i) { return items_[i]; }
 
     /// The program's own result `made` has all its rows from `first` on.
     void is_result(const slot<T>& made, T* first, std::size_t stride)
@@ -58,12 +58,12 @@ public:
         }
     }
 
-    /// Keeps the operations whose results are all the program's own or small, as long as the small ones are at most
+    /// Saves the operations whose results are all the program's own or small, as long as the small ones are at most
     /// `most` numbers per row. Takes memory for `rows` rows of these.
-    std::span<const kept_result<T>> keep(arena& memory, std::size_t rows, std::size_t most)
+    std::span<const saved_result<T>> keep(arena& memory, std::size_t rows, std::size_t most)
     {
         std::size_t more = 0;
-        auto* const kept = memory.template array_of<kept_result<T>>(count_);
+        auto* const saved = memory.template array_of<saved_result<T>>(count_);
         std::size_t count = 0;
         for (std::size_t i = 0, end = 0; i < count_; i = end) {
             std::size_t needs = 0;
@@ -75,32 +75,32 @@ public:
             }
             if (!wanted || more + needs > most) continue;
             more += needs;
-            for (std::size_t j = i; j < end; ++j) kept[count++] = items_[j];
+            for (std::size_t j = i; j < end; ++j) saved[count++] = items_[j];
         }
         T* next = memory.template array_of<T>(rows * more);
         for (std::size_t i = 0; i < count; ++i) {
-            if (kept[i].first != nullptr) continue;
-            kept[i].first = next;
-            kept[i].stride = more;
-            next += kept[i].size;
+            if (saved[i].first != nullptr) continue;
+            saved[i].first = next;
+            saved[i].stride = more;
+            next += saved[i].size;
         }
-        return {kept, count};
+        return {saved, count};
     }
 
 private:
-    std::array<kept_result<T>, 24> items_{};
+    std::array<saved_result<T>, 24> items_{};
     std::size_t count_ = 0;
 };
 
 /// One run of a program, on one row or on none.
 template <class T>
-class kept_results {
+class saved_results {
 public:
     /// On no row: makes the list.
-    explicit kept_results(kept_list<T>& list) : list_(&list) {}
+    explicit saved_results(saved_list<T>& list) : list_(&list) {}
     /// On a row, whose results are `known` in the backward pass.
-    kept_results(std::span<const kept_result<T>> kept, std::size_t row, bool known)
-        : kept_(kept), row_(row), known_(known)
+    saved_results(std::span<const saved_result<T>> saved, std::size_t row, bool known)
+        : saved_(saved), row_(row), known_(known)
     {}
 
     /// The places of one operation's results and of what it saves; null: the tape's own memory.
@@ -108,7 +108,7 @@ public:
     struct places {
         std::array<T*, N> at{};
         bool known = false;      // they hold the results already
-        std::size_t listed = 0;  // see kept_list::add
+        std::size_t listed = 0;  // see saved_list::add
     };
 
     /// For the next operation, which reads so many numbers per row and makes so many of each result.
@@ -121,11 +121,11 @@ public:
             found.listed = list_->add(call, reads, makes);
             return found;
         }
-        if (item_ == kept_.size() || kept_[item_].call != call) return found;
+        if (item_ == saved_.size() || saved_[item_].call != call) return found;
         bool fits = true;
-        for (std::size_t i = 0; i < N; ++i) fits = fits && makes[i] <= kept_[item_ + i].size;
+        for (std::size_t i = 0; i < N; ++i) fits = fits && makes[i] <= saved_[item_ + i].size;
         for (std::size_t i = 0; fits && i < N; ++i) {
-            found.at[i] = kept_[item_ + i].first + row_ * kept_[item_ + i].stride;
+            found.at[i] = saved_[item_ + i].first + row_ * saved_[item_ + i].stride;
         }
         found.known = fits && known_;
         item_ += N;
@@ -139,8 +139,8 @@ public:
     }
 
 private:
-    kept_list<T>* list_ = nullptr;
-    std::span<const kept_result<T>> kept_;
+    saved_list<T>* list_ = nullptr;
+    std::span<const saved_result<T>> saved_;
     std::size_t row_ = 0;
     bool known_ = false;
     std::size_t call_ = 0, item_ = 0;

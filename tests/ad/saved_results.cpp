@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/ad/kept_results.hpp>
+#include <heed/ad/saved_results.hpp>
 
 #include <heed/ad/tape.hpp>
 
@@ -13,8 +13,8 @@ using namespace heed;
 TEST_CASE("small results and the program's own are kept, a row each, up to the limit")
 {
     arena memory;
-    ad::kept_list<double> list;
-    ad::kept_results<double> first(list);
+    ad::saved_list<double> list;
+    ad::saved_results<double> first(list);
     ad::slot<double> result;
     const auto small = first.next<1>(80, {10});   // an eighth of what it reads
     const auto large = first.next<1>(79, {10});   // more than an eighth
@@ -34,13 +34,13 @@ TEST_CASE("small results and the program's own are kept, a row each, up to the l
     CHECK(kept[0].stride == 10);
 
     for (const bool known : {false, true}) {
-        ad::kept_results<double> second(kept, 2, known);
+        ad::saved_results<double> second(kept, 2, known);
         const auto place = second.next<1>(80, std::array<std::size_t, 1>{10});
         CHECK(place.at[0] == kept[0].first + 20);
         CHECK(place.known == known);
         CHECK(second.next<1>(79, std::array<std::size_t, 1>{10}).at[0] == nullptr);
     }
-    ad::kept_results<double> larger(kept, 0, true);  // than on the run on no row
+    ad::saved_results<double> larger(kept, 0, true);  // than on the run on no row
     const auto none = larger.next<1>(80, std::array<std::size_t, 1>{11});
     CHECK(none.at[0] == nullptr);
     CHECK_FALSE(none.known);
@@ -48,7 +48,7 @@ TEST_CASE("small results and the program's own are kept, a row each, up to the l
 
 TEST_CASE("the list has places for 24 results")
 {
-    ad::kept_list<double> list;
+    ad::saved_list<double> list;
     for (std::size_t i = 0; i < 12; ++i) CHECK(list.add<2>(i, 100, {1, 1}) == 2 * i + 1);
     CHECK(list.add<1>(12, 100, {1}) == 0);
 }
