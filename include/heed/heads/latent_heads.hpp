@@ -17,6 +17,7 @@
 #include <heed/core/growing.hpp>
 #include <heed/core/several.hpp>
 #include <heed/core/shared_tensor.hpp>
+#include <heed/heads/mechanism.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
@@ -107,7 +108,7 @@ latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 /// (§3.1.2): give `latent_norm{gain}` as the last member. A model whose context was stretched after training (YaRN)
 /// also has a greater scale than 1/√(K + R): put its factor into W_Q and W_QR.
 template <class Matrix, class Normalize = normalize::softmax, class Norm = no_latent_norm>
-struct latent_heads {
+struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     std::size_t heads = 1;  // n
     Matrix W_Q;             // [Q,n·K]
     Matrix W_QR;            // [Q,n·R]
@@ -121,12 +122,33 @@ struct latent_heads {
     latent_form form = latent_form::cheaper;
     HEED_NO_UNIQUE_ADDRESS Norm norm{};  // of c_j, without the part that is turned
 
-    /// The query-independent part, once per batch: annotations [B,T,D], and lengths or a mask as for attention::on.
-    auto on(const tensor auto& annotations) const { return memory_of(0, annotations); }
-    auto on(const tensor auto& annotations, const lengths& real) const { return memory_of(0, annotations, real); }
-    auto on(const tensor auto& annotations, const boolean_mask<2>& mask) const
+    latent_heads() = default;
+    latent_heads(std::size_t n, Matrix q, Matrix q_turned, Matrix down, Matrix k_turned, Matrix up_k, Matrix up_v,
+                 Matrix o, Normalize by = {}, ops::rotation turns = {}, latent_form takes = latent_form::cheaper,
+                 Norm of_latent = {})
+        : heads(n),
+          W_Q(std::move(q)),
+          W_QR(std::move(q_turned)),
+          W_DKV(std::move(down)),
+          W_KR(std::move(k_turned)),
+          W_UK(std::move(up_k)),
+          W_UV(std::move(up_v)),
+          W_O(std::move(o)),
+          normalize(std::move(by)),
+          how(turns),
+          form(takes),
+          norm(std::move(of_latent))
+    {}
+
+    /// What is kept of annotations [B,T,D], and of lengths or a mask as for attention::on.
+    auto memory_of(const tensor auto& annotations) const { return memory_from(0, annotations); }
+    auto memory_of(const tensor auto& annotations, const lengths& real) const
     {
-        return memory_of(0, annotations, mask);
+        return memory_from(0, annotations, real);
+    }
+    auto memory_of(const tensor auto& annotations, const boolean_mask<2>& mask) const
+    {
+        return memory_from(0, annotations, mask);
     }
 
     /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
@@ -134,7 +156,7 @@ struct latent_heads {
     auto extend(const latent_memory<Latent>& memory, const tensor auto& annotations) const
     {
         detail::require_no_padding("latent_heads::extend", memory.real, memory.positions());
-        const auto more = memory_of(memory.positions(), annotations);
+        const auto more = memory_from(memory.positions(), annotations);
         auto all = [&] {
             if constexpr (is_growing<Latent>) {
                 auto grown = memory.latent;
@@ -165,14 +187,6 @@ struct latent_heads {
         return attended{ops::linear(ops::join(contexts), W_O), std::move(weights), state_of_head(state, 0, 1)};
     }
 
-    /// The same; the weights are not kept.
-    template <class Mask = no_mask>
-    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
-    {
-        auto seen = step(memory, query, state, mask);
-        return read_out{std::move(seen.context), std::move(seen.state)};
-    }
-
     /// The specification: keys and values of each head, as a multi_head would have them.
     template <class Mask = no_mask>
     auto compose(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
@@ -189,14 +203,7 @@ struct latent_heads {
                         state_of_head(state, 0, 1)};
     }
 
-    /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention.
-    template <class Mask = no_mask>
-    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return read_all(memory, queries, start(memory), mask).contexts;
-    }
-
-    /// The same from a given state; also returns the state after the last query.
+    /// Many queries: queries [B,S,Q] -> contexts [B,S,O], and the state after the last one. `mask`: as for attention.
     template <class Mask = no_mask>
     auto read_all(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
@@ -216,16 +223,9 @@ struct latent_heads {
         return all_read{ops::linear(ops::join(contexts), W_O), state_of_head(state, 0, S)};
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
-    template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return weights_of(memory, queries, start(memory), mask);
-    }
-
-    /// The same from a state of the caller's.
-    template <class Mask = no_mask>
-    auto weights_of(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask) const
+    /// The weights of many queries, of every head: [B,n,S,T].
+    template <class Mask>
+    auto all_weights(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
         const auto& memory = in_one_piece(given_memory);
         const auto& state = counting(given_state);
@@ -234,14 +234,6 @@ struct latent_heads {
         const auto known = shown(memory);
         return ops::swap_axes(ops::stack(
             each([&](std::size_t h) { return asking().weights_of(known, asked[h], state_of_head(state, h), mask); })));
-    }
-
-    /// `step` into results that the caller keeps. `state` may be `result.state`.
-    template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
-                   const Mask& mask = {}) const
-    {
-        detail::keep_answer(result, step(memory, query, state, mask));
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -381,7 +373,7 @@ private:
                       "a row for each head's values");
     }
 
-    auto memory_of(std::size_t first, const auto& annotations, const auto&... limit) const
+    auto memory_from(std::size_t first, const auto& annotations, const auto&... limit) const
     {
         check_matrices();
         const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask) {

@@ -13,6 +13,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/heads/mechanism.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
@@ -124,7 +125,7 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 /// A sixth policy may change the joined contexts before W_O: per_head::gated, per_head::differential. A seventh,
 /// `biases`, belongs to the four projections.
 template <class Heads, class Matrix, class Joined = per_head::unchanged, class Biases = no_biases>
-struct multi_head {
+struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
     Heads heads;
     Matrix W_Q;  // [Q,n·K]
     Matrix W_K;  // [D,n·K], or [D,G·K] for heads that share
@@ -133,16 +134,19 @@ struct multi_head {
     HEED_NO_UNIQUE_ADDRESS Joined joined{};
     HEED_NO_UNIQUE_ADDRESS Biases bias{};
 
-    /// The query-independent part, once per batch; the arguments are those of attention::on.
-    auto on(const tensor auto& annotations, const auto&... rest) const { return memory_of(annotations, rest...); }
-    auto on(const tensor auto& annotations, const lengths& real) const { return memory_of(annotations, real); }
-    auto on(const tensor auto& annotations, const tensor auto& values, const lengths& real) const
-    {
-        return memory_of(annotations, values, real);
-    }
-    template <class... X>
-        requires((detail::no_source<X> || ...))
-    auto on(const X&... source) const { return on(detail::source_meant(source)...); }  // refused in one sentence
+    multi_head() = default;
+    multi_head(Heads all, Matrix q, Matrix k, Matrix v, Matrix o, Joined joins = {}, Biases b = {})
+        : heads(std::move(all)),
+          W_Q(std::move(q)),
+          W_K(std::move(k)),
+          W_V(std::move(v)),
+          W_O(std::move(o)),
+          joined(std::move(joins)),
+          bias(std::move(b))
+    {}
+
+    /// Keys and values of all heads.
+    auto memory_of(const auto&... source) const { return memory_from({}, source...); }
 
     /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
     template <class Memories>
@@ -195,15 +199,8 @@ struct multi_head {
                         detail::states_of(answers, state.step + 1)};
     }
 
-    /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], each head's state running from the first to the last.
-    /// One product projects all queries for all heads. `mask`: as for attention.
-    template <class Mask = no_mask>
-    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return read_all(memory, queries, start(memory), mask).contexts;
-    }
-
-    /// The same from a given state; also returns the state after the last query.
+    /// Many queries at once: contexts [B,S,O], each head's state running from the first to the last, and the state
+    /// after the last one. One product projects all queries for all heads.
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
@@ -214,16 +211,9 @@ struct multi_head {
         return all_read{std::move(contexts), std::move(next)};
     }
 
-    /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
-    template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return weights_of(memory, queries, start(memory), mask);
-    }
-
-    /// The same from a state of the caller's.
-    template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    /// The weights of many queries, of every head: [B,n,S,T].
+    template <class Mask>
+    auto all_weights(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
         const auto weights =
             ask_each(memory, state, queries_of_heads<3>(queries),
@@ -242,14 +232,6 @@ struct multi_head {
                                         return head.explain(of, asked, mask);
                                     });
         return detail::first_of(texts);
-    }
-
-    /// `step` into results that the caller keeps. `state` may be `result.state`.
-    template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
-                   const Mask& mask = {}) const
-    {
-        detail::keep_answer(result, step(memory, query, state, mask));
     }
 
     /// The keys and values that a head asks.
@@ -340,9 +322,6 @@ private:
     {
         return ops::split(detail::projection(*this, name, x, W, b), heads_of_W);
     }
-
-    /// Keys and values of all heads.
-    auto memory_of(const auto&... source) const { return memory_from({}, source...); }
 
     auto extended(const auto& memory, const auto&... source) const
     {

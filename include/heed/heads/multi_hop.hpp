@@ -9,6 +9,7 @@
 
 #include <heed/attention.hpp>
 #include <heed/core/several.hpp>
+#include <heed/heads/mechanism.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 
@@ -77,12 +78,14 @@ hopped_all(Contexts, State, Queries) -> hopped_all<Contexts, State, Queries>;
 ///
 /// The calls are those of `attention`. The context is the last hop's; the paper continues with h + c, the `query`.
 template <class Hops, class Update = add_context>
-struct multi_hop {
+struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     Hops hops;
     Update update{};
 
-    /// The query-independent part, once per batch; the arguments are those of attention::on.
-    auto on(const tensor auto& annotations, const auto&... rest) const
+    multi_hop() = default;
+    explicit multi_hop(Hops all, Update updates = {}) : hops(std::move(all)), update(std::move(updates)) {}
+
+    auto memory_of(const tensor auto& annotations, const auto&... rest) const
     {
         detail::require_some("multi_hop: hops", detail::count_of(hops));
         return several_memories{each([&](const auto& hop, auto) { return hop.on(annotations, rest...); })};
@@ -123,14 +126,7 @@ struct multi_hop {
                                std::move(contexts)};
     }
 
-    /// Many queries at once, hop after hop: queries [B,S,Q] -> contexts [B,S,D] of the last hop.
-    template <class Mask = no_mask>
-    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return all(memory, queries, mask).contexts;
-    }
-
-    /// The same together with the queries of a next hop, [B,S,Q].
+    /// Many queries at once, hop after hop: contexts [B,S,D] of the last hop, and the queries of a next one, [B,S,Q].
     template <class Mask = no_mask>
     auto all(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {

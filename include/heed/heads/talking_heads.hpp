@@ -13,6 +13,7 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/heads/mechanism.hpp>
 #include <heed/heads/multi_head.hpp>
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/rows.hpp>
@@ -209,18 +210,17 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
 /// stored at a time and computed again in the backward pass. `step` returns the mixed weights U, [B,n,T]: they need not
 /// be positive, nor sum to 1.
 template <class Base, class Matrix>
-struct talking_heads {
+struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     Base base;   // a multi_head
     Matrix P_l;  // [n,n], from heads of scores to heads of softmax
     Matrix P_w;  // [n,n], from there to heads of values
 
-    /// The query-independent part, once per batch; the arguments are those of attention::on.
-    auto on(const tensor auto& annotations, const auto&... rest) const { return base.on(annotations, rest...); }
-    auto on(const tensor auto& annotations, const lengths& real) const { return base.on(annotations, real); }
-    auto on(const tensor auto& annotations, const tensor auto& values, const lengths& real) const
-    {
-        return base.on(annotations, values, real);
-    }
+    talking_heads() = default;
+    talking_heads(Base heads, Matrix of_scores, Matrix of_weights)
+        : base(std::move(heads)), P_l(std::move(of_scores)), P_w(std::move(of_weights))
+    {}
+
+    auto memory_of(const auto&... source) const { return base.memory_of(source...); }
 
     /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
     auto extend(const auto& memory, const tensor auto& annotations) const { return base.extend(memory, annotations); }
@@ -242,22 +242,9 @@ struct talking_heads {
         auto context = base.from_heads(ops::step_of(seen.context, 0), query);
         return attended{std::move(context), std::move(seen.weights), from_query(state, state.step + 1)};
     }
-    /// As `step`, without the weights.
-    template <class Mask = no_mask>
-    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
-    {
-        auto answer = step(memory, query, state, mask);
-        return read_out{std::move(answer.context), std::move(answer.state)};
-    }
 
-    /// Many queries: queries [B,S,Q] -> contexts [B,S,O]. `mask`: as for attention, but no additive one.
-    template <class Mask = no_mask>
-    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return read_all(memory, queries, start(memory), mask).contexts;
-    }
-
-    /// The same from a given state; also returns the state after the last query.
+    /// Many queries: queries [B,S,Q] -> contexts [B,S,O], and the state after the last one. `mask`: as for attention,
+    /// but no additive one.
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
@@ -278,16 +265,9 @@ struct talking_heads {
         return all_read{base.from_heads(ops::append_all(blocks), queries), from_query(state, state.step + S)};
     }
 
-    /// The mixed weights U of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
-    template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return weights_of(memory, queries, start(memory), mask);
-    }
-
-    /// The same from a state of the caller's.
-    template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
+    /// The mixed weights U of many queries, of every head: [B,n,S,T].
+    template <class Mask>
+    auto all_weights(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
         const auto& state = detail::states_of_several(*this, memory, given_state);
         const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
@@ -297,14 +277,6 @@ struct talking_heads {
         const auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
                                                detail::mask_of_many(mask), {0, S, S});
         return ops::reshaped(seen.weights, memory.batch(), detail::count_of(base.heads), S, memory.positions());
-    }
-
-    /// `step` into results that the caller keeps. `state` may be `result.state`.
-    template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
-                   const Mask& mask = {}) const
-    {
-        detail::keep_answer(result, step(memory, query, state, mask));
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <heed/attention.hpp>
+#include <heed/attention/check.hpp>
+#include <heed/attention/query.hpp>
+
+/// What every mechanism offers, made of what it must define: for mechanisms of several heads or hops, and for your own.
+namespace heed {
+
+/// Base class of a mechanism, `struct mine : heed::mechanism<mine>`, which defines
+///
+///     memory_of(annotations, rest...)               the memory of a batch; `rest` as for attention::on
+///     start(memory)                                 the state before the first query
+///     step(memory, query, state, mask = {})         one query: attended{context, weights, state}
+///     read_all(memory, queries, state, mask = {})   many queries: all_read{contexts, state}
+///     all_weights(memory, queries, state, mask)     the weights of many queries
+///
+/// and gets the other calls of `attention`. It may define `read`, where it can do without weights, `compose`, `extend`
+/// and `step_into` as well; its own are then called.
+template <class Self>
+struct mechanism {
+    /// The query-independent part, once per batch; the arguments are those of attention::on.
+    auto on(const tensor auto& annotations, const auto&... rest) const
+    {
+        return self().memory_of(annotations, rest...);
+    }
+    auto on(const tensor auto& annotations, const lengths& real) const { return self().memory_of(annotations, real); }
+    auto on(const tensor auto& annotations, const tensor auto& values, const lengths& real) const
+    {
+        return self().memory_of(annotations, values, real);
+    }
+    template <class... X>
+        requires((detail::no_source<X> || ...))
+    auto on(const X&... source) const { return on(detail::source_meant(source)...); }  // refused in one sentence
+
+    /// One query: the context and the state that `step` returns, without the weights.
+    template <class Mask = no_mask>
+    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    {
+        auto answer = self().step(memory, query, state, mask);
+        return read_out{std::move(answer.context), std::move(answer.state)};
+    }
+
+    /// `step` into results that the caller keeps. `state` may be `result.state`.
+    template <class Result, class Mask = no_mask>
+    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
+                   const Mask& mask = {}) const
+    {
+        detail::keep_answer(result, self().step(memory, query, state, mask));
+    }
+
+    /// Many queries at once: queries [B,S,Q] -> contexts [B,S,O], the state running from the first to the last. `mask`:
+    /// as for attention.
+    template <class Mask = no_mask>
+    auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return self().read_all(memory, queries, self().start(memory), mask).contexts;
+    }
+
+    /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return self().all_weights(memory, queries, self().start(memory), mask);
+    }
+
+    /// The same from a state of the caller's.
+    template <class Mask = no_mask>
+    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    {
+        return self().all_weights(memory, queries, state, mask);
+    }
+
+private:
+    friend Self;
+    mechanism() = default;  // a base of nothing else
+
+    const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
+}  // namespace heed
