@@ -85,6 +85,7 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     multi_hop() = default;
     explicit multi_hop(Hops all, Update updates = {}) : hops(std::move(all)), update(std::move(updates)) {}
 
+    /// The memory of each hop.
     auto memory_of(const tensor auto& annotations, const auto&... rest) const
     {
         detail::require_some("multi_hop: hops", detail::count_of(hops));

@@ -220,6 +220,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         : base(std::move(heads)), P_l(std::move(of_scores)), P_w(std::move(of_weights))
     {}
 
+    /// The memory of the multi_head.
     auto memory_of(const auto&... source) const { return base.memory_of(source...); }
 
     /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
