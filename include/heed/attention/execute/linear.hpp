@@ -19,7 +19,7 @@ template <class Score, class Mask>
 auto linear(const Score& score, const auto& normalize, const auto& memory, const auto& projected, std::size_t first,
             const Mask& mask)
 {
-    const auto asked = asking_all(summed(score), projected, memory, first);
+    const auto asked = asking_all(summed(score), projected, memory, first);  // [B,S,F]
     if constexpr (fades<Score>) {
         return ops::gated_linear_attention(asked, memory.keys, memory.values, memory.real, first,
                                            normalize.by_sums().divides);

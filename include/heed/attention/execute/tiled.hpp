@@ -118,12 +118,12 @@ auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, con
     const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = state.head};
     constexpr typename comparison_in_tiles<Score>::type compare{};
     constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
-    const auto asked = asking_all(score, projected, memory, state.step);
+    const auto asked = asking_all(score, projected, memory, state.step);  // [B,S,A]
     const auto answer = [&](const auto& sees, const auto& real) {
         constexpr bool learned = requires { rule.of_heads; };
         if constexpr (learned || looks_up || compare.has_factors) {
             const auto one = [&](double x) { return constant_like(memory.keys, shape_of_rank<1>{1}, x); };
-            const auto factors = [&] {
+            const auto factors = [&] {  // of the comparison, [A] for additive scores
                 if constexpr (changed_by_comparing<Score>) {
                     return changing(score).factors_in_tiles();
                 } else if constexpr (compare.has_factors) {
@@ -132,14 +132,14 @@ auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, con
                     return one(1);
                 }
             }();
-            const auto of_heads = [&] {
+            const auto of_heads = [&] {  // of the normalizer, one number for each head
                 if constexpr (learned) {
                     return rule.of_heads;
                 } else {
                     return one(-std::numeric_limits<double>::infinity());
                 }
             }();
-            const auto table = [&] {
+            const auto table = [&] {  // in which the function looks numbers up
                 if constexpr (looks_up) {
                     return table_of(score, asked);
                 } else {
