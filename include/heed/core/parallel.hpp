@@ -308,23 +308,23 @@ inline void share_work(shared_work work)
     for (std::size_t shard = 0; shard < work.shards; ++shard) shared_work::run(&work, shard);
 }
 
-}  // namespace detail
-
 /// How many shards parallel_for makes of [0, count): at most threads(), and no more than count / grain, rounded up; one
 /// within a shard.
-inline std::size_t shards_of(std::size_t count, std::size_t grain)
+inline std::size_t shard_count(std::size_t count, std::size_t grain)
 {
-    if (count == 0 || detail::inside_shard) return 1;
+    if (count == 0 || inside_shard) return 1;
     const std::size_t most = grain == 0 ? count : (count + grain - 1) / grain;
     return threads() < most ? threads() : most;
 }
+
+}  // namespace detail
 
 /// body(begin, end, shard) over contiguous shards of [0, count), which begin at multiples of `align`.
 template <class Body>
 void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t align = 1)
 {
     if (count == 0) return;
-    const std::size_t shards = shards_of(count, grain);
+    const std::size_t shards = detail::shard_count(count, grain);
     if (shards <= 1) return body(std::size_t{0}, count, std::size_t{0});
 
     detail::share_work({body, count, shards, align, detail::batch_invariant_here});

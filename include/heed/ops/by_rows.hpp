@@ -120,7 +120,7 @@ auto by_rows(transient_family, const Program& program, const In& in, std::size_t
 {
     const as_transient whole;
     const std::size_t a_shard = kernels::detail::rows_a_shard(work);
-    row_block block{0, rows > 0 && shards_of(rows, a_shard) == 1 ? std::size_t{1} : 0};
+    row_block block{0, rows > 0 && shard_count(rows, a_shard) == 1 ? std::size_t{1} : 0};
     std::optional<decltype(program(in.map(transient_rows{block}, whole)))> first, all;
     try {
         first.emplace(program(in.map(transient_rows{block}, whole)));
