@@ -28,21 +28,21 @@ TEST_CASE("the kernel is that of inner products with softmax and a weighted sum"
     CHECK(!has_kernel<score::rotary<score::dot>, normalize::softmax, combine::weighted_sum>);
 }
 
-TEST_CASE("it answers as the three lines do")
+TEST_CASE("it answers as score, normalizer and combiner do")
 {
     const auto q = random({2, 5}, 1);
     const auto keys = random({2, 7, 5}, 2), values = random({2, 7, 3}, 3);
     const lengths real{7, 4};
-    const auto check = [&](const auto& score, const auto& query) {
+    const auto check = [&](const auto& by, const auto& query) {
         const operands in{query, keys, values, no_state{}, real};
         const normalize::softmax normalize;
         const combine::weighted_sum combine;
         const plain_moment at{real};
-        using kernel = step_kernel<std::remove_cvref_t<decltype(score)>, normalize::softmax, combine::weighted_sum>;
-        const auto is = kernel::answer(score, normalize, combine, in, weights_too{});
-        const auto must = heed::detail::three_lines(score, normalize, combine, in, no_past{}, at);
-        CHECK(support::distance(is.context, must.context) < 1e-14);
-        CHECK(support::distance(is.weights, must.weights) < 1e-14);
+        using kernel = step_kernel<std::remove_cvref_t<decltype(by)>, normalize::softmax, combine::weighted_sum>;
+        const auto is = kernel::answer(by, normalize, combine, in, weights_too{});
+        const auto weights = weigh(normalize, score::over::compare(by, query, keys, no_past{}), no_state{}, at);
+        CHECK(support::distance(is.context, combined(combine, weights, values, at)) < 1e-14);
+        CHECK(support::distance(is.weights, weights) < 1e-14);
         CHECK(is.weights(1, 4) == 0);
     };
     check(score::dot{}, q);
