@@ -17,7 +17,7 @@ namespace heed {
 ///     start(memory)                                 the state before the first query
 ///     step(memory, query, state, mask = {})         one query: attended{context, weights, state}
 ///     read_all(memory, queries, state, mask = {})   many queries: all_read{contexts, state}
-///     all_weights(memory, queries, state, mask)     the weights of many queries
+///     all_weights(memory, queries, state, mask)     the weights of many queries; without it, no `weights_of`
 ///
 /// and gets the other calls of `attention`. It may define `read`, where it can do without weights, `compose`, `extend`
 /// and `step_into` as well; its own are then called.
@@ -63,14 +63,22 @@ struct mechanism {
 
     /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
     template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const requires
+        requires(const Self& all)
+    {
+        all.all_weights(memory, queries, all.start(memory), mask);
+    }
     {
         return self().all_weights(memory, queries, self().start(memory), mask);
     }
 
     /// The same from a state of the caller's.
     template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const requires
+        requires(const Self& all)
+    {
+        all.all_weights(memory, queries, state, mask);
+    }
     {
         return self().all_weights(memory, queries, state, mask);
     }
