@@ -11,6 +11,24 @@
 /// What every mechanism offers, made of what it must define: for mechanisms of several heads or hops, and for your own.
 namespace heed {
 
+namespace detail {
+
+struct all_weights_of_base {
+    void all_weights() const;
+};
+template <class Self>
+struct beside_all_weights : Self, all_weights_of_base {};
+
+/// Has this mechanism a member `all_weights`? (A template cannot be asked for without arguments; a name that a class
+/// has from two bases is ambiguous.)
+template <class Self>
+inline constexpr bool weighs_all = !requires
+{
+    &beside_all_weights<Self>::all_weights;
+};
+
+}  // namespace detail
+
 /// Base class of a mechanism, `struct mine : heed::mechanism<mine>`, which defines
 ///
 ///     memory_of(annotations, rest...)               the memory of a batch; `rest` as for attention::on
@@ -62,23 +80,17 @@ struct mechanism {
     }
 
     /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
-    template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const requires
-        requires(const Self& all)
-    {
-        all.all_weights(memory, queries, all.start(memory), mask);
-    }
+    template <class Mask = no_mask, class Mine = Self>
+        requires(detail::weighs_all<Mine>)
+    auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return self().all_weights(memory, queries, self().start(memory), mask);
     }
 
     /// The same from a state of the caller's.
-    template <class Mask = no_mask>
-    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const requires
-        requires(const Self& all)
-    {
-        all.all_weights(memory, queries, state, mask);
-    }
+    template <class Mask = no_mask, class Mine = Self>
+        requires(detail::weighs_all<Mine>)
+    auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
         return self().all_weights(memory, queries, state, mask);
     }
