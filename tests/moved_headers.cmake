@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# After the command in CHANGELOG.md that updates a program's includes, each of these headers of 0.1.0 exists.
+# After the commands in CHANGELOG.md that update a program's includes, the oldest first, each of these headers of 0.1.0
+# and 0.2.0 exists.
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -11,15 +12,25 @@ set(headers
     heed/core/tables heed/core/blas heed/core/constant heed/core/members heed/ops/moves heed/attention/place
     heed/attention/rows heed/score/hooks heed/normalize/hooks
     heed/ad/elementwise heed/ad/fused heed/ops/shape heed/ops/training heed/fused heed/seq2seq/fixed_context heed/kernels/adam heed/kernels/gru
+    heed/attention/at_once heed/attention/in_blocks heed/attention/in_order heed/attention/step heed/attention/tiled
+    heed/attention/answer heed/attention/linear heed/attention/hook_names heed/ad/kept_results
     # headers that have not moved
     heed/heed heed/attention heed/score/additive heed/ops/products)
 
-file(STRINGS "${SOURCE_DIR}/CHANGELOG.md" line REGEX "^sed -E -i '.*' FILES$")
-string(REGEX MATCH "^sed -E -i '(.*)' FILES$" ignored "${line}")
-if(NOT CMAKE_MATCH_1)
-  message(FATAL_ERROR "CHANGELOG.md has no line: sed -E -i '...' FILES")
+file(READ "${SOURCE_DIR}/CHANGELOG.md" changelog)
+string(REPLACE ";" "@" changelog "${changelog}")  # which no command contains, but lists do not split
+string(REGEX MATCHALL "\nsed -E -i '[^\n]*' FILES\n" commands "${changelog}")
+list(LENGTH commands count)
+if(count LESS 2)
+  message(FATAL_ERROR "CHANGELOG.md has no lines: sed -E -i '...' FILES")
 endif()
-string(REPLACE "\\;" ";" rewriting "${CMAKE_MATCH_1}")
+list(REVERSE commands)  # the newest version comes first
+set(rewriting "")
+foreach(command IN LISTS commands)
+  string(REGEX REPLACE "\nsed -E -i '(.*)' FILES\n" "\\1; " command "${command}")
+  string(APPEND rewriting "${command}")
+endforeach()
+string(REPLACE "@" ";" rewriting "${rewriting}")
 set(problems "")
 foreach(header IN LISTS headers)
   execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "#include <${header}.hpp>" COMMAND sed -E "${rewriting}"
