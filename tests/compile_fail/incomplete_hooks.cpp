@@ -4,6 +4,7 @@
 // expect: must have both `focus.at, positions.` and `inside.found.`
 // expect: must have both `start.blank.` and `advance.scores, weights, state, at.`
 // expect: must have the normalizer that it wraps as its member `inner`
+// expect: the traits of a normalize policy are
 #include <heed/attention/check.hpp>
 
 struct with_begin {
@@ -35,6 +36,10 @@ struct around : normalize {
     void start(const auto&) const {}
     void remember(const auto&, const auto&, const auto&, const auto&) const {}
 };
+struct with_traits_of_a_score : normalize {
+    static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
+};
 
 constexpr bool of_scores = heed::check_score_policy<with_begin>() && heed::check_score_policy<per_group>();
-constexpr bool of_normalizers = heed::check_normalize_policy<with_window>() && heed::check_normalize_policy<around>();
+constexpr bool of_normalizers = heed::check_normalize_policy<with_window>() && heed::check_normalize_policy<around>() &&
+                                heed::check_normalize_policy<with_traits_of_a_score>();

@@ -115,6 +115,9 @@ consteval bool check_normalize_policy()
             detail::has_call<P>,
             "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
             "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
+        static_assert(
+            !requires { P::traits; } || detail::declares_traits<P, normalizer_traits>,
+            "heed: the traits of a normalize policy are `static constexpr heed::normalizer_traits traits{...};`");
         if constexpr (!hook::by_tiles<P>) HEED_MAY_LACK(P, by_tiles);
         if constexpr (!hook::by_sums<P>) HEED_MAY_LACK(P, by_sums);
         detail::check_any_policy<P>();

@@ -107,19 +107,16 @@ concept remembers = detail::remembers_of<P>();
 /// Does this normalizer restrict attention to a window, outside of which nothing is computed? It has `focus` and
 /// `inside`, and its traits do not rule a window out.
 template <class P>
-concept cuts_windows = detail::has_focus<P> && normalizer_traits_of<P>()
-.has_window;
+concept cuts_windows = detail::has_focus<P> &&(normalizer_traits_of<P>().has_window);
 
 /// Does this normalizer read only the scores of a row and the row's length? Then each query of each sentence is a row,
 /// and many queries are answered at once.
 template <class P>
-concept rowwise = normalizer_traits_of<P>()
-.rowwise;
+concept rowwise = (normalizer_traits_of<P>().rowwise);
 
 /// Does this normalizer draw random numbers? Its results then depend on a row's place in the batch.
 template <class P>
-concept draws = normalizer_traits_of<P>()
-.random;
+concept draws = (normalizer_traits_of<P>().random);
 
 /// e = score(query, keys): how well does this query match that source position?
 template <class P>

@@ -205,7 +205,7 @@ struct hook_name {
 ///     using hooks = heed::hooks<"prepare", "project", "match">;
 ///
 /// A name that is no hook is refused, and so is one that the policy does not have. A member with the name of a hook
-/// that is not in the list is the policy's own, and heed does not call it.
+/// which heed cannot call is refused unless the policy lists its hooks without that name.
 template <detail::hook_name... Names>
 struct hooks {
     /// Is it one of these names?
@@ -226,7 +226,7 @@ namespace detail {
 template <class P>
 concept lists_hooks = std::is_same_v<decltype(P::hooks::lists("")), bool>;
 
-/// Does P list its hooks, and is this not one of them?
+/// Does P list its hooks without this one?
 template <class P>
 consteval bool leaves_out(std::string_view name)
 {
@@ -240,9 +240,11 @@ consteval bool leaves_out(std::string_view name)
 }  // namespace detail
 
 // Where the hook of this row cannot be called: refused if P has it. A static assertion takes a literal.
+// clang-format off
 #define HEED_MAY_LACK(P, row)                                                                                          \
-    static_assert(!HEED_HOOK_##row(HEED_HAS_HOOK) < P > || detail::leaves_out<P>(HEED_HOOK_##row(HEED_HOOK_NAME)),     \
+    static_assert(!HEED_HOOK_##row(HEED_HAS_HOOK)<P> || detail::leaves_out<P>(HEED_HOOK_##row(HEED_HOOK_NAME)),        \
                   HEED_HOOK_##row(HEED_CANNOT_CALL))
+// clang-format on
 #define HEED_HAS_HOOK(name, ...) detail::has_##name
 #define HEED_HOOK_NAME(name, ...) #name
 #define HEED_CANNOT_CALL(name, signature, ...)                                                                         \

@@ -44,7 +44,7 @@ namespace detail {
 
 // ---- scores as tiles see them --------------------------------------------------------------------------------------
 
-/// Does this score change those of its base with a function of them and their place, as score::modified does?
+/// Does this score apply a function of score and place to the scores of its base, as score::modified does?
 template <class Score>
 concept changes_by_place = requires(const Score& score)
 {
@@ -163,7 +163,8 @@ concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, len
 // ---- sizes
 // -----------------------------------------------------------------------------------------------------------
 
-/// Do sums pay? A pair of query and key costs F + D, and the matrix of sums F·D for each of them.
+/// Are sums over keys cheaper? A pair of query and key costs F + D; the matrix of sums costs F·D for each query and
+/// each key.
 inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, std::size_t width)
 {
     const std::size_t S = queries[1], F = queries[2];
@@ -181,8 +182,8 @@ bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& 
     return rule.decay == 1;
 }
 
-/// Do tiles pay? Small matrices of scores stay in the cache, and the queries of a block share what is read of the keys:
-/// with few of them most lanes would be empty.
+/// Are tiles cheaper? Small matrices of scores stay in the cache, and the queries of a block share the keys that they
+/// read: few queries leave most lanes empty.
 inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
 /// Can the tiles hold what this rule remembers?

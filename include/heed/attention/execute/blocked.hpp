@@ -27,8 +27,8 @@
 ///     A = normalize(Q Kᵀ),  C = A V           Vaswani et al. 2017, eq. 1
 ///
 /// A score takes part if it has `match_all` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner if it has `combine_all` ([B·S,T],
-/// [B,T,D] -> [B,S,D]; it may take the first query's number, a queries_from, as well), and a normalizer if it reads
-/// only the scores of a row and says so in its traits, `.rowwise = true`: each query of each sentence is then a row.
+/// [B,T,D] -> [B,S,D]; it may take the first query's number, a queries_from, as well), and a normalizer whose
+/// traits have `.rowwise = true`: it reads only the scores of a row, so that each query of each sentence is a row.
 ///
 /// Block by block: the scores of a block are forgotten before the next one. On the tape a block is one entry, computed
 /// again in the backward pass (by_rows.hpp).
