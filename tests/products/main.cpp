@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <bit>
+#include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <set>
@@ -10,7 +13,8 @@
 #include <products/products.hpp>
 
 // Judges the products that to_be_judged (policies.hpp) chooses. --markdown prints docs/composition.md; --allocations
-// prints which products allocate memory in a steady step_into.
+// prints which products allocate memory in a steady step_into; --bits prints a hash of each product's results and
+// gradients, to compare two versions of heed.
 
 void composition::add_row(table& to, const std::string& score, const char* normalizer, const std::string& combiner,
                           heed::weight_kind kind, heed::composition_fault fault, many queries,
@@ -91,6 +95,30 @@ verdict judge_all(const table& lines)
     return all;
 }
 
+/// FNV-1a of the bits of all numbers and of how they are divided.
+std::uint64_t hash_of(std::uint64_t hash, const outcome& all)
+{
+    const auto add = [&](std::uint64_t bits) { hash = (hash ^ bits) * 0x100000001b3; };
+    for (const numbers& series : all) {
+        add(series.size());
+        for (const double x : series) add(std::bit_cast<std::uint64_t>(x));
+    }
+    return hash;
+}
+
+void print_bits(const table& lines)
+{
+    constexpr std::uint64_t start = 0xcbf29ce484222325;
+    for (const row& line : lines) {
+        if (!line.judged) continue;
+        const taped_outcome back = line.judged->on_tape();
+        std::printf("%016" PRIx64 " %016" PRIx64 " %016" PRIx64 "  attention{%s, %s, %s}\n",
+                    hash_of(start, line.judged->steps()), hash_of(start, {line.judged->at_once()}),
+                    hash_of(hash_of(start, back.values), back.slopes), line.score.c_str(), line.normalizer.c_str(),
+                    line.combiner.c_str());
+    }
+}
+
 void print_allocations(const table& lines)
 {
     std::size_t judged = 0, allocating = 0;
@@ -111,8 +139,8 @@ void print_allocations(const table& lines)
 int main(int argc, char** argv)
 {
     const std::string_view option = argc > 1 ? argv[1] : "";
-    if (argc > 2 || (argc == 2 && option != "--markdown" && option != "--allocations")) {
-        std::fputs("usage: composition_products [--markdown | --allocations]\n", stderr);
+    if (argc > 2 || (argc == 2 && option != "--markdown" && option != "--allocations" && option != "--bits")) {
+        std::fputs("usage: composition_products [--markdown | --allocations | --bits]\n", stderr);
         return 2;
     }
     table lines, own;
@@ -128,6 +156,11 @@ int main(int argc, char** argv)
     if (option == "--allocations") {
         print_allocations(lines);
         print_allocations(own);
+        return 0;
+    }
+    if (option == "--bits") {
+        print_bits(lines);
+        print_bits(own);
         return 0;
     }
     if (option == "--markdown") {
