@@ -24,12 +24,12 @@ namespace sankaran_attentions {
 
 namespace paper = heed::papers::sankaran2016;
 
-inline auto additive(const options&) { return heed::seq2seq::attentions::additive<float>{}; }
-inline auto temporal(const options&) { return heed::seq2seq::attentions::temporal<float>{}; }
-inline auto coverage(const options& how) { return paper::new_coverage<float>{how.coverage}; }
-inline auto local_m(const options& how) { return paper::new_local_m<float>{how.window}; }
-inline auto recent_temporal(const options& how) { return paper::new_recent_temporal<float>{how.last}; }
-inline auto local_temporal(const options& how) { return paper::new_local_temporal<float>{how.window}; }
+inline auto additive(const options&) { return heed::seq2seq::attentions::additive_factory{}; }
+inline auto temporal(const options&) { return heed::seq2seq::attentions::temporal_factory{}; }
+inline auto coverage(const options& how) { return paper::coverage_factory{how.coverage}; }
+inline auto local_m(const options& how) { return paper::local_m_factory{how.window}; }
+inline auto recent_temporal(const options& how) { return paper::recent_temporal_factory{how.last}; }
+inline auto local_temporal(const options& how) { return paper::local_temporal_factory{how.window}; }
 
 }  // namespace sankaran_attentions
 

@@ -346,18 +346,19 @@ TEST_CASE("the policies' parameters are named among the decoder's own, in the or
         return names;
     };
     const auto made = [&](const auto& parts) {
-        return make_decoder<double>(random, fixed_context{}, {V, E, H, 2 * H, L}, parts);
+        return make_decoder(nn::initializers<double>{random}, fixed_context{}, {V, E, H, 2 * H, L}, parts);
     };
     CHECK(names_of(made(parts{})) == "embedding cell.W cell.b cell.U cell.U_h C W_s b_s U_o V_o C_o b_o W_o b ");
     CHECK(names_of(made(parts{}
-                            .with_cells(nn::new_stacked<nn::new_lstm>{})
-                            .with_asks(asks_with::new_current_state{})
-                            .with_start(starts_with::new_last_state{})
-                            .with_readout(output::new_fed<output::new_attentional>{}))) ==
+                            .with_cells(nn::stacked_factory<nn::lstm_factory>{})
+                            .with_asks(asks_with::current_state{})
+                            .with_start(starts_with::last_state{})
+                            .with_readout(output::fed_factory{}))) ==
           "embedding cell.layers.0.W cell.layers.0.b cell.layers.0.U cell.layers.1.W cell.layers.1.b cell.layers.1.U "
           "W_c W_o b F ");
     CHECK(
-        names_of(made(parts{}.with_asks(asks_with::new_intermediate_state{}).with_readout(output::new_two_layers{}))) ==
+        names_of(made(
+            parts{}.with_asks(asks_with::intermediate_state_factory{}).with_readout(output::two_layers_factory{}))) ==
         "embedding cell.W cell.b cell.U cell.U_h second.W second.b second.U second.U_h W_s b_s U_o V_o C_o b_o W_o b ");
 }
 

@@ -18,7 +18,7 @@ TEST_CASE("Sankaran et al. 2016: conditional GRU with temporal attention, and wi
     namespace sankaran = papers::sankaran2016;
     constexpr sizes small{7, 8, 4, 3, 5};
     support::check_system(sankaran::translator<double>(3, small));
-    support::check_system(sankaran::translator<double>(3, small, sankaran::new_coverage<double>{3}));
+    support::check_system(sankaran::translator<double>(3, small, sankaran::coverage_factory{3}));
 }
 
 TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal within local-m's window")
@@ -40,11 +40,11 @@ TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal withi
         }
         return weights;
     };
-    const auto temporal = steps(attentions::temporal<double>{});
-    const auto additive = steps(attentions::additive<double>{});
-    const auto recent = steps(sankaran::new_recent_temporal<double>{1});
-    const auto local = steps(sankaran::new_local_m<double>{1});
-    const auto both = steps(sankaran::new_local_temporal<double>{1});
+    const auto temporal = steps(attentions::temporal_factory{});
+    const auto additive = steps(attentions::additive_factory{});
+    const auto recent = steps(sankaran::recent_temporal_factory{1});
+    const auto local = steps(sankaran::local_m_factory{1});
+    const auto both = steps(sankaran::local_temporal_factory{1});
     for (std::size_t t = 0; t < 3; ++t) {
         double in_window = 0, temporal_in_window = 0;
         for (std::size_t i = 0; i < T; ++i) {
