@@ -21,7 +21,7 @@
 /// A finished part may be given in the place of its factory: `with_asks(asks_with::current_state{})`. So may a tensor,
 /// such as a table of embeddings that another program trained. A copy of it is taken wherever the part is needed.
 /// Ready-made factories have the name of their part, and options as members: nn::lstm_factory{},
-/// nn::stacked_factory{.layers = 4}.
+/// nn::stacked_factory{4}.
 ///
 ///     part                                       sizes
 ///     recurrent cell                             nn::cell_sizes
@@ -46,12 +46,16 @@ struct initializers {
 
     operator random_source&() const { return random; }
 
+    /// [rows,columns], see nn::glorot.
     array<T, 2> glorot(std::size_t rows, std::size_t columns) const { return nn::glorot<T>(random, rows, columns); }
-    array<T, 2> gaussian(std::size_t rows, std::size_t columns, double deviation) const  // normal numbers
+    /// [rows,columns], normal with this standard deviation.
+    array<T, 2> gaussian(std::size_t rows, std::size_t columns, double deviation) const
     {
         return nn::gaussian<T>(random, rows, columns, deviation);
     }
-    array<T, 1> small_vector(std::size_t size) const { return nn::small_vector<T>(random, size); }  // within ±1/√size
+    /// [size], uniform in ±1/√size.
+    array<T, 1> small_vector(std::size_t size) const { return nn::small_vector<T>(random, size); }
+    /// [size] zeros.
     array<T, 1> zeros(std::size_t size) const { return nn::zeros<T>(size); }
 
     /// The matrix [H,nH] from a cell's state to n gates: drawn gate by gate by `recurrent_matrix`, or by glorot as one.

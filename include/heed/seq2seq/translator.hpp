@@ -110,10 +110,8 @@ struct additive_factory {
     {
         return papers::bahdanau2015::make_additive<T>(init, {n.hidden, n.width(), n.alignment});
     }
-    static auto score(const auto& init, const sizes& n)
-    {
-        return additive_factory{}(init, n).score;
-    }  // the score alone
+    /// Its score alone.
+    static auto score(const auto& init, const sizes& n) { return additive_factory{}(init, n).score; }
 };
 
 /// Makes AttY of Choi et al. 2018: the score also reads the previous target word.

@@ -29,7 +29,7 @@ TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal withi
     const auto annotations = support::random({1, T, D}, 1);
     const auto steps = [&](const auto& make) {
         random_source random{3, 0};  // all have the same score
-        const auto attend = make(random, n);
+        const auto attend = make(nn::initializers<double>{random}, n);
         const auto memory = attend.on(annotations, lengths{T});
         auto state = attend.start(memory);
         std::vector<array<double, 2>> weights;
