@@ -80,15 +80,19 @@ inline auto alone(const options& how) { return paper::parts_without_attention(ho
 namespace luong_attentions {
 
 namespace paper = heed::papers::luong2015;
+using heed::seq2seq::attention_factory;
 
 inline dot_or_general_factory product(const options& how) { return {how.attention.ends_with("general")}; }
 
 inline auto none(const options&) { return heed::seq2seq::fixed_context{}; }
-inline auto location(const options& how) { return paper::global_factory{paper::location_factory{how.longest}}; }
-inline auto concat(const options&) { return paper::global_factory{paper::concat_factory{}}; }
-inline auto global(const options& how) { return paper::global_factory{product(how)}; }
-inline auto local_m(const options& how) { return paper::local_m_factory{how.window, product(how)}; }
-inline auto local_p(const options& how) { return paper::local_p_factory{how.window, product(how)}; }
+inline auto location(const options& how) { return attention_factory{paper::location_factory{how.longest}}; }
+inline auto concat(const options&) { return attention_factory{paper::concat_factory{}}; }
+inline auto global(const options& how) { return attention_factory{product(how)}; }
+inline auto local_m(const options& how)
+{
+    return attention_factory{product(how), heed::normalize::local_m{how.window}};
+}
+inline auto local_p(const options& how) { return attention_factory{product(how), paper::local_p_factory{how.window}}; }
 
 }  // namespace luong_attentions
 

@@ -52,7 +52,7 @@ template <class Score>
 struct attention_with {
     auto operator()(const auto& init, const sizes& n) const
     {
-        auto base = heed::seq2seq::attentions::additive_factory::score(init, n);
+        auto base = heed::seq2seq::attentions::additive_score_factory{}(init, n);
         return heed::attention{Score{}(init, n, std::move(base)), heed::normalize::softmax{},
                                heed::combine::weighted_sum{}};
     }
@@ -113,35 +113,23 @@ namespace nn = heed::nn;
 namespace normalize = heed::normalize;
 using heed::seq2seq::sizes;
 
-template <class Normalizer>
-struct normalized {
-    auto operator()(const auto& init, const sizes& n) const
-    {
-        return heed::attention{heed::seq2seq::attentions::additive_factory::score(init, n), Normalizer::make(),
-                               heed::combine::weighted_sum{}};
-    }
-};
+template <class Normalizer, class Combiner = heed::combine::weighted_sum>
+using additive =
+    heed::seq2seq::attention_factory<heed::seq2seq::attentions::additive_score_factory, Normalizer, Combiner>;
 
-struct sparsemax {
-    static auto make() { return normalize::sparsemax{}; }
-};
-struct entmax {
-    static auto make() { return normalize::entmax15{}; }
-};
 struct sigmoid {
-    static auto make() { return normalize::sigmoid{-std::log(12.0)}; }  // 12 words are usual
+    auto operator()(const auto&, const sizes&) const
+    {
+        return normalize::sigmoid{-std::log(12.0)};
+    }  // 12 words are usual
 };
 struct fading_temporal {
-    static auto make() { return normalize::fading_temporal{0.5, 0.5}; }
+    auto operator()(const auto&, const sizes&) const { return normalize::fading_temporal{0.5, 0.5}; }
 };
-
-struct gated {
+struct gate {
     auto operator()(const auto& init, const sizes& n) const
     {
-        auto score = heed::seq2seq::attentions::additive_factory::score(init, n);
-        auto W = init.glorot(n.hidden, 1);
-        return heed::attention{std::move(score), normalize::softmax{},
-                               heed::combine::gated{std::move(W), init.zeros(1)}};
+        return heed::combine::gated{init.glorot(n.hidden, 1), init.zeros(1)};
     }
 };
 
@@ -180,11 +168,11 @@ using rnnsearch_fertility = rnnsearch_of<remembering::attention_with<remembering
 using rnnsearch_gated_coverage = rnnsearch_of<remembering::attention_with<remembering::gated_coverage>>;
 using rnnsearch_recurrent = rnnsearch_of<remembering::attention_with<remembering::recurrence>>;
 
-using rnnsearch_sparsemax = rnnsearch_of<weighing::normalized<weighing::sparsemax>>;
-using rnnsearch_entmax = rnnsearch_of<weighing::normalized<weighing::entmax>>;
-using rnnsearch_sigmoid = rnnsearch_of<weighing::normalized<weighing::sigmoid>>;
-using rnnsearch_fading_temporal = rnnsearch_of<weighing::normalized<weighing::fading_temporal>>;
-using rnnsearch_gated = rnnsearch_of<weighing::gated>;
+using rnnsearch_sparsemax = rnnsearch_of<weighing::additive<heed::normalize::sparsemax>>;
+using rnnsearch_entmax = rnnsearch_of<weighing::additive<heed::normalize::entmax15>>;
+using rnnsearch_sigmoid = rnnsearch_of<weighing::additive<weighing::sigmoid>>;
+using rnnsearch_fading_temporal = rnnsearch_of<weighing::additive<weighing::fading_temporal>>;
+using rnnsearch_gated = rnnsearch_of<weighing::additive<heed::normalize::softmax, weighing::gate>>;
 using rnnsearch_grouped = rnnsearch_of<weighing::grouped>;
 
 }  // namespace makers

@@ -23,13 +23,27 @@ struct sankaran_of {
 namespace sankaran_attentions {
 
 namespace paper = heed::papers::sankaran2016;
+namespace normalize = heed::normalize;
+namespace combine = heed::combine;
 
 inline auto additive(const options&) { return heed::seq2seq::attentions::additive_factory{}; }
 inline auto temporal(const options&) { return heed::seq2seq::attentions::temporal_factory{}; }
 inline auto coverage(const options& how) { return paper::coverage_factory{how.coverage}; }
-inline auto local_m(const options& how) { return paper::local_m_factory{how.window}; }
-inline auto recent_temporal(const options& how) { return paper::recent_temporal_factory{how.last}; }
-inline auto local_temporal(const options& how) { return paper::local_temporal_factory{how.window}; }
+
+/// Bahdanau et al.'s score with another normalizer.
+inline auto with(auto normalizer, auto combiner)
+{
+    return heed::seq2seq::attention_factory{heed::seq2seq::attentions::additive_score_factory{}, normalizer, combiner};
+}
+inline auto local_m(const options& how) { return with(normalize::local_m{how.window}, combine::weighted_sum{}); }
+inline auto recent_temporal(const options& how)
+{
+    return with(normalize::recent_temporal{how.last}, combine::direction_split{});
+}
+inline auto local_temporal(const options& how)
+{
+    return with(normalize::local_m{how.window, normalize::temporal{}}, combine::weighted_sum{});
+}
 
 }  // namespace sankaran_attentions
 

@@ -35,7 +35,8 @@ const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9
 struct covered {
     auto operator()(const auto& init, const sizes& n) const
     {
-        return attention{score::with_coverage{attentions::additive_factory::score(init, n), init.glorot(3, n.alignment),
+        return attention{score::with_coverage{attentions::additive_score_factory{}(init, n),
+                                              init.glorot(3, n.alignment),
                                               nn::make_coverage_gru<double>(init, n.embedding, 3)},
                          normalize::temporal{}, combine::weighted_sum{}};
     }

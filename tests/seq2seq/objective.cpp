@@ -117,7 +117,8 @@ TEST_CASE("weights per dimension count by their mean; a model of another kind ta
         }
     }
     namespace luong = papers::luong2015;
-    const auto fed = luong::translator<double>(3, small, luong::local_m_factory{1}, luong::parts(2));
+    const auto fed = luong::translator<double>(
+        3, small, attention_factory{luong::general_factory{}, normalize::local_m{1}}, luong::parts(2));
     ad::tape<double> on;
     const auto lifted = ad::lift(on, fed);
     on.backward(loss_with(lifted, examples, objective::coverage{}));
@@ -152,9 +153,8 @@ TEST_CASE("the score function's term teaches hard attention: its gradient is the
     // Three positions and one step, so that every draw can be enumerated: here are seeds that draw each position.
     const std::vector<id_sentence> source{{4, 5}}, target{{}};
     const auto batch = make_training_batch<double>(pointers(source), pointers(target));
-    const auto hard = sharpened(make_translator<double>(5, small, [](auto& init, const sizes& n) {
-        return attention{attentions::additive_factory::score(init, n), normalize::hard{1}, combine::weighted_sum{}};
-    }));
+    const auto hard = sharpened(
+        make_translator<double>(5, small, attention_factory{attentions::additive_score_factory{}, normalize::hard{1}}));
     std::vector<std::uint64_t> seeds(3, 0);
     auto drawing = hard;
     for (std::uint64_t seed = 1; seeds[0] * seeds[1] * seeds[2] == 0; ++seed) {

@@ -102,7 +102,7 @@ struct tracing {
     auto operator()(const auto& init, const heed::seq2seq::sizes& n) const
     {
         using namespace heed;
-        return attention{with_trace{seq2seq::attentions::additive_factory::score(init, n),
+        return attention{with_trace{seq2seq::attentions::additive_score_factory{}(init, n),
                                     init.glorot(n.embedding, n.alignment), init.glorot(2 * n.hidden, n.alignment)},
                          normalize::softmax{}, combine::weighted_sum{}};
     }

@@ -99,20 +99,43 @@ auto make_translator(std::uint64_t seed, const sizes& n, const Attention& attent
     }
 }
 
+/// Makes an attention of three policies. Each is made by a factory, or given itself:
+///
+///     attention_factory{attentions::additive_score_factory{}, normalize::recent_temporal{5},
+///     combine::direction_split{}}
+template <class Score, class Normalize = normalize::softmax, class Combine = combine::weighted_sum>
+struct attention_factory {
+    Score score{};
+    Normalize normalize{};
+    Combine combine{};
+
+    auto operator()(const auto& init, const sizes& n) const
+    {
+        return attention{nn::make_part(score, init, n), nn::make_part(normalize, init, n),
+                         nn::make_part(combine, init, n)};
+    }
+};
+template <class Score, class Normalize = normalize::softmax, class Combine = combine::weighted_sum>
+attention_factory(Score, Normalize = {}, Combine = {}) -> attention_factory<Score, Normalize, Combine>;
+
 /// Factories of attentions for a translator: the decoder's state [H] attends to annotations [D]. Without attention,
 /// give fixed_context{}.
 namespace attentions {
 
-/// Makes the attention of Bahdanau et al. 2015.
-struct additive_factory {
+/// Makes the score of Bahdanau et al. 2015.
+struct additive_score_factory {
     template <class T>
     auto operator()(const nn::initializers<T>& init, const sizes& n) const
     {
-        return papers::bahdanau2015::make_additive<T>(init, {n.hidden, n.width(), n.alignment});
+        return papers::bahdanau2015::make_additive<T>(init, {n.hidden, n.width(), n.alignment}).score;
     }
-    /// Its score alone.
-    static auto score(const auto& init, const sizes& n) { return additive_factory{}(init, n).score; }
 };
+
+/// Makes the attention of Bahdanau et al. 2015.
+using additive_factory = attention_factory<additive_score_factory>;
+
+/// Makes the temporal attention of Sankaran et al. 2016.
+using temporal_factory = attention_factory<additive_score_factory, normalize::temporal, combine::direction_split>;
 
 /// Makes AttY of Choi et al. 2018: the score also reads the previous target word.
 struct additive_with_word_factory {
@@ -129,15 +152,6 @@ struct per_dimension_factory {
     auto operator()(const nn::initializers<T>& init, const sizes& n) const
     {
         return papers::choi2018::make_att_y_2d<T>(init, {n.hidden, n.width(), n.alignment, n.embedding});
-    }
-};
-
-/// Makes the temporal attention of Sankaran et al. 2016.
-struct temporal_factory {
-    template <class T>
-    auto operator()(const nn::initializers<T>& init, const sizes& n) const
-    {
-        return papers::sankaran2016::make_temporal<T>(init, {n.hidden, n.width(), n.alignment});
     }
 };
 

@@ -42,9 +42,10 @@ TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal withi
     };
     const auto temporal = steps(attentions::temporal_factory{});
     const auto additive = steps(attentions::additive_factory{});
-    const auto recent = steps(sankaran::recent_temporal_factory{1});
-    const auto local = steps(sankaran::local_m_factory{1});
-    const auto both = steps(sankaran::local_temporal_factory{1});
+    const attentions::additive_score_factory score;
+    const auto recent = steps(attention_factory{score, normalize::recent_temporal{1}, combine::direction_split{}});
+    const auto local = steps(attention_factory{score, normalize::local_m{1}});
+    const auto both = steps(attention_factory{score, normalize::local_m{1, normalize::temporal{}}});
     for (std::size_t t = 0; t < 3; ++t) {
         double in_window = 0, temporal_in_window = 0;
         for (std::size_t i = 0; i < T; ++i) {

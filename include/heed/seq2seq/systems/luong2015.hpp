@@ -59,55 +59,30 @@ struct location_factory {
     }
 };
 
-/// Makes the global attention of section 3.1 around a score.
-template <class Score = general_factory>
-struct global_factory {
-    Score score{};
-
-    auto operator()(const auto& init, const seq2seq::sizes& n) const
-    {
-        return luong2015::global(nn::make_part(score, init, n));
-    }
-};
-template <class Score = general_factory>
-global_factory(Score = {}) -> global_factory<Score>;
-/// Makes attention in a window of `reach` words on each side that moves on with the target, section 3.2.
-template <class Score = general_factory>
-struct local_m_factory {
-    std::size_t reach = 10;  // D
-    Score score{};
-
-    auto operator()(const auto& init, const seq2seq::sizes& n) const
-    {
-        return luong2015::local_m_of(nn::make_part(score, init, n), reach);
-    }
-};
-template <class Score = general_factory>
-local_m_factory(std::size_t = 10, Score = {}) -> local_m_factory<Score>;
-/// Makes attention in a window of `reach` words on each side, at a place that the query predicts, section 3.2.
-template <class Score = general_factory>
+/// Makes normalize::local_p, a window of `reach` words on each side, at a position that the query predicts;
+/// section 3.2.
 struct local_p_factory {
     std::size_t reach = 10;  // D
-    Score score{};
 
     auto operator()(const auto& init, const seq2seq::sizes& n) const
     {
-        auto made = nn::make_part(score, init, n);
-        auto W_p = init.glorot(n.hidden, n.alignment);
-        return luong2015::local_p_of(std::move(made), std::move(W_p), init.small_vector(n.alignment), reach);
+        return normalize::local_p{init.glorot(n.hidden, n.alignment), init.small_vector(n.alignment), reach};
     }
 };
-template <class Score = general_factory>
-local_p_factory(std::size_t = 10, Score = {}) -> local_p_factory<Score>;
 
 /// The systems of Luong et al. 2015, tables 1 and 4. Sizes of the paper: embedding, hidden and readout 1000, 4 layers.
 ///
 ///     best single model        translator<T>(seed, n)                                   local-p (general) + feed input
-///     global (location)        translator<T>(seed, n, global_factory{location_factory{}}, parts_without_feeding())
+///     global (location)        translator<T>(seed, n, seq2seq::attention_factory{location_factory{}},
+///                                            parts_without_feeding())
+///     local-m (general)        translator<T>(seed, n, seq2seq::attention_factory{general_factory{},
+///     normalize::local_m{10}},
+///                                            parts_without_feeding())
 ///     Base                     translator<T>(seed, n, seq2seq::fixed_context{}, parts_without_attention())
 ///
 /// Deviations: trained initial states of the encoder; biases of the output layer.
-template <class T, class Attention = luong2015::local_p_factory<>, class Parts = decltype(luong2015::parts())>
+template <class T, class Attention = seq2seq::attention_factory<general_factory, local_p_factory>,
+          class Parts = decltype(luong2015::parts())>
 auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& attention = {},
                 const Parts& with = luong2015::parts(), nn::initializer<T> recurrent = nullptr)
 {

@@ -19,38 +19,6 @@ inline auto parts()
         .with_readout(seq2seq::output::two_layers_factory{});
 }
 
-/// Makes temporal attention that remembers the last steps only: future work, section 3.
-struct recent_temporal_factory {
-    std::size_t steps = 5;
-
-    auto operator()(const auto& init, const seq2seq::sizes& n) const
-    {
-        return attention{seq2seq::attentions::additive_factory::score(init, n), normalize::recent_temporal{steps},
-                         combine::direction_split{}};
-    }
-};
-
-/// Makes the rival of section 4.2: local-m around step t of the target, with the additive score.
-struct local_m_factory {
-    std::size_t reach = 10;
-
-    auto operator()(const auto& init, const seq2seq::sizes& n) const
-    {
-        return luong2015::local_m_of(seq2seq::attentions::additive_factory::score(init, n), reach);
-    }
-};
-
-/// Makes both: temporal weights within local-m's window.
-struct local_temporal_factory {
-    std::size_t reach = 10;
-
-    auto operator()(const auto& init, const seq2seq::sizes& n) const
-    {
-        return attention{seq2seq::attentions::additive_factory::score(init, n),
-                         normalize::local_m{reach, normalize::temporal{}}, combine::weighted_sum{}};
-    }
-};
-
 /// Makes the rival of section 4.1: coverage embeddings (Mi et al. 2016), which start from a table of the source words.
 struct coverage_factory {
     std::size_t coverage = 100;  // N
@@ -68,7 +36,11 @@ struct coverage_factory {
 ///     NMT                  translator<T>(seed, n, seq2seq::attentions::additive_factory{})
 ///     + temporal           translator<T>(seed, n)
 ///     + coverage           translator<T>(seed, n, sankaran2016::coverage_factory{})
-///     + local-m            translator<T>(seed, n, sankaran2016::local_m_factory{})
+///     + local-m            translator<T>(seed, n, seq2seq::attention_factory{additive, normalize::local_m{10}})
+///
+/// with `additive` = seq2seq::attentions::additive_score_factory{}. Temporal attention within local-m's window is
+/// `attention_factory{additive, normalize::local_m{10, normalize::temporal{}}}`; that of the last steps only, future
+/// work in section 3, `attention_factory{additive, normalize::recent_temporal{5}, combine::direction_split{}}`.
 ///
 /// Ours: s_0 = tanh(W_s ←h_1 + b_s), where the paper is silent and dl4mt takes the mean of the annotations.
 template <class T, class Attention = seq2seq::attentions::temporal_factory,
