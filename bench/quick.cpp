@@ -217,7 +217,7 @@ void training_step()
     std::vector<const seq2seq::id_sentence*> each;
     for (const auto& sentence : sentences) each.push_back(&sentence);
     const auto batch = seq2seq::make_training_batch<float>(each, each);
-    auto model = seq2seq::make_translator<float>(1, {V, V, 128, 128, 128}, seq2seq::attentions::additive<float>{});
+    auto model = seq2seq::make_translator<float>(1, {V, V, 128, 128, 128}, seq2seq::attentions::additive_factory{});
     train::adam<float> adam;
     ad::tape<float> tape;
     const auto took = in_turn({[&] {

@@ -62,7 +62,7 @@ inline auto make_rnnsearch()
     const auto size = [](long n) { return static_cast<std::size_t>(n); };
     auto model = heed::seq2seq::make_translator<float>(
         1, {size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden), size(z.alignment)},
-        heed::seq2seq::attentions::additive<float>{});
+        heed::seq2seq::attentions::additive_factory{});
     // A trained model is sure of its words: logits are several units apart, not all nearly equal.
     for (float& w : model.decoder.readout.W_o) w *= 8;
     model.decoder.readout.b(heed::seq2seq::special_ids{}.end) = -20;  // not by chance

@@ -162,7 +162,7 @@ void rnnsearch(const bench::choices& with)
         const auto size = [](long n) { return static_cast<std::size_t>(n); };
         const auto model = seq2seq::make_translator<float>(
             1, {size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden), size(z.alignment)},
-            seq2seq::attentions::additive<float>{});
+            seq2seq::attentions::additive_factory{});
         std::vector<seq2seq::id_sentence> sentences(batch);
         const auto ids = bench::words(batch * 14, z.vocabulary, 11);
         for (std::size_t i = 0; i < ids.size(); ++i) sentences[i / 14].push_back(static_cast<std::uint32_t>(ids[i]));

@@ -218,7 +218,7 @@ std::function<std::function<void()>()> rnnsearch(const Cells& cells)
         const auto size = [](long n) { return static_cast<std::size_t>(n); };
         const seq2seq::sizes n{size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden),
                                size(z.alignment)};
-        return step_of(seq2seq::make_translator<float>(1, n, seq2seq::attentions::additive<float>{},
+        return step_of(seq2seq::make_translator<float>(1, n, seq2seq::attentions::additive_factory{},
                                                        nn::initializer<float>(nullptr), cells),
                        make_batch(z.batch, z.vocabulary));
     };
@@ -248,8 +248,8 @@ int main(int argc, char** argv)
     const work all[] = {transformer("transformer/128/256/4+4", 128, 256, 4, 4),
                         transformer("transformer/512/2048/6+6", 512, 2048, 8, 6),
                         convolutional("convs2s/256/256/4+3", 256, 256),
-                        recurrent("rnnsearch/gru/256", 3, rnnsearch(nn::new_gru{})),
-                        recurrent("rnnsearch/lstm/256", 4, rnnsearch(nn::new_lstm{}))};
+                        recurrent("rnnsearch/gru/256", 3, rnnsearch(nn::gru_factory{})),
+                        recurrent("rnnsearch/lstm/256", 4, rnnsearch(nn::lstm_factory{}))};
     std::unique_ptr<bench::peer> other;  // started once; it waits while we work
     if (!program.empty()) other = std::make_unique<bench::peer>(program, chosen.threads);
     std::printf("%-26s %9s %9s %9s   %s\n", "a training step, ms", "heed", "products", "libtorch",

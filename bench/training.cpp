@@ -46,7 +46,7 @@ auto make_model(const bench::training_size& z)
     const auto size = [](long n) { return static_cast<std::size_t>(n); };
     const seq2seq::sizes sizes{size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden),
                                size(z.alignment)};
-    return seq2seq::make_translator<float>(1, sizes, seq2seq::attentions::additive<float>{});
+    return seq2seq::make_translator<float>(1, sizes, seq2seq::attentions::additive_factory{});
 }
 
 bench::work training_step()

@@ -176,9 +176,9 @@ int run(const settings& how)
     heed::seq2seq::sizes n{.embedding = 48, .hidden = 48, .alignment = 48};
     n.source_vocabulary = source.size();
     n.target_vocabulary = target.size();
-    // Another attention: seq2seq::attentions::additive<float>{}, per_dimension<float>{}, or one of your own.
+    // Another attention: seq2seq::attentions::additive_factory{}, per_dimension_factory{}, or one of your own.
     auto model =
-        heed::papers::bahdanau2015::translator<float>(how.seed, n, heed::seq2seq::attentions::temporal<float>{});
+        heed::papers::bahdanau2015::translator<float>(how.seed, n, heed::seq2seq::attentions::temporal_factory{});
     fmt::print("English → German number words: {} training pairs, {} held out.\n"
                "RNNsearch with temporal attention, {} parameters, {}.\n\n",
                data.train.size(), data.test.size(), heed::parameter_count(model),

@@ -63,7 +63,7 @@ struct batch {
     }
 };
 
-auto new_model()
+auto make_model()
 {
     random_source random{1};
     return attention{score::additive{nn::gaussian<float>(random, 1, hidden, 0.1),
@@ -82,7 +82,7 @@ auto loss_of(const auto& attend, const batch& now)
 
 int train_largest()
 {
-    auto model = new_model();
+    auto model = make_model();
     engine ranks;                                                                        // 1
     distributed::optimizer optimiser{ranks, train::adam<float>({.rate = 0.05}), model};  // 2: around train::adam
 

@@ -51,7 +51,7 @@ reader(Attend, Matrix, Vector) -> reader<Attend, Matrix, Vector>;  // clang++ be
 // end
 
 template <class T>
-auto new_reader(random_source& random, std::size_t Q, std::size_t D, std::size_t C)
+auto make_reader(random_source& random, std::size_t Q, std::size_t D, std::size_t C)
 {
     return reader{attention{score::additive{nn::glorot<T>(random, Q, 8), nn::glorot<T>(random, D, 8), nn::zeros<T>(8)},
                             normalize::softmax{}, combine::weighted_sum{}},
@@ -171,7 +171,7 @@ void training()
 
     // section: loop
     random_source random{1};  // torch.manual_seed(1)
-    auto model = new_reader<float>(random, Q, D, C);
+    auto model = make_reader<float>(random, Q, D, C);
     train::adam<float> optimizer({.rate = 1e-2});  // torch.optim.Adam(model.parameters(), lr=1e-2)
     ad::tape<float> tape;
     float first = 0, last = 0;
@@ -191,7 +191,7 @@ void training()
     io::archive file;                      // state = model.state_dict()
     io::put(file, model);                  // "attend.score.W", …, "W", "b"
     io::save("reader.safetensors", file);  // safetensors.torch.save_file(state, …)
-    auto other = new_reader<float>(random, Q, D, C);
+    auto other = make_reader<float>(random, Q, D, C);
     io::take(io::load("reader.safetensors"), other);  // other.load_state_dict(…), strict=True
     // end
     holds("the same again", other(h, real, q) == model(h, real, q));

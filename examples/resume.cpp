@@ -62,7 +62,7 @@ struct batch {
     }
 };
 
-auto new_model()
+auto make_model()
 {
     random_source random{1};
     return attention{score::additive{nn::gaussian<float>(random, 1, hidden, 0.1),
@@ -85,7 +85,7 @@ int train_largest(const std::filesystem::path& path, unsigned patience)
 {
     // section: parts
     const train::training_lock alone(path);  // one run at a time writes this file
-    auto model = new_model();
+    auto model = make_model();
     train::adam<float> optimiser({.rate = 0.05});
     train::position at;                     // the next epoch and batch, and the random numbers drawn so far
     train::average_of_last<float> last(3);  // of the epochs

@@ -75,7 +75,7 @@ struct reader {
     }
 };
 
-auto new_reader(random_source random)
+auto make_reader(random_source random)
 {
     const attention attend{score::additive{nn::glorot<double>(random, names, hidden),
                                            nn::glorot<double>(random, names + colours, hidden),
@@ -127,8 +127,8 @@ double sharpness(ad::tape<dual_number<double>>& tape, const auto& loss, const au
 std::vector<double> trained(const lookups& task, double rate, int steps)
 {
     const auto loss = [&](auto&, const auto& model) { return model.loss(task); };
-    auto model = new_reader(random_source{3, 0});
-    auto v = new_reader(random_source{4, 0});  // any direction to begin with; the last one from then on
+    auto model = make_reader(random_source{3, 0});
+    auto v = make_reader(random_source{4, 0});  // any direction to begin with; the last one from then on
     ad::tape<double> tape;
     ad::tape<dual_number<double>> tape_of_duals;
     std::vector<double> found;
@@ -156,8 +156,8 @@ int main(int argc, char** argv)
     const std::vector<double> rates{0.25, 0.5, 1};
     std::vector<std::vector<double>> sharp;
     for (const double rate : rates) sharp.push_back(trained(task, rate, steps));
-    std::printf("the greatest eigenvalue of the Hessian (%zu x %zu)\n\n  step", parameter_count(new_reader({3, 0})),
-                parameter_count(new_reader({3, 0})));
+    std::printf("the greatest eigenvalue of the Hessian (%zu x %zu)\n\n  step", parameter_count(make_reader({3, 0})),
+                parameter_count(make_reader({3, 0})));
     for (const double rate : rates) std::printf("  rate %-5g", rate);
     std::printf("\n");
     for (std::size_t i = 0; i < sharp.front().size(); ++i) {

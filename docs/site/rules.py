@@ -26,14 +26,14 @@ import re
 from names import Name
 
 # The table at the head of attention/concepts.hpp; the members of operations and their families (ops/operation.hpp,
-# ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of makers (new_…), of masks of
+# ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of masks of
 # places (simd/place.hpp); and those of which every container or tensor has the like.
 HOOKS = set("""
 traits prepare follow project match start recall advance groups match_all asked_all project_words check_past in_kernels
 in_tiles query query_all keys begin after arrive weigh_and_advance thin focus inside by_tiles by_sums differentiable
 wraps combine_all finish finish_all map step parameters adapts passes_state base inner hooks
 shape forward backward saved saves scratch reads_result tapes value slope slope_a slope_b
-results each_move piece fill needs back make make_last reach whole
+results each_move piece fill needs back make reach whole
 begin end size empty data rows columns operator()
 """.split())
 

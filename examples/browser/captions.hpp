@@ -150,8 +150,8 @@ inline std::unique_ptr<captions> make_captions(caption_model about)
         auto model = heed::papers::sankaran2016::translator<float>(1, n, attention);
         return std::make_unique<captions_of<decltype(model)>>(std::move(about), std::move(model));
     };
-    if (about.attention == "additive") return with(heed::seq2seq::attentions::additive<float>{});
-    if (about.attention == "temporal") return with(heed::seq2seq::attentions::temporal<float>{});
+    if (about.attention == "additive") return with(heed::seq2seq::attentions::additive_factory{});
+    if (about.attention == "temporal") return with(heed::seq2seq::attentions::temporal_factory{});
     throw heed::error("captions are translated with additive or temporal attention here, not with \"" +
                       about.attention + "\"");
 }

@@ -10,12 +10,10 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/nn/init.hpp>
-#include <heed/normalize/local_p.hpp>
-#include <heed/score/general.hpp>
 #include <heed/seq2seq/forced.hpp>
 #include <heed/seq2seq/greedy.hpp>
 #include <heed/seq2seq/packed.hpp>
+#include <heed/seq2seq/systems/luong2015.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <heed/train/adam.hpp>
 #include <heed_kit/text/sentence.hpp>
@@ -247,35 +245,21 @@ inline const std::vector<std::string>& attentions()
 /// A new RNNsearch with this attention. Throws heed::error for a name that is not in `attentions`.
 inline std::unique_ptr<learner> make_learner(const std::string& attention, const settings& how = {})
 {
-    using heed::random_source;
     using heed::seq2seq::sizes;
     namespace made = heed::seq2seq::attentions;
-    namespace nn = heed::nn;
-    const auto with = [&](const auto& make_attention) -> std::unique_ptr<learner> {
-        const auto make = [&](const sizes& n) {
-            return heed::seq2seq::make_translator<float>(how.seed, n, make_attention);
-        };
+    namespace luong = heed::papers::luong2015;
+    using heed::seq2seq::attention_factory;
+    const auto with = [&](const auto& factory) -> std::unique_ptr<learner> {
+        const auto make = [&](const sizes& n) { return heed::seq2seq::make_translator<float>(how.seed, n, factory); };
         return std::make_unique<learner_of<decltype(make(sizes{}))>>(how, make);
     };
-    if (attention == "additive") return with(made::additive<float>{});
-    if (attention == "general") {
-        return with([](random_source& random, const sizes& n) {
-            auto W = nn::glorot<float>(random, n.hidden, n.width());
-            return heed::attention{heed::score::general{std::move(W)}, heed::normalize::softmax{},
-                                   heed::combine::weighted_sum{}};
-        });
-    }
-    if (attention == "temporal") return with(made::temporal<float>{});
+    if (attention == "additive") return with(made::additive_factory{});
+    if (attention == "general") return with(attention_factory{luong::general_factory{}});
+    if (attention == "temporal") return with(made::temporal_factory{});
     if (attention == "local-p") {
-        return with([](random_source& random, const sizes& n) {
-            auto score = made::additive<float>::score(random, n);
-            auto W_p = nn::glorot<float>(random, n.hidden, n.alignment);
-            auto v_p = nn::small_vector<float>(random, n.alignment);
-            return heed::attention{std::move(score), heed::normalize::local_p{std::move(W_p), std::move(v_p), 4},
-                                   heed::combine::weighted_sum{}};
-        });
+        return with(attention_factory{made::additive_score_factory{}, luong::local_p_factory{4}});
     }
-    if (attention == "none") return with(made::none<float>{});
+    if (attention == "none") return with(heed::seq2seq::fixed_context{});
     throw heed::error("there is no attention \"" + attention + "\" here");
 }
 

@@ -72,10 +72,10 @@ inline std::unique_ptr<model> make_model(const std::string& form, const yin::siz
         auto matcher = yin::matcher<float>(seed, sizes, block);
         return std::make_unique<model_of<decltype(matcher)>>(std::move(matcher));
     };
-    if (form == "bcnn") return with(yin::new_bcnn<float>{});
-    if (form == "abcnn1") return with(yin::new_abcnn1<float>{});
-    if (form == "abcnn2") return with(yin::new_abcnn2<float>{});
-    if (form == "abcnn3") return with(yin::new_abcnn3<float>{});
+    if (form == "bcnn") return with(yin::bcnn_factory{});
+    if (form == "abcnn1") return with(yin::abcnn1_factory{});
+    if (form == "abcnn2") return with(yin::abcnn2_factory{});
+    if (form == "abcnn3") return with(yin::abcnn3_factory{});
     throw heed::error("there is no form \"" + form + "\" of ABCNN; choose bcnn, abcnn1, abcnn2 or abcnn3");
 }
 

@@ -25,12 +25,12 @@ namespace makers {
 namespace attentions = heed::seq2seq::attentions;
 namespace choi2018 = heed::papers::choi2018;
 
-using choi_additive = choi_of<attentions::additive<float>, choi2018::parts>;
-using choi_additive_y = choi_of<attentions::additive_with_word<float>, choi2018::parts>;
-using choi_per_dimension = choi_of<attentions::per_dimension<float>, choi2018::parts>;
-using choi_additive_context = choi_of<attentions::additive<float>, choi2018::parts_with_context>;
-using choi_additive_y_context = choi_of<attentions::additive_with_word<float>, choi2018::parts_with_context>;
-using choi_per_dimension_context = choi_of<attentions::per_dimension<float>, choi2018::parts_with_context>;
+using choi_additive = choi_of<attentions::additive_factory, choi2018::parts>;
+using choi_additive_y = choi_of<attentions::additive_with_word_factory, choi2018::parts>;
+using choi_per_dimension = choi_of<attentions::per_dimension_factory, choi2018::parts>;
+using choi_additive_context = choi_of<attentions::additive_factory, choi2018::parts_with_context>;
+using choi_additive_y_context = choi_of<attentions::additive_with_word_factory, choi2018::parts_with_context>;
+using choi_per_dimension_context = choi_of<attentions::per_dimension_factory, choi2018::parts_with_context>;
 
 }  // namespace makers
 

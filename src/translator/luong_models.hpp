@@ -31,14 +31,14 @@ struct dot_or_general : heed::score::inner_product<dot_or_general<Matrix>> {
     }
 };
 
-struct new_dot_or_general {
+struct dot_or_general_factory {
     bool general;
 
     template <class T>
-    auto make(heed::random_source& random, const heed::seq2seq::sizes& n) const
+    auto operator()(const heed::nn::initializers<T>& init, const heed::seq2seq::sizes& n) const
     {
         dot_or_general<heed::array<T, 2>> score;
-        if (general) score.W.push_back(heed::nn::glorot<T>(random, n.hidden, n.width()));
+        if (general) score.W.push_back(init.glorot(n.hidden, n.width()));
         return score;
     }
 };
@@ -80,21 +80,19 @@ inline auto alone(const options& how) { return paper::parts_without_attention(ho
 namespace luong_attentions {
 
 namespace paper = heed::papers::luong2015;
+using heed::seq2seq::attention_factory;
 
-inline new_dot_or_general product(const options& how) { return {how.attention.ends_with("general")}; }
+inline dot_or_general_factory product(const options& how) { return {how.attention.ends_with("general")}; }
 
-inline auto none(const options&) { return heed::seq2seq::attentions::none<float>{}; }
-inline auto location(const options& how) { return paper::new_global<float, paper::new_location>{{how.longest}}; }
-inline auto concat(const options&) { return paper::new_global<float, paper::new_concat>{}; }
-inline auto global(const options& how) { return paper::new_global<float, new_dot_or_general>{product(how)}; }
+inline auto none(const options&) { return heed::seq2seq::fixed_context{}; }
+inline auto location(const options& how) { return attention_factory{paper::location_factory{how.longest}}; }
+inline auto concat(const options&) { return attention_factory{paper::concat_factory{}}; }
+inline auto global(const options& how) { return attention_factory{product(how)}; }
 inline auto local_m(const options& how)
 {
-    return paper::new_local_m<float, new_dot_or_general>{how.window, product(how)};
+    return attention_factory{product(how), heed::normalize::local_m{how.window}};
 }
-inline auto local_p(const options& how)
-{
-    return paper::new_local_p<float, new_dot_or_general>{how.window, product(how)};
-}
+inline auto local_p(const options& how) { return attention_factory{product(how), paper::local_p_factory{how.window}}; }
 
 }  // namespace luong_attentions
 

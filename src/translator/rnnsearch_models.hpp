@@ -29,8 +29,8 @@
 /// Templates, so that each file of one model instantiates that model alone.
 namespace heed::translator {
 
-/// RNNsearch around an attention, which Attention{}(random, sizes) makes.
-template <class Attention, class Cells = heed::nn::new_gru>
+/// RNNsearch around the attention that the factory Attention{} makes.
+template <class Attention, class Cells = heed::nn::gru_factory>
 struct rnnsearch_of {
     static auto make(const options& how, std::size_t source_words, std::size_t target_words)
     {
@@ -45,65 +45,61 @@ namespace remembering {
 
 namespace nn = heed::nn;
 namespace score = heed::score;
-using heed::random_source;
 using heed::seq2seq::sizes;
 
-/// Score{}(random, sizes, base) makes the score around the base.
-template <class T, template <class> class Score>
+/// Score{}(init, sizes, base) makes the score around the base.
+template <class Score>
 struct attention_with {
-    auto operator()(random_source& random, const sizes& n) const
+    auto operator()(const auto& init, const sizes& n) const
     {
-        auto base = heed::seq2seq::attentions::additive<T>::score(random, n);
-        return heed::attention{Score<T>{}(random, n, std::move(base)), heed::normalize::softmax{},
+        auto base = heed::seq2seq::attentions::additive_score_factory{}(init, n);
+        return heed::attention{Score{}(init, n, std::move(base)), heed::normalize::softmax{},
                                heed::combine::weighted_sum{}};
     }
 };
 
-template <class T>
 struct location {
-    auto operator()(random_source& random, const sizes& n, auto base) const
+    auto operator()(const auto& init, const sizes& n, auto base) const
     {
-        auto filters = nn::glorot<T>(random, 10, 5);
-        return score::with_location{std::move(base), std::move(filters), nn::glorot<T>(random, 10, n.alignment)};
+        auto filters = init.glorot(10, 5);
+        return score::with_location{std::move(base), std::move(filters), init.glorot(10, n.alignment)};
     }
 };
 
-template <class T>
 struct structural_biases {
-    auto operator()(random_source& random, const sizes& n, auto base) const
+    auto operator()(const auto& init, const sizes& n, auto base) const
     {
-        auto last = nn::glorot<T>(random, 3, n.alignment), all = nn::glorot<T>(random, 3, n.alignment);
+        auto last = init.glorot(3, n.alignment), all = init.glorot(3, n.alignment);
         score::with_neighbours markov{std::move(base), std::move(last), score::last_weights{}};
         score::with_neighbours fertile{std::move(markov), std::move(all), score::all_weights{}};
-        return score::with_positions{std::move(fertile), nn::glorot<T>(random, 3, n.alignment)};
+        return score::with_positions{std::move(fertile), init.glorot(3, n.alignment)};
     }
 };
 
-template <class T>
 struct fertility {
-    auto operator()(random_source& random, const sizes& n, auto base) const
+    auto operator()(const auto& init, const sizes& n, auto base) const
     {
-        auto v_c = nn::small_vector<T>(random, n.alignment);
-        return score::with_fertility{std::move(base), std::move(v_c), nn::small_vector<T>(random, n.width())};
+        auto v_c = init.small_vector(n.alignment);
+        return score::with_fertility{std::move(base), std::move(v_c), init.small_vector(n.width())};
     }
 };
 
-template <class T>
 struct gated_coverage {
-    auto operator()(random_source& random, const sizes& n, auto base) const
+    template <class T>
+    auto operator()(const nn::initializers<T>& init, const sizes& n, auto base) const
     {
-        auto cell = nn::make_gated_coverage<T>(random, n.width(), n.hidden);
-        auto V = nn::glorot<T>(random, cell.size(), n.alignment);
+        auto cell = nn::make_gated_coverage<T>(init, n.width(), n.hidden);
+        auto V = init.glorot(cell.size(), n.alignment);
         return score::with_gated_coverage{std::move(base), std::move(V), std::move(cell)};
     }
 };
 
-template <class T>
 struct recurrence {
-    auto operator()(random_source& random, const sizes& n, auto base) const
+    template <class T>
+    auto operator()(const nn::initializers<T>& init, const sizes& n, auto base) const
     {
-        auto cell = nn::make_gru<T>(random, n.embedding + n.width(), n.hidden);
-        auto W_r = nn::glorot<T>(random, n.hidden, n.alignment);
+        auto cell = nn::make_gru<T>(init, n.embedding + n.width(), n.hidden);
+        auto W_r = init.glorot(n.hidden, n.alignment);
         return score::with_recurrence{std::move(base), std::move(W_r), std::move(cell)};
     }
 };
@@ -115,49 +111,34 @@ namespace weighing {
 
 namespace nn = heed::nn;
 namespace normalize = heed::normalize;
-using heed::random_source;
 using heed::seq2seq::sizes;
 
-template <class T, class Normalizer>
-struct normalized {
-    auto operator()(random_source& random, const sizes& n) const
-    {
-        return heed::attention{heed::seq2seq::attentions::additive<T>::score(random, n), Normalizer::make(),
-                               heed::combine::weighted_sum{}};
-    }
-};
+template <class Normalizer, class Combiner = heed::combine::weighted_sum>
+using additive =
+    heed::seq2seq::attention_factory<heed::seq2seq::attentions::additive_score_factory, Normalizer, Combiner>;
 
-struct sparsemax {
-    static auto make() { return normalize::sparsemax{}; }
-};
-struct entmax {
-    static auto make() { return normalize::entmax15{}; }
-};
 struct sigmoid {
-    static auto make() { return normalize::sigmoid{-std::log(12.0)}; }  // 12 words are usual
+    auto operator()(const auto&, const sizes&) const
+    {
+        return normalize::sigmoid{-std::log(12.0)};
+    }  // 12 words are usual
 };
 struct fading_temporal {
-    static auto make() { return normalize::fading_temporal{0.5, 0.5}; }
+    auto operator()(const auto&, const sizes&) const { return normalize::fading_temporal{0.5, 0.5}; }
 };
-
-template <class T>
-struct gated {
-    auto operator()(random_source& random, const sizes& n) const
+struct gate {
+    auto operator()(const auto& init, const sizes& n) const
     {
-        auto score = heed::seq2seq::attentions::additive<T>::score(random, n);
-        auto W = nn::glorot<T>(random, n.hidden, 1);
-        return heed::attention{std::move(score), normalize::softmax{},
-                               heed::combine::gated{std::move(W), nn::zeros<T>(1)}};
+        return heed::combine::gated{init.glorot(n.hidden, 1), init.zeros(1)};
     }
 };
 
-template <class T>
 struct grouped {
-    auto operator()(random_source& random, const sizes& n) const
+    auto operator()(const auto& init, const sizes& n) const
     {
-        auto W = nn::glorot<T>(random, n.hidden, n.alignment);
-        auto U = nn::glorot<T>(random, n.width(), n.alignment);
-        auto V = nn::glorot<T>(random, n.alignment, std::gcd(n.width(), std::size_t{8}));
+        auto W = init.glorot(n.hidden, n.alignment);
+        auto U = init.glorot(n.width(), n.alignment);
+        auto V = init.glorot(n.alignment, std::gcd(n.width(), std::size_t{8}));
         return heed::attention{heed::score::additive_grouped{std::move(W), std::move(U), std::move(V)},
                                normalize::softmax{}, heed::combine::grouped_sum{}};
     }
@@ -168,31 +149,31 @@ struct grouped {
 namespace makers {
 
 namespace attentions = heed::seq2seq::attentions;
-using heed::nn::new_gru, heed::nn::new_lstm;
+using heed::nn::gru_factory, heed::nn::lstm_factory;
 
-using rnnsearch_none_gru = rnnsearch_of<attentions::none<float>, new_gru>;
-using rnnsearch_additive_gru = rnnsearch_of<attentions::additive<float>, new_gru>;
-using rnnsearch_additive_y_gru = rnnsearch_of<attentions::additive_with_word<float>, new_gru>;
-using rnnsearch_per_dimension_gru = rnnsearch_of<attentions::per_dimension<float>, new_gru>;
-using rnnsearch_temporal_gru = rnnsearch_of<attentions::temporal<float>, new_gru>;
-using rnnsearch_none_lstm = rnnsearch_of<attentions::none<float>, new_lstm>;
-using rnnsearch_additive_lstm = rnnsearch_of<attentions::additive<float>, new_lstm>;
-using rnnsearch_additive_y_lstm = rnnsearch_of<attentions::additive_with_word<float>, new_lstm>;
-using rnnsearch_per_dimension_lstm = rnnsearch_of<attentions::per_dimension<float>, new_lstm>;
-using rnnsearch_temporal_lstm = rnnsearch_of<attentions::temporal<float>, new_lstm>;
+using rnnsearch_none_gru = rnnsearch_of<heed::seq2seq::fixed_context, gru_factory>;
+using rnnsearch_additive_gru = rnnsearch_of<attentions::additive_factory, gru_factory>;
+using rnnsearch_additive_y_gru = rnnsearch_of<attentions::additive_with_word_factory, gru_factory>;
+using rnnsearch_per_dimension_gru = rnnsearch_of<attentions::per_dimension_factory, gru_factory>;
+using rnnsearch_temporal_gru = rnnsearch_of<attentions::temporal_factory, gru_factory>;
+using rnnsearch_none_lstm = rnnsearch_of<heed::seq2seq::fixed_context, lstm_factory>;
+using rnnsearch_additive_lstm = rnnsearch_of<attentions::additive_factory, lstm_factory>;
+using rnnsearch_additive_y_lstm = rnnsearch_of<attentions::additive_with_word_factory, lstm_factory>;
+using rnnsearch_per_dimension_lstm = rnnsearch_of<attentions::per_dimension_factory, lstm_factory>;
+using rnnsearch_temporal_lstm = rnnsearch_of<attentions::temporal_factory, lstm_factory>;
 
-using rnnsearch_location_aware = rnnsearch_of<remembering::attention_with<float, remembering::location>>;
-using rnnsearch_structural_biases = rnnsearch_of<remembering::attention_with<float, remembering::structural_biases>>;
-using rnnsearch_fertility = rnnsearch_of<remembering::attention_with<float, remembering::fertility>>;
-using rnnsearch_gated_coverage = rnnsearch_of<remembering::attention_with<float, remembering::gated_coverage>>;
-using rnnsearch_recurrent = rnnsearch_of<remembering::attention_with<float, remembering::recurrence>>;
+using rnnsearch_location_aware = rnnsearch_of<remembering::attention_with<remembering::location>>;
+using rnnsearch_structural_biases = rnnsearch_of<remembering::attention_with<remembering::structural_biases>>;
+using rnnsearch_fertility = rnnsearch_of<remembering::attention_with<remembering::fertility>>;
+using rnnsearch_gated_coverage = rnnsearch_of<remembering::attention_with<remembering::gated_coverage>>;
+using rnnsearch_recurrent = rnnsearch_of<remembering::attention_with<remembering::recurrence>>;
 
-using rnnsearch_sparsemax = rnnsearch_of<weighing::normalized<float, weighing::sparsemax>>;
-using rnnsearch_entmax = rnnsearch_of<weighing::normalized<float, weighing::entmax>>;
-using rnnsearch_sigmoid = rnnsearch_of<weighing::normalized<float, weighing::sigmoid>>;
-using rnnsearch_fading_temporal = rnnsearch_of<weighing::normalized<float, weighing::fading_temporal>>;
-using rnnsearch_gated = rnnsearch_of<weighing::gated<float>>;
-using rnnsearch_grouped = rnnsearch_of<weighing::grouped<float>>;
+using rnnsearch_sparsemax = rnnsearch_of<weighing::additive<heed::normalize::sparsemax>>;
+using rnnsearch_entmax = rnnsearch_of<weighing::additive<heed::normalize::entmax15>>;
+using rnnsearch_sigmoid = rnnsearch_of<weighing::additive<weighing::sigmoid>>;
+using rnnsearch_fading_temporal = rnnsearch_of<weighing::additive<weighing::fading_temporal>>;
+using rnnsearch_gated = rnnsearch_of<weighing::additive<heed::normalize::softmax, weighing::gate>>;
+using rnnsearch_grouped = rnnsearch_of<weighing::grouped>;
 
 }  // namespace makers
 

@@ -23,13 +23,27 @@ struct sankaran_of {
 namespace sankaran_attentions {
 
 namespace paper = heed::papers::sankaran2016;
+namespace normalize = heed::normalize;
+namespace combine = heed::combine;
 
-inline auto additive(const options&) { return heed::seq2seq::attentions::additive<float>{}; }
-inline auto temporal(const options&) { return heed::seq2seq::attentions::temporal<float>{}; }
-inline auto coverage(const options& how) { return paper::new_coverage<float>{how.coverage}; }
-inline auto local_m(const options& how) { return paper::new_local_m<float>{how.window}; }
-inline auto recent_temporal(const options& how) { return paper::new_recent_temporal<float>{how.last}; }
-inline auto local_temporal(const options& how) { return paper::new_local_temporal<float>{how.window}; }
+inline auto additive(const options&) { return heed::seq2seq::attentions::additive_factory{}; }
+inline auto temporal(const options&) { return heed::seq2seq::attentions::temporal_factory{}; }
+inline auto coverage(const options& how) { return paper::coverage_factory{how.coverage}; }
+
+/// Bahdanau et al.'s score with another normalizer.
+inline auto with(auto normalizer, auto combiner)
+{
+    return heed::seq2seq::attention_factory{heed::seq2seq::attentions::additive_score_factory{}, normalizer, combiner};
+}
+inline auto local_m(const options& how) { return with(normalize::local_m{how.window}, combine::weighted_sum{}); }
+inline auto recent_temporal(const options& how)
+{
+    return with(normalize::recent_temporal{how.last}, combine::direction_split{});
+}
+inline auto local_temporal(const options& how)
+{
+    return with(normalize::local_m{how.window, normalize::temporal{}}, combine::weighted_sum{});
+}
 
 }  // namespace sankaran_attentions
 

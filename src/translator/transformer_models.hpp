@@ -17,23 +17,6 @@ namespace heed::translator {
 
 namespace detail {
 
-/// Normalisation before or after each layer.
-template <class Norm>
-struct either_residual {
-    Norm norm;
-    bool before;
-
-    auto around(const tensor auto& x, const auto& f, const nn::dropout& drop) const
-    {
-        return before ? nn::pre_norm{norm}.around(x, f, drop) : nn::post_norm{norm}.around(x, f, drop);
-    }
-    static auto parameters(auto& self, auto&& visit)
-    {
-        auto lifted = visit("norm", self.norm);
-        return either_residual<decltype(lifted)>{std::move(lifted), self.before};
-    }
-};
-
 /// The norm behind the last layer, if there is one.
 template <class Norm>
 struct perhaps_normalised {
@@ -55,21 +38,37 @@ struct perhaps_normalised {
     }
 };
 
-struct new_residual {
+/// Normalisation before or after each layer.
+template <class Norm>
+struct either_residual {
+    Norm norm;
+    bool before;
+
+    auto around(const tensor auto& x, const auto& f, const nn::dropout& drop) const
+    {
+        return before ? nn::pre_norm{norm}.around(x, f, drop) : nn::post_norm{norm}.around(x, f, drop);
+    }
+    perhaps_normalised<Norm> last_norm() const
+    {
+        perhaps_normalised<Norm> last;
+        if (before) last.norm.push_back(norm);
+        return last;
+    }
+    static auto parameters(auto& self, auto&& visit)
+    {
+        auto lifted = visit("norm", self.norm);
+        return either_residual<decltype(lifted)>{std::move(lifted), self.before};
+    }
+};
+
+struct residual_factory {
     bool before;
 
     template <class T>
-    auto make(std::size_t width) const
+    auto operator()(const nn::initializers<T>&, const nn::layer_sizes& n) const
     {
-        auto norm = nn::make_layer_norm<T>(width);
+        auto norm = nn::make_layer_norm<T>(n.width);
         return either_residual<decltype(norm)>{std::move(norm), before};
-    }
-    template <class T>
-    auto make_last(std::size_t width) const
-    {
-        perhaps_normalised<decltype(nn::make_layer_norm<T>(width))> last;
-        if (before) last.norm.push_back(nn::make_layer_norm<T>(width));
-        return last;
     }
 };
 
@@ -90,14 +89,14 @@ struct either_positions {
     }
 };
 
-struct new_positions {
+struct positions_factory {
     bool learned;
 
     template <class T>
-    auto make(random_source& random, std::size_t longest, std::size_t width) const
+    auto operator()(const nn::initializers<T>& init, const nn::position_sizes& n) const
     {
         either_positions<array<T, 2>> positions;
-        if (learned) positions.table.push_back(nn::new_learned_positions{}.make<T>(random, longest, width).table);
+        if (learned) positions.table.push_back(nn::learned_positions_factory{}(init, n).table);
         return positions;
     }
 };
@@ -130,20 +129,20 @@ struct any_tables {
     }
 };
 
-struct new_tables {
+struct tables_factory {
     const std::string& shared;
 
     template <class T>
-    auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width) const
+    auto operator()(const nn::initializers<T>& init, const seq2seq::table_sizes& n) const
     {
         any_tables<array<T, 2>> all;
         if (shared == "all") {
-            all.tables = {seq2seq::new_shared_table{}.make<T>(random, source, target, width).table};
+            all.tables = {seq2seq::shared_table_factory{}(init, n).table};
         } else if (shared == "output") {
-            auto made = seq2seq::new_tied_tables{}.make<T>(random, source, target, width);
+            auto made = seq2seq::tied_tables_factory{}(init, n);
             all.tables = {std::move(made.source_table), std::move(made.target_table)};
         } else {
-            auto made = seq2seq::new_separate_tables{}.make<T>(random, source, target, width);
+            auto made = seq2seq::separate_tables_factory{}(init, n);
             all.tables = {std::move(made.source_table), std::move(made.target_table), std::move(made.W)};
         }
         return all;
@@ -166,8 +165,9 @@ struct transformer_of {
         n.encoder_layers = n.decoder_layers = how.layers;
         n.longest = how.longest;
         return papers::vaswani2017::translator<T>(
-            how.seed, n, detail::new_tables{how.share_embeddings}, detail::new_positions{how.positions == "learned"},
-            detail::new_residual{how.norm == "before"}, detail::either_activation{how.activation == "gelu"});
+            how.seed, n, detail::tables_factory{how.share_embeddings},
+            detail::positions_factory{how.positions == "learned"}, detail::residual_factory{how.norm == "before"},
+            nn::feed_forward_factory{detail::either_activation{how.activation == "gelu"}});
     }
 };
 

@@ -7,7 +7,8 @@ using namespace heed;
 
 auto use(random_source& random, const array<float, 3>& frames)
 {
-    const auto encoder =
-        seq2seq::new_forward{}.make<float>(random, 10, 4, 5, nullptr, nn::new_gru{}, seq2seq::embeds::new_plain{});
+    const auto encoder = seq2seq::forward_encoder_factory{}(
+        nn::initializers<float>{random},
+        seq2seq::encoder_parts{{10, 4, 5}, nn::gru_factory{}, seq2seq::embeds::table_factory{}});
     return encoder.encode(seq2seq::feature_batch{frames, lengths{3}}).annotations;
 }

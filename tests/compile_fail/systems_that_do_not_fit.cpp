@@ -11,12 +11,15 @@ using namespace heed::seq2seq;
 void asked_for_what_is_not_there(const training_batch<float>& batch)
 {
     random_source random{1, 0};
+    const nn::initializers<float> init{random};
     constexpr decoder_sizes n{9, 3, 4, 8, 3};
-    const auto encoder = new_bidirectional{}.make<float>(random, 9, 3, 4, nullptr, nn::new_gru{}, embeds::new_plain{});
+    const auto encoder =
+        bidirectional_encoder_factory{}(init, encoder_parts{{9, 3, 4}, nn::gru_factory{}, embeds::table_factory{}});
     const auto source = encoder.encode(batch.source);
-    make_decoder<float>(random, fixed_context{}, n, parts{}.with_start(starts_with::new_last_state{}))
+    make_decoder(init, fixed_context{}, n, parts{}.with_start(starts_with::last_state{}))
         .open(source, batch.source.real);
-    make_decoder<float>(random, fixed_context{}, n, parts{}.with_embeddings(embeds::new_contextual{}))
+    make_decoder(init, fixed_context{}, n,
+                 parts{}.with_embeddings(embeds::table_factory{}, embeds::contextual_target_factory{}))
         .open(source, batch.source.real);
-    make_decoder<float>(random, fixed_context{}, n, parts{}).follow(source, batch);
+    make_decoder(init, fixed_context{}, n, parts{}).follow(source, batch);
 }

@@ -130,8 +130,8 @@ TEST_CASE("a translator through a file translates as before")
             CHECK(translated[i].weights == expected[i].weights);
         }
     };
-    check(seq2seq::attentions::temporal<float>{});
-    check(seq2seq::attentions::per_dimension<float>{});
+    check(seq2seq::attentions::temporal_factory{});
+    check(seq2seq::attentions::per_dimension_factory{});
 }
 
 TEST_CASE("weights of 16 bits are rounded once and read as floats")

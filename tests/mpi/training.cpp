@@ -135,16 +135,17 @@ void check(Make make)
 }
 
 template <class T>
-auto new_recurrent(std::size_t seed)
+auto make_recurrent(std::size_t seed)
 {
-    return seq2seq::make_translator<T>(seed, seq2seq::sizes{words, words, 4, 3, 5}, seq2seq::attentions::additive<T>{});
+    return seq2seq::make_translator<T>(seed, seq2seq::sizes{words, words, 4, 3, 5},
+                                       seq2seq::attentions::additive_factory{});
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("RNNsearch: ranks together are one process with the whole batch", T, float, double)
 {
-    check<T>(new_recurrent<T>);
+    check<T>(make_recurrent<T>);
 }
 
 TEST_CASE("Transformer: ranks together are one process with the whole batch")
@@ -160,14 +161,14 @@ TEST_CASE("a checkpoint knows nothing of ranks: others go on with it, or one alo
     support::on_ranks([](any_ranks& over) {
         const temporary_directory folder;
         const auto path = folder.path() / "of_all.safetensors";
-        auto model = new_recurrent<double>(1);
+        auto model = make_recurrent<double>(1);
         distributed::optimizer together{over, train::adam<double>({.rate = 1e-3})};
         together.begin(model);
         train_more<double>(over, model, together, false);
         train::save_checkpoint(path, model, together);
 
         // Another process, without ranks.
-        auto alone_model = new_recurrent<double>(5);
+        auto alone_model = make_recurrent<double>(5);
         train::adam<double> plain;
         train::load_checkpoint(path, alone_model, plain);
         CHECK(plain.steps() == updates);
@@ -178,7 +179,7 @@ TEST_CASE("a checkpoint knows nothing of ranks: others go on with it, or one alo
         train_more<double>(one, alone_model, alone_optimiser, false);
 
         // These ranks: rank 0 loads, and begin() tells the others.
-        auto resumed = new_recurrent<double>(7 + over.rank());
+        auto resumed = make_recurrent<double>(7 + over.rank());
         distributed::optimizer other{over, train::adam<double>{}};
         if (over.rank() == 0) train::load_checkpoint(path, resumed, other);
         other.begin(resumed);

@@ -13,7 +13,7 @@ TEST_CASE("a cell of either kind: its output, its share of the input, the state 
 {
     random_source source{1};
     const auto check = [&](const auto& make) {
-        const auto cell = make.template make<double>(source, 4, 3, nn::glorot<double>);
+        const auto cell = make(nn::initializers<double>{source, nn::glorot<double>}, nn::cell_sizes{4, 3});
         const auto x = random({2, 4}, 1), h = random({2, 3}, 2);
         const auto state = nn::begin_of(cell, h);
         CHECK(support::same_bits(nn::output_of(state), h));
@@ -26,6 +26,6 @@ TEST_CASE("a cell of either kind: its output, its share of the input, the state 
         CHECK(support::same_bits(nn::output_of(twice), ops::scale(nn::output_of(next), 2)));
         CHECK(&nn::biases_of(cell) == &cell.b);
     };
-    check(nn::new_gru{});
-    check(nn::new_lstm{});
+    check(nn::gru_factory{});
+    check(nn::lstm_factory{});
 }

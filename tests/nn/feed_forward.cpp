@@ -57,13 +57,13 @@ TEST_CASE("gradients of feed-forward layers, gated or not")
     gated(ops::gelu_erf);
 }
 
-TEST_CASE("makers: an activation, or another network")
+TEST_CASE("factories: an activation, with a gate or without")
 {
     random_source random{1, 0};
-    const auto plain = nn::make_feed_forward<float>(random, 4, 6, ops::silu);
+    const auto plain = nn::feed_forward_factory{ops::silu}(nn::initializers<float>{random}, {4, 6});
     CHECK(parameter_count(plain) == 4 * 6 * 2 + 6 + 4);
     random_source again{1, 0}, and_again{1, 0};
-    const auto swiglu = nn::make_feed_forward<float>(again, 4, 6, nn::new_swiglu{});
+    const auto swiglu = nn::gated_feed_forward_factory{}(nn::initializers<float>{again}, {4, 6});
     static_assert(std::is_same_v<decltype(swiglu.activation), std::remove_const_t<decltype(ops::silu)>>);
     CHECK(support::same_bits(swiglu.W_1, nn::glorot<float>(and_again, 4, 6)));
     CHECK(shape_of(swiglu.W_2) == shape_of_rank<2>{6, 4});
@@ -101,7 +101,8 @@ TEST_CASE("waves: their layouts")
     CHECK(std::abs(narrow(0, 4, 0) - std::sin(4.0)) < 1e-15);
     // A lifted model keeps its layout.
     random_source random{1, 0};
-    const auto made = nn::new_sinusoidal_positions{wave_layout::halves}.make<double>(random, 10, 6);
+    const nn::sinusoidal_positions halves{wave_layout::halves};
+    const auto made = nn::make_part(halves, nn::initializers<double>{random}, nn::position_sizes{10, 6});
     ad::tape<double> on;
     CHECK(ad::lift(on, made).layout == wave_layout::halves);
 }

@@ -130,11 +130,11 @@ TEST_CASE("every recurrent matrix of a translator is drawn by the initializer")
     const auto all_equal = [](const auto& cell) {
         return xt::all(xt::equal(cell.U, 0.25)) && xt::all(xt::equal(cell.U_h, 0.25));
     };
-    const auto search = seq2seq::make_translator<double>(1, n, seq2seq::attentions::additive<double>{}, equal);
+    const auto search = seq2seq::make_translator<double>(1, n, seq2seq::attentions::additive_factory{}, equal);
     CHECK(all_equal(search.encoder.forward));
     CHECK(all_equal(search.encoder.backward));
     CHECK(all_equal(search.decoder.cell));
-    const auto encdec = seq2seq::make_translator<double>(1, n, seq2seq::attentions::none<double>{}, equal);
+    const auto encdec = seq2seq::make_translator<double>(1, n, seq2seq::fixed_context{}, equal);
     CHECK(all_equal(encdec.encoder.cell));
     CHECK(all_equal(encdec.decoder.cell));
 }

@@ -86,7 +86,7 @@ TEST_CASE("padding changes nothing, bit for bit, and the last state is that of t
     random_source source{1};
     check(nn::make_gru<double>(source, X, H));
     check(nn::make_lstm<double>(source, X, H));
-    check(nn::new_stacked{3, nn::new_lstm{}, nn::shortcut::residual}.make<double>(source, X, H, nullptr));
+    check(nn::stacked_factory{3, nn::lstm_factory{}, nn::shortcut::residual}(nn::initializers<double>{source}, {X, H}));
 }
 
 TEST_CASE("words are read in their order, one by one")

@@ -54,7 +54,7 @@ TEST_CASE("dropout of stacked cells acts between the layers, not between the ste
 TEST_CASE("stacked cells without a layer, and a state of another number of layers, are refused in a sentence")
 {
     random_source random{1, 0};
-    CHECK_THROWS_WITH_AS((nn::new_stacked<nn::new_gru>{0}.make<double>(random, E, H, nullptr)),
+    CHECK_THROWS_WITH_AS((void)nn::stacked_factory{0}(nn::initializers<double>{random}, {E, H}),
                          "stacked: 0 layers; make at least one", error);
     const nn::stacked two{std::vector{gru_from(E, 1), gru_from(H, 5)}};
     const nn::stacked one{std::vector{gru_from(E, 1)}};

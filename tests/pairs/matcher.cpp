@@ -32,10 +32,10 @@ auto some_pairs()
 template <class F>
 void each_form(F&& f)
 {
-    f(yin::matcher<double>(3, small, yin::new_bcnn<double>{}));
-    f(yin::matcher<double>(3, small, yin::new_abcnn1<double>{}));
-    f(yin::matcher<double>(3, small, yin::new_abcnn2<double>{}));
-    f(yin::matcher<double>(3, small, yin::new_abcnn3<double>{}));
+    f(yin::matcher<double>(3, small, yin::bcnn_factory{}));
+    f(yin::matcher<double>(3, small, yin::abcnn1_factory{}));
+    f(yin::matcher<double>(3, small, yin::abcnn2_factory{}));
+    f(yin::matcher<double>(3, small, yin::abcnn3_factory{}));
 }
 
 /// The mean of the first `n` rows of sentence b.
@@ -140,8 +140,9 @@ TEST_CASE("a pair has the same answer alone as in a batch")
 TEST_CASE("blocks of different kinds in one model")
 {
     random_source random{1, 0};
-    auto narrow = yin::new_bcnn<double>{}(random, small, 3);
-    auto wide = yin::new_abcnn3<double>{}(random, small, 4);
+    const nn::initializers<double> init{random};
+    auto narrow = yin::bcnn_factory{}(init, {3, small.maps, small.width, small.longest});
+    auto wide = yin::abcnn3_factory{}(init, {4, small.maps, small.width, small.longest});
     pairs::matcher mixed{nn::gaussian<double>(random, 8, 3, 0.1), nn::gaussian<double>(random, 9, 3, 0.1),
                          std::tuple{narrow, wide}, nn::glorot<double>(random, 6, 2), nn::zeros<double>(2)};
     const auto found = ad::grad_check(mixed, [](auto&, const auto& lifted) { return lifted.loss(some_pairs()); });
@@ -153,7 +154,7 @@ TEST_CASE("what does not fit together is named")
     CHECK(support::message_of<error>([] {
               (void)pairs::make_batch<double>(support::pointers(first), support::pointers(second), {1, 0});
           }) == "pairs::make_batch: 4 first sentences, 4 second ones and 2 classes; there must be as many of each");
-    const auto model = yin::matcher<double>(3, small, yin::new_abcnn1<double>{});
+    const auto model = yin::matcher<double>(3, small, yin::abcnn1_factory{});
     const std::vector<pairs::id_sentence> long_one{{4, 4, 4, 4, 4, 4}}, other{{4}};
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 (void)model.logits(pairs::make_batch<double>(support::pointers(long_one),

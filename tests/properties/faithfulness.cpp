@@ -198,7 +198,8 @@ TEST_CASE("the decoder decides which state asks: RNNsearch asks with the one bef
     random_source source{3};
     const attention attend{score::additive{random({Q, A}, 1), random({D, A}, 2), random({A}, 3)}, normalize::softmax{},
                            combine::weighted_sum{}};
-    const auto decoder = seq2seq::make_decoder<double>(source, attend, {7, 4, Q, D, 4}, seq2seq::parts{});
+    const auto decoder =
+        seq2seq::make_decoder(nn::initializers<double>{source}, attend, {7, 4, Q, D, 4}, seq2seq::parts{});
     const auto memory = attend.on(random({2, 5, D}, 4), lengths{5, 3});
     const auto before = random({2, Q}, 5);
     const auto next = decoder.advance(memory, seq2seq::decoder_state{before, attend.start(memory)}, word_ids(1, 2, 6));

@@ -143,7 +143,7 @@ TEST_CASE("the embedding of the padding, NaN or infinite, changes no loss and no
             }
         }
     };
-    check(attentions::none<double>{});
-    check(attentions::additive_with_word<double>{});
-    check(attentions::temporal<double>{});
+    check(fixed_context{});
+    check(attentions::additive_with_word_factory{});
+    check(attentions::temporal_factory{});
 }

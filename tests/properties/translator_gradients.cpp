@@ -27,7 +27,7 @@ training_batch<double> batch()
     return result;
 }
 
-template <class MakeAttention, class Cells = nn::new_gru>
+template <class MakeAttention, class Cells = nn::gru_factory>
 void check(MakeAttention make, double smoothing, const Cells& cells = {})
 {
     auto model = make_translator<double>(3, sizes{7, 8, 4, 3, 5}, make, nullptr, cells);
@@ -40,23 +40,23 @@ void check(MakeAttention make, double smoothing, const Cells& cells = {})
 
 }  // namespace
 
-TEST_CASE("no attention") { check(attentions::none<double>{}, 0); }
-TEST_CASE("additive") { check(attentions::additive<double>{}, 0.1); }
-TEST_CASE("additive with the previous word") { check(attentions::additive_with_word<double>{}, 0); }
-TEST_CASE("per dimension") { check(attentions::per_dimension<double>{}, 0); }
-TEST_CASE("temporal") { check(attentions::temporal<double>{}, 0); }
+TEST_CASE("no attention") { check(fixed_context{}, 0); }
+TEST_CASE("additive") { check(attentions::additive_factory{}, 0.1); }
+TEST_CASE("additive with the previous word") { check(attentions::additive_with_word_factory{}, 0); }
+TEST_CASE("per dimension") { check(attentions::per_dimension_factory{}, 0); }
+TEST_CASE("temporal") { check(attentions::temporal_factory{}, 0); }
 
 TEST_CASE("long short-term memory")
 {
-    check(attentions::none<double>{}, 0.1, nn::new_lstm{});
-    check(attentions::additive<double>{}, 0.1, nn::new_lstm{});
-    check(attentions::per_dimension<double>{}, 0.1, nn::new_lstm{});
-    check(attentions::temporal<double>{}, 0.1, nn::new_lstm{});
+    check(fixed_context{}, 0.1, nn::lstm_factory{});
+    check(attentions::additive_factory{}, 0.1, nn::lstm_factory{});
+    check(attentions::per_dimension_factory{}, 0.1, nn::lstm_factory{});
+    check(attentions::temporal_factory{}, 0.1, nn::lstm_factory{});
 }
 
 TEST_CASE("dropout: the same stream drops the same elements, so the loss is a function and has a gradient")
 {
-    auto model = make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal<double>{});
+    auto model = make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal_factory{});
     const auto examples = batch();
     const auto result = ad::grad_check(model, [&](auto&, const auto& lifted) {
         random_source random{9, 0};

@@ -45,16 +45,16 @@ void check(auto model, double h = 1e-4)
 
 TEST_CASE("RNNsearch")
 {
-    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::additive<double>{}), 1e-6);
+    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::additive_factory{}), 1e-6);
 }
 TEST_CASE("temporal attention, long short-term memory")
 {
-    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal<double>{}, nullptr, nn::new_lstm{}),
+    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal_factory{}, nullptr, nn::lstm_factory{}),
           1e-6);
 }
 TEST_CASE("a weight per dimension")
 {
-    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::per_dimension<double>{}), 1e-6);
+    check(make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::per_dimension_factory{}), 1e-6);
 }
 TEST_CASE("Transformer")
 {

@@ -33,11 +33,11 @@ const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4, 7, 8}, {9
 
 /// Coverage embeddings over temporal attention: a state in the normalizer and one in the score.
 struct covered {
-    auto operator()(random_source& random, const sizes& n) const
+    auto operator()(const auto& init, const sizes& n) const
     {
-        return attention{score::with_coverage{attentions::additive<double>::score(random, n),
-                                              nn::glorot<double>(random, 3, n.alignment),
-                                              nn::make_coverage_gru<double>(random, n.embedding, 3)},
+        return attention{score::with_coverage{attentions::additive_score_factory{}(init, n),
+                                              init.glorot(3, n.alignment),
+                                              nn::make_coverage_gru<double>(init, n.embedding, 3)},
                          normalize::temporal{}, combine::weighted_sum{}};
     }
 };
@@ -187,9 +187,9 @@ const sizes small{12, 11, 6, 5, 4};
 TEST_CASE("a beam as wide as the space finds what exhaustive search finds, in its order")
 {
     beam_options how;
-    exhaustive(attentions::temporal<double>{}, how);
+    exhaustive(attentions::temporal_factory{}, how);
     how.marks = true;
-    exhaustive(attentions::temporal<double>{}, how);
+    exhaustive(attentions::temporal_factory{}, how);
     how.normalization = length_normalization::none;
     exhaustive(covered{}, how);
     how.normalization = length_normalization::per_word;
@@ -198,7 +198,7 @@ TEST_CASE("a beam as wide as the space finds what exhaustive search finds, in it
 
 TEST_CASE("a beam of one is greedy decoding")
 {
-    width_one_is_greedy(lively(5, small, attentions::temporal<double>{}));
+    width_one_is_greedy(lively(5, small, attentions::temporal_factory{}));
     width_one_is_greedy(lively(6, small, covered{}));
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("a sentence gets the same hypotheses alone and in a batch, with the mo
     how.width = 5;
     how.best = 4;
     how.with_weights = true;
-    const auto temporal = lively(5, small, attentions::temporal<double>{});
+    const auto temporal = lively(5, small, attentions::temporal_factory{});
     const auto with_coverage = lively(6, small, covered{});
     batch_is_one_by_one(temporal, how);
     batch_is_one_by_one(with_coverage, how);
@@ -284,7 +284,7 @@ TEST_CASE("the search waits for a long translation with a better mean, in a mode
 TEST_CASE("the padding and the begin word are never written, unless they are asked for")
 {
     constexpr special_ids special;
-    auto model = lively(5, small, attentions::temporal<double>{});
+    auto model = lively(5, small, attentions::temporal_factory{});
     model.decoder.readout.b(special.padding) = 30;  // far more probable than any word
     model.decoder.readout.b(special.begin) = 25;
     const auto batch = make_source(pointers(sources));
@@ -346,7 +346,7 @@ TEST_CASE("stopping early changes nothing")
     // is likely from the start makes many translations short; normalised, a longer one may still beat them.
     std::size_t longer = 0;
     for (std::uint64_t seed = 7; seed < 15; ++seed) {
-        auto model = lively(seed, small, attentions::temporal<double>{});
+        auto model = lively(seed, small, attentions::temporal_factory{});
         model.decoder.readout.b(special_ids{}.end) = 4;
         for (const auto normalization :
              {length_normalization::none, length_normalization::per_word, length_normalization::gnmt}) {
@@ -369,7 +369,7 @@ TEST_CASE("stopping early changes nothing")
 
 TEST_CASE("lengths: at least and at most as many words as requested")
 {
-    const auto model = lively(5, small, attentions::temporal<double>{});
+    const auto model = lively(5, small, attentions::temporal_factory{});
     beam_options how;
     how.width = 4;
     how.least_words = 6;
@@ -387,7 +387,7 @@ TEST_CASE("lengths: at least and at most as many words as requested")
 
 TEST_CASE("no n-gram twice, and no excluded word")
 {
-    const auto model = lively(5, small, attentions::temporal<double>{});
+    const auto model = lively(5, small, attentions::temporal_factory{});
     const auto repeats = [](const id_sentence& words, std::size_t n) {
         std::map<id_sentence, int> seen;
         std::size_t again = 0;
@@ -425,7 +425,7 @@ TEST_CASE("no n-gram twice, and no excluded word")
 
 TEST_CASE("the coverage penalty is eq. 14 of Wu et al. 2016")
 {
-    const auto model = lively(5, small, attentions::temporal<double>{});
+    const auto model = lively(5, small, attentions::temporal_factory{});
     beam_options how;
     how.width = how.best = 3;
     how.with_weights = true;
@@ -447,7 +447,7 @@ TEST_CASE("the coverage penalty is eq. 14 of Wu et al. 2016")
 
 TEST_CASE("a model without attention can be searched, but has no coverage penalty")
 {
-    const auto model = lively(5, small, attentions::none<double>{});
+    const auto model = lively(5, small, fixed_context{});
     beam_options how;
     how.width = 4;
     how.best = 2;
@@ -459,7 +459,7 @@ TEST_CASE("a model without attention can be searched, but has no coverage penalt
 
 TEST_CASE("wrong options and NaN weights are refused")
 {
-    auto model = lively(5, small, attentions::additive<double>{});
+    auto model = lively(5, small, attentions::additive_factory{});
     const auto batch = make_source(pointers(sources));
     beam_options how;
     how.width = 2;
@@ -479,7 +479,7 @@ TEST_CASE("wrong options and NaN weights are refused")
 
 TEST_CASE("the search of a sentence ends where it is no longer wanted; the others do not notice")
 {
-    const auto model = lively(5, small, attentions::temporal<double>{});
+    const auto model = lively(5, small, attentions::temporal_factory{});
     const auto batch = make_source(pointers(sources));
     const std::vector<std::size_t> looked_for{1000, 0, 1, 1000, 1};  // so many times each is wanted
     const auto wanted = [&](std::vector<std::size_t>& left) {

@@ -67,7 +67,7 @@ TEST_CASE("candidate lists with phrases: the words of each phrase in the batch, 
 
 TEST_CASE("training with candidates: the loss of the restricted softmax, and its gradients")
 {
-    auto model = make_translator<double>(3, small, attentions::temporal<double>{});
+    auto model = make_translator<double>(3, small, attentions::temporal_factory{});
     const auto batch = make_training_batch<double>(pointers(sources), pointers(targets));
     const ids some{0, 3, 4, 5, 6, 7, 8};
     const nn::dropout none;

@@ -73,7 +73,7 @@ struct make_heads {
 };
 
 /// A model whose biases are not zero either.
-template <class MakeAttention = papers::gehring2017::new_layer<double>>
+template <class MakeAttention = papers::gehring2017::layer_factory>
 auto model_of(std::size_t width = 3, const MakeAttention& make = {})
 {
     auto model = papers::gehring2017::translator<double>(3, small(width), make);
@@ -270,7 +270,7 @@ TEST_CASE("the whole model is its loops, word by word, whatever the padding")
 
 TEST_CASE("every parameter has the gradient of finite differences")
 {
-    check_gradient(papers::gehring2017::new_layer<double>{});
+    check_gradient(papers::gehring2017::layer_factory{});
     check_gradient(make_temporal{});
 }
 

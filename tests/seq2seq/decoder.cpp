@@ -158,7 +158,7 @@ TEST_CASE("coverage embeddings start from the table's row of each source word, a
     namespace sankaran = papers::sankaran2016;
     using support::examples;
     constexpr seq2seq::sizes small{7, 8, 4, 3, 5};
-    auto model = sankaran::translator<double>(3, small, sankaran::new_coverage<double>{3});
+    auto model = sankaran::translator<double>(3, small, sankaran::coverage_factory{3});
     const double before = model.loss(examples)();
     const std::size_t words[]{4, 5, 6, 1, 3};  // those of the sources, and the end word
     for (std::size_t v = 0; v < small.source_vocabulary; ++v) {

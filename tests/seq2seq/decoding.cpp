@@ -71,7 +71,7 @@ TEST_CASE(
     "with LSTM cells, step by step is all at once; a beam of one is greedy; hypotheses carry both parts of their state")
 {
     const auto model =
-        make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal<double>{}, nullptr, nn::new_lstm{});
+        make_translator<double>(3, sizes{7, 8, 4, 3, 5}, attentions::temporal_factory{}, nullptr, nn::lstm_factory{});
     const std::vector<id_sentence> from{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}}, to{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
     const auto examples = make_training_batch<double>(pointers(from), pointers(to));
     ad::tape<double> on;
@@ -98,7 +98,7 @@ TEST_CASE(
 
 TEST_CASE("a model at work on another batch, or searched already, is refused")
 {
-    const auto model = lively(5, attentions::none<double>{});
+    const auto model = lively(5, fixed_context{});
     const std::vector<id_sentence> two(sources.begin(), sources.begin() + 2),
         three(sources.begin(), sources.begin() + 3);
     const auto few = make_source(pointers(two)), more = make_source(pointers(three));

@@ -50,8 +50,9 @@ TEST_CASE("contextual embeddings: each sentence is translated as with embeddings
 {
     using namespace of_words;
     const auto model = [&] {
-        auto made = make_translator<double>(7, sizes{V, V, E, H, A}, attentions::additive<double>{},
-                                            parts{}.with_embeddings(embeds::new_contextual{2}));
+        auto made = make_translator<double>(
+            7, sizes{V, V, E, H, A}, attentions::additive_factory{},
+            parts{}.with_embeddings(embeds::contextual_source_factory{2}, embeds::contextual_target_factory{2}));
         for_each_parameter(made, [](const std::string&, auto& x) {
             for (std::size_t i = 0; i < x.size(); ++i)
                 x.data()[i] = 3 * x.data()[i] + 0.1 * std::sin(static_cast<double>(i));
@@ -107,7 +108,7 @@ TEST_CASE("features instead of words")
     using namespace heed::seq2seq;
     auto model =
         make_translator<float>(1, {.source_vocabulary = F, .target_vocabulary = V, .embedding = 16, .hidden = 16},
-                               attentions::additive<float>{}, parts{}.with_embeddings(embeds::new_projected{}));
+                               attentions::additive_factory{}, parts{}.with_embeddings(embeds::projected_factory{}));
     feature_batch speech{frames, lengths{6, 4}};  // frames [B,T,F]
     auto loss = model.loss(speech, make_training_batch<float>(speech, targets));
     const reading at_work{model, speech};  // for searches
@@ -128,24 +129,26 @@ seq2seq::feature_batch<array<double, 3>> some_features() { return {random({B, T,
 void each_encoder(const auto& check)
 {
     random_source draw{3, 0};
-    const seq2seq::embeds::new_projected projected;
-    check(
-        seq2seq::new_bidirectional{}.make<double>(draw, F, E, H, nullptr, nn::new_stacked<nn::new_gru>{2}, projected));
-    check(seq2seq::new_forward{}.make<double>(draw, F, F, H, nullptr, nn::new_gru{}, seq2seq::embeds::new_as_given{}));
+    const nn::initializers<double> init{draw};
+    const seq2seq::embeds::projected_factory projected;
+    check(seq2seq::bidirectional_encoder_factory{}(
+        init, seq2seq::encoder_parts{{F, E, H}, nn::stacked_factory{2}, projected}));
+    check(seq2seq::forward_encoder_factory{}(
+        init, seq2seq::encoder_parts{{F, F, H}, nn::gru_factory{}, seq2seq::embeds::as_given_factory{}}));
     // With gelu: differences across the kink of relu are no derivatives.
     const auto layer = [&] {
         auto attention = papers::vaswani2017::make_multi_head<double>(draw, {H, 2});
-        return seq2seq::transformer_encoder_layer{std::move(attention), nn::new_post_norm::make<double>(H),
+        return seq2seq::transformer_encoder_layer{std::move(attention), nn::post_norm_factory{}(init, {H}),
                                                   nn::make_feed_forward<double>(draw, H, 2 * H, ops::gelu),
-                                                  nn::new_post_norm::make<double>(H)};
+                                                  nn::post_norm_factory{}(init, {H})};
     };
-    check(seq2seq::self_attentive_encoder{projected.source<double>(draw, F, H), nn::sinusoidal_positions{},
-                                          std::vector{layer(), layer()}, nn::new_post_norm::make_last<double>(H)});
+    check(seq2seq::self_attentive_encoder{projected(init, {F, H}), nn::sinusoidal_positions{},
+                                          std::vector{layer(), layer()}, nn::identity{}});
     seq2seq::convolutional_sizes n{.source_vocabulary = F, .target_vocabulary = 5, .embedding = E, .hidden = H};
     n.encoder_layers = 2;
     n.longest = T;
-    auto convolutions = seq2seq::make_convolutional<double>(3, n, papers::gehring2017::new_layer<double>{},
-                                                            nn::new_learned_positions{0.1}, projected)
+    auto convolutions = seq2seq::make_convolutional<double>(3, n, papers::gehring2017::layer_factory{},
+                                                            nn::learned_positions_factory{0.1}, projected)
                             .encoder;
     convolutions.gradient_scale = 1;  // so that its gradient is the derivative
     check(convolutions);
@@ -227,8 +230,9 @@ TEST_CASE("the gradients of encoders over features, and of the features themselv
         CHECK_MESSAGE(bool(found), found.text());
     });
     random_source draw{3, 0};
-    const auto encoder = seq2seq::new_bidirectional{}.make<double>(draw, F, E, H, nullptr, nn::new_gru{},
-                                                                   seq2seq::embeds::new_projected{});
+    const auto encoder = seq2seq::bidirectional_encoder_factory{}(
+        nn::initializers<double>{draw},
+        seq2seq::encoder_parts{{F, E, H}, nn::gru_factory{}, seq2seq::embeds::projected_factory{}});
     ad::tape<double> on;
     const auto from = some_features();
     const auto x = on.parameter(from.features);
@@ -242,8 +246,9 @@ TEST_CASE("the gradients of encoders over features, and of the features themselv
 TEST_CASE("features that do not fit are refused")
 {
     random_source draw{3, 0};
-    const auto encoder =
-        seq2seq::new_forward{}.make<double>(draw, F, E, H, nullptr, nn::new_gru{}, seq2seq::embeds::new_projected{});
+    const auto encoder = seq2seq::forward_encoder_factory{}(
+        nn::initializers<double>{draw},
+        seq2seq::encoder_parts{{F, E, H}, nn::gru_factory{}, seq2seq::embeds::projected_factory{}});
     CHECK(contains(message_of<shape_error>([&] {
                        (void)encoder.encode(seq2seq::feature_batch{random({B, T, F}, 1), lengths{5, 6, 1}});
                    }),
@@ -253,10 +258,11 @@ TEST_CASE("features that do not fit are refused")
                    }),
                    "[4,6]"));
     CHECK(contains(message_of<shape_error>([&] {
-                       (void)seq2seq::new_forward{}.make<double>(draw, F, E, H, nullptr, nn::new_gru{},
-                                                                 seq2seq::embeds::new_as_given{});
+                       (void)seq2seq::forward_encoder_factory{}(
+                           nn::initializers<double>{draw},
+                           seq2seq::encoder_parts{{F, E, H}, nn::gru_factory{}, seq2seq::embeds::as_given_factory{}});
                    }),
-                   "embeds::new_as_given: the embedding is [6] but must be [4]"));
+                   "embeds::as_given_factory: the embedding is [6] but must be [4]"));
 }
 
 namespace {
@@ -315,7 +321,7 @@ TEST_CASE("end to end: frames are read as words, of lengths unknown")
                                 .embedding = 12,
                                 .hidden = 16,
                                 .alignment = 12},
-                               attentions::additive<float>{}, parts{}.with_embeddings(embeds::new_projected{}));
+                               attentions::additive_factory{}, parts{}.with_embeddings(embeds::projected_factory{}));
     train::adamw<float> optimiser({.rate = 0.01, .decays = train::matrices_only});
     ad::tape<float> tape;
     double first = 0, last = 0;

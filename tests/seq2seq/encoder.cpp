@@ -196,8 +196,8 @@ TEST_CASE("a deep RNNsearch: each direction of the encoder is a stack of its own
     const std::vector<id_sentence> sources{{4, 5, 6}, {4, 1}, {6, 5, 4, 4}, {}},
         targets{{4, 5}, {7, 6, 5, 4}, {5}, {4}};
     constexpr sizes small{7, 8, 4, 3, 5};
-    auto model = make_translator<double>(3, small, attentions::additive<double>{}, nullptr,
-                                         nn::new_stacked{2, nn::new_lstm{}, nn::shortcut::residual});
+    auto model = make_translator<double>(3, small, attentions::additive_factory{}, nullptr,
+                                         nn::stacked_factory{2, nn::lstm_factory{}, nn::shortcut::residual});
     const auto& e = model.encoder;
     const auto batch = make_source(support::pointers(sources));
     const auto both = e.encode(batch);

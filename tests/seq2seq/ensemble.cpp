@@ -111,7 +111,7 @@ TEST_CASE("an ensemble searches like one model")
 TEST_CASE("models that cannot work together are refused")
 {
     const auto batch = make_source(pointers(sources));
-    const auto other = make_translator<double>(1, sizes{12, 13, 6, 5, 4}, attentions::additive<double>{});
+    const auto other = make_translator<double>(1, sizes{12, 13, 6, 5, 4}, attentions::additive_factory{});
     CHECK_THROWS_WITH_AS(together(batch, averaging::arithmetic, first, other),
                          "ensemble: models of 11 and 13 target words; they must share the target vocabulary", error);
     std::vector<std::unique_ptr<decoding<double>>> members;

@@ -29,7 +29,7 @@ const sizes small{12, 11, 6, 5, 4};
 TEST_CASE("greedy decoding takes the most probable word at every step")
 {
     // With teacher forcing on its own output, each word's loss must be the least of all words there.
-    const auto model = make_translator<double>(8, small, attentions::additive<double>{});
+    const auto model = make_translator<double>(8, small, attentions::additive_factory{});
     const auto translated = greedy<double>(model, make_source(pointers({sources[0]})), {.marks = true});
     const id_sentence& words = translated[0].words;
     REQUIRE(!words.empty());
@@ -54,7 +54,7 @@ TEST_CASE("greedy decoding takes the most probable word at every step")
 
 TEST_CASE("a sentence is translated alike alone and in a batch, and its attention is a distribution over its own words")
 {
-    const auto model = make_translator<float>(8, small, attentions::per_dimension<float>{});
+    const auto model = make_translator<float>(8, small, attentions::per_dimension_factory{});
     const auto together = greedy<float>(model, make_source(pointers(sources)), {.with_weights = true});
     for (std::size_t i = 0; i < sources.size(); ++i) {
         const auto alone = greedy<float>(model, make_source(pointers({sources[i]})), {.with_weights = true});

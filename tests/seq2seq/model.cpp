@@ -28,7 +28,7 @@ struct of_hops {
 };
 struct of_dimensions {};
 
-using rnnsearch = decltype(make_translator<float>(1, sizes{}, attentions::additive<float>{}));
+using rnnsearch = decltype(make_translator<float>(1, sizes{}, attentions::additive_factory{}));
 static_assert(searchable<rnnsearch>);
 static_assert(!searchable<decltype(rnnsearch::encoder)> && !searchable<int>);
 

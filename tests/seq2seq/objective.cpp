@@ -41,7 +41,7 @@ auto sharpened(auto model)
     return model;
 }
 
-const auto model = sharpened(make_translator<double>(3, small, attentions::additive<double>{}));
+const auto model = sharpened(make_translator<double>(3, small, attentions::additive_factory{}));
 
 /// A loss whose value adds up as the penalty on the weights of forced decoding does, and its gradient.
 void check(const auto& objective, double penalty_of_forced)
@@ -106,7 +106,7 @@ TEST_CASE("what a model's weights are penalised for is what forced decoding show
 
 TEST_CASE("weights per dimension count by their mean; a model of another kind takes objectives, too")
 {
-    const auto fine = sharpened(make_translator<double>(3, small, attentions::per_dimension<double>{}));
+    const auto fine = sharpened(make_translator<double>(3, small, attentions::per_dimension_factory{}));
     const auto seen = fine.follow(examples);
     const auto led = force<double>(fine, examples.source, pointers(targets), {.with_weights = true});
     for (std::size_t b = 0; b < 4; ++b) {
@@ -117,7 +117,8 @@ TEST_CASE("weights per dimension count by their mean; a model of another kind ta
         }
     }
     namespace luong = papers::luong2015;
-    const auto fed = luong::translator<double>(3, small, luong::new_local_m<double>{1}, luong::parts(2));
+    const auto fed = luong::translator<double>(
+        3, small, attention_factory{luong::general_factory{}, normalize::local_m{1}}, luong::parts(2));
     ad::tape<double> on;
     const auto lifted = ad::lift(on, fed);
     on.backward(loss_with(lifted, examples, objective::coverage{}));
@@ -127,7 +128,7 @@ TEST_CASE("weights per dimension count by their mean; a model of another kind ta
 TEST_CASE("bilingual symmetry: two directions share the links of their words, and both learn from it")
 {
     auto both = both_directions<std::remove_cvref_t<decltype(model)>>::of(
-        model, sharpened(make_translator<double>(4, small, attentions::additive<double>{})));
+        model, sharpened(make_translator<double>(4, small, attentions::additive_factory{})));
     const auto opposite = make_training_batch<double>(pointers(targets), pointers(sources));
     const auto agreement = [&](const auto& models) {
         const auto there = models.there.follow(examples);
@@ -152,9 +153,8 @@ TEST_CASE("the score function's term teaches hard attention: its gradient is the
     // Three positions and one step, so that every draw can be enumerated: here are seeds that draw each position.
     const std::vector<id_sentence> source{{4, 5}}, target{{}};
     const auto batch = make_training_batch<double>(pointers(source), pointers(target));
-    const auto hard = sharpened(make_translator<double>(5, small, [](random_source& random, const sizes& n) {
-        return attention{attentions::additive<double>::score(random, n), normalize::hard{1}, combine::weighted_sum{}};
-    }));
+    const auto hard = sharpened(
+        make_translator<double>(5, small, attention_factory{attentions::additive_score_factory{}, normalize::hard{1}}));
     std::vector<std::uint64_t> seeds(3, 0);
     auto drawing = hard;
     for (std::uint64_t seed = 1; seeds[0] * seeds[1] * seeds[2] == 0; ++seed) {

@@ -99,12 +99,11 @@ with_trace(Base, Matrix, Matrix) -> with_trace<Base, Matrix>;
 
 /// Additive attention with a trace.
 struct tracing {
-    auto operator()(heed::random_source& random, const heed::seq2seq::sizes& n) const
+    auto operator()(const auto& init, const heed::seq2seq::sizes& n) const
     {
         using namespace heed;
-        return attention{with_trace{seq2seq::attentions::additive<double>::score(random, n),
-                                    nn::glorot<double>(random, n.embedding, n.alignment),
-                                    nn::glorot<double>(random, 2 * n.hidden, n.alignment)},
+        return attention{with_trace{seq2seq::attentions::additive_score_factory{}(init, n),
+                                    init.glorot(n.embedding, n.alignment), init.glorot(2 * n.hidden, n.alignment)},
                          normalize::softmax{}, combine::weighted_sum{}};
     }
 };
@@ -368,15 +367,15 @@ TEST_CASE("a packed model finds what the model finds, with its own products: LST
     };
     // Six hypotheses per sentence: the context's matrices move to the values where the attention allows it.
     const beam_options how{.width = 6, .best = 4};
-    const auto linear = parts{}.with_cells(nn::new_lstm{}).with_readout(output::new_linear{});
-    check(make_translator<double>(3, n, attentions::additive<double>{}, nullptr, nn::new_lstm{}), how);
-    check(make_translator<double>(3, n, attentions::per_dimension<double>{}, linear), how);
-    check(make_translator<double>(3, n, attentions::additive<double>{}, linear.with_cells(nn::new_gru{})), how);
+    const auto linear = parts{}.with_cells(nn::lstm_factory{}).with_readout(output::linear_factory{});
+    check(make_translator<double>(3, n, attentions::additive_factory{}, nullptr, nn::lstm_factory{}), how);
+    check(make_translator<double>(3, n, attentions::per_dimension_factory{}, linear), how);
+    check(make_translator<double>(3, n, attentions::additive_factory{}, linear.with_cells(nn::gru_factory{})), how);
 }
 
 TEST_CASE("a model is packed to the same bits inside batch_invariant and outside")
 {
-    const auto model = make_translator<float>(3, sizes{9, 301, 70, 30, 5}, attentions::additive<float>{});
+    const auto model = make_translator<float>(3, sizes{9, 301, 70, 30, 5}, attentions::additive_factory{});
     const packed<float, decltype(model)> outside(model);
     const batch_invariant guard;
     const packed<float, decltype(model)> inside(model);
@@ -385,7 +384,7 @@ TEST_CASE("a model is packed to the same bits inside batch_invariant and outside
 
 TEST_CASE("RNNsearch in 8 bits")
 {
-    auto model = make_translator<float>(3, sizes{9, 10, 16, 24, 20}, attentions::additive<float>{});
+    auto model = make_translator<float>(3, sizes{9, 10, 16, 24, 20}, attentions::additive_factory{});
     check_bytes(model, 9);  // W, U and U_h of both directions, W and U of the score, W_s
 }
 

@@ -346,19 +346,101 @@ TEST_CASE("the policies' parameters are named among the decoder's own, in the or
         return names;
     };
     const auto made = [&](const auto& parts) {
-        return make_decoder<double>(random, fixed_context{}, {V, E, H, 2 * H, L}, parts);
+        return make_decoder(nn::initializers<double>{random}, fixed_context{}, {V, E, H, 2 * H, L}, parts);
     };
     CHECK(names_of(made(parts{})) == "embedding cell.W cell.b cell.U cell.U_h C W_s b_s U_o V_o C_o b_o W_o b ");
     CHECK(names_of(made(parts{}
-                            .with_cells(nn::new_stacked<nn::new_lstm>{})
-                            .with_asks(asks_with::new_current_state{})
-                            .with_start(starts_with::new_last_state{})
-                            .with_readout(output::new_fed<output::new_attentional>{}))) ==
+                            .with_cells(nn::stacked_factory<nn::lstm_factory>{})
+                            .with_asks(asks_with::current_state{})
+                            .with_start(starts_with::last_state{})
+                            .with_readout(output::fed_factory{}))) ==
           "embedding cell.layers.0.W cell.layers.0.b cell.layers.0.U cell.layers.1.W cell.layers.1.b cell.layers.1.U "
           "W_c W_o b F ");
     CHECK(
-        names_of(made(parts{}.with_asks(asks_with::new_intermediate_state{}).with_readout(output::new_two_layers{}))) ==
+        names_of(made(
+            parts{}.with_asks(asks_with::intermediate_state_factory{}).with_readout(output::two_layers_factory{}))) ==
         "embedding cell.W cell.b cell.U cell.U_h second.W second.b second.U second.U_h W_s b_s U_o V_o C_o b_o W_o b ");
+}
+
+// The lines of docs/guide.md; tests/quotes.cmake compares them.
+namespace mine {
+
+// section: part
+/// s_0 is the same for every sentence, and learned.
+template <class Vector>
+struct learned_start {
+    Vector s_0;  // [H]
+
+    auto operator()(const auto& cell, const auto& source) const
+    {
+        return nn::begin_of(cell, ops::repeat(s_0, shape_of(source.start)[0]));
+    }
+    static auto parameters(auto& self, auto&& visit) { return mine::learned_start{visit("s_0", self.s_0)}; }
+};
+template <class Vector>
+learned_start(Vector) -> learned_start<Vector>;
+// end
+
+}  // namespace mine
+
+TEST_CASE("a system with a part of its own")
+{
+    const std::size_t words = 9;
+
+    // section: factory
+    using namespace heed::seq2seq;
+    auto with =
+        parts{}
+            .with_start([](auto& init, const auto& n) { return mine::learned_start{init.small_vector(n.hidden)}; })
+            .with_cells(nn::stacked_factory{2, nn::lstm_factory{}})  // ready-made, with options
+            .with_asks(asks_with::current_state{});                  // a part itself
+    auto model = make_translator<float>(1, {.source_vocabulary = words, .target_vocabulary = words, .hidden = 16},
+                                        attentions::additive_factory{}, with);
+    // end
+
+    CHECK(shape_of(model.decoder.start.s_0) == shape_of_rank<1>{16});
+    CHECK(model.decoder.cell.layers.size() == 2);
+    CHECK(model.loss(make_training_batch<float>(pointers(sources), pointers(targets)))() > 0);
+}
+
+TEST_CASE("a function makes any part, and then the model is the same, bit for bit")
+{
+    const sizes n{8, 9, E, H, A};
+    const auto check = [&](const auto& ready, const auto& own) {
+        const auto is = make_translator<double>(3, n, attentions::additive_factory{}, own, nn::glorot<double>);
+        const auto must = make_translator<double>(3, n, attentions::additive_factory{}, ready, nn::glorot<double>);
+        std::vector<double> expected;
+        for_each_parameter(must, [&](const std::string&, const auto& x) {
+            expected.insert(expected.end(), x.data(), x.data() + x.size());
+        });
+        std::size_t i = 0;
+        for_each_parameter(is, [&](const std::string&, const auto& x) {
+            for (std::size_t k = 0; k < x.size(); ++k) CHECK(x.data()[k] == expected.at(i++));
+        });
+        CHECK(i == expected.size());
+    };
+    check(parts{}, parts{}.with_cells([](auto& init, const nn::cell_sizes& k) {
+        return nn::gru{init.glorot(k.input, 3 * k.hidden), init.zeros(3 * k.hidden), init.recurrent(2, k.hidden),
+                       init.recurrent(1, k.hidden)};
+    }));
+    check(parts{}, parts{}.with_embeddings(
+                       [](auto& init, const auto& k) { return init.gaussian(k.vocabulary, k.embedding, 0.1); }));
+    check(parts{}, parts{}.with_asks([](auto& init, const decoder_sizes& k) {
+        return asks_with::previous_state{init.glorot(k.context, k.gates)};
+    }));
+    check(parts{}.with_readout(output::linear_factory{}), parts{}.with_readout([](auto& init, const auto& k) {
+        return output::linear{init.glorot(k.hidden, k.vocabulary), init.zeros(k.vocabulary)};
+    }));
+    // Annotations are as large as sizes::width() says unless its factory has `width`.
+    check(parts{}, parts{}.with_encoder([](auto& init, const auto& k) {
+        CHECK(k.annotation == 2 * H);
+        return bidirectional_encoder{k.embed(init), k.cell(init), k.cell(init), nn::trained_start{init.zeros(k.hidden)},
+                                     nn::trained_start{init.zeros(k.hidden)}};
+    }));
+    const auto table = random({8, E}, 1);
+    const auto given =
+        make_translator<double>(3, n, attentions::additive_factory{}, parts{}.with_embeddings(table)).encoder;
+    CHECK(support::same_bits(given.embedding, table));
 }
 
 TEST_CASE("maxout")

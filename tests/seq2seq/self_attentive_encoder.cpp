@@ -20,8 +20,9 @@ TEST_CASE("annotations are those of a Transformer with these layers; start and w
 {
     constexpr std::size_t D = 4, V = 7;
     random_source random{3, 0};
-    const new_self_attentive make{.layers = 2, .heads = 2, .feed_forward = 5};
-    auto encoder = make.make<double>(random, V, D, D, nullptr, nn::new_gru{}, embeds::new_plain{});
+    const self_attentive_encoder_factory make{.layers = 2, .heads = 2, .feed_forward = 5};
+    auto encoder =
+        make(nn::initializers<double>{random}, encoder_parts{{V, D, D}, nn::gru_factory{}, embeds::table_factory{}});
     REQUIRE(encoder.layers.size() == 2);
     CHECK(shape_of(encoder.layers[0].feed_forward.W_1) == shape_of_rank<2>{D, 5});
     std::uint64_t stream = 50;
@@ -62,14 +63,16 @@ TEST_CASE("a recurrent decoder attends to it as to any encoder")
 {
     support::check_searches(support::sharpened(make_translator<double>(
         3, sizes{.source_vocabulary = 7, .target_vocabulary = 8, .embedding = 4, .hidden = 4, .alignment = 5},
-        attentions::additive<double>{}, parts{}.with_encoder(new_self_attentive{.layers = 1, .heads = 2}))));
+        attentions::additive_factory{},
+        parts{}.with_encoder(self_attentive_encoder_factory{.layers = 1, .heads = 2}))));
 }
 
 TEST_CASE("the embedding must be as wide as the decoder's state")
 {
     random_source random{3, 0};
     CHECK_THROWS_AS(
-        (void)new_self_attentive{}.make<double>(random, 7, 4, 8, nullptr, nn::new_gru{}, embeds::new_plain{}),
+        (void)self_attentive_encoder_factory{}(nn::initializers<double>{random},
+                                               encoder_parts{{7, 4, 8}, nn::gru_factory{}, embeds::table_factory{}}),
         shape_error);
-    CHECK(new_self_attentive::width(8) == 8);
+    CHECK(self_attentive_encoder_factory::width(8) == 8);
 }

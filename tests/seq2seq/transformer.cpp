@@ -244,19 +244,22 @@ TEST_CASE("every word's probability is that of the paper's equations")
         }
     };
     check(translator());
-    check(translator(new_separate_tables{}, nn::new_learned_positions{}, nn::new_pre_norm{}, ops::gelu));
-    check(translator(new_shared_table{}, nn::new_sinusoidal_positions{}, nn::new_pre_norm{}, nn::new_swiglu{}));
+    check(translator(separate_tables_factory{}, nn::learned_positions_factory{}, nn::pre_norm_factory{},
+                     nn::feed_forward_factory{ops::gelu}));
+    check(translator(shared_table_factory{}, nn::sinusoidal_positions{}, nn::pre_norm_factory{},
+                     nn::gated_feed_forward_factory{}));
 }
 
 TEST_CASE("every parameter has the gradient of finite differences")
 {
     check_gradient(translator());
-    check_gradient(translator(new_separate_tables{}, nn::new_learned_positions{}, nn::new_pre_norm{}, ops::gelu));
+    check_gradient(translator(separate_tables_factory{}, nn::learned_positions_factory{}, nn::pre_norm_factory{},
+                              nn::feed_forward_factory{ops::gelu}));
 }
 
 TEST_CASE("neither padding nor its embedding changes anything")
 {
-    auto model = translator(new_separate_tables{});
+    auto model = translator(separate_tables_factory{});
     const double alone =
         model.loss(make_training_batch<double>(pointers({sources[1]}), pointers({targets[2]}))).data()[0];
     for (double& x : std::span(&model.words.source_table(0, 0), small.model)) x = NAN;
@@ -313,7 +316,8 @@ TEST_CASE("step by step is all at once")
         CHECK(beam<double>(fast, examples.source, {.width = 5})[2].front().words == best[2]);
     };
     check(translator());
-    check(translator(new_tied_tables{}, nn::new_learned_positions{}, nn::new_pre_norm{}, ops::gelu));
+    check(translator(tied_tables_factory{}, nn::learned_positions_factory{}, nn::pre_norm_factory{},
+                     nn::feed_forward_factory{ops::gelu}));
     check(turned(translator()));  // a word's number matters to its scores
 }
 
@@ -328,7 +332,7 @@ TEST_CASE("the shared table needs one vocabulary, learned positions a table that
     other = small;
     other.longest = 4;
     const auto model =
-        papers::vaswani2017::translator<double>(1, other, new_shared_table{}, nn::new_learned_positions{});
+        papers::vaswani2017::translator<double>(1, other, shared_table_factory{}, nn::learned_positions_factory{});
     CHECK_THROWS_WITH_AS(
         (void)model.open(make_source(pointers(sources))),
         "learned_positions: a sentence of 5 words, but there are vectors for 4 positions; make the table "

@@ -56,7 +56,7 @@ std::vector<float> gradients(const Model& model, const training_batch<float>& ba
 
 TEST_CASE("the contents of the padding change no loss and no gradient, bit for bit")
 {
-    const auto model = make_translator<float>(1, small, attentions::temporal<float>{});
+    const auto model = make_translator<float>(1, small, attentions::temporal_factory{});
     auto batch = make_training_batch<float>(pointers(sources), pointers(targets));
     const auto before = gradients(model, batch);
     for (std::size_t b = 0; b < 4; ++b) {
@@ -79,7 +79,7 @@ TEST_CASE("the contents of the padding change no loss and no gradient, bit for b
 
 TEST_CASE("the loss on the tape is the loss without one")
 {
-    const auto model = make_translator<double>(2, small, attentions::additive_with_word<double>{});
+    const auto model = make_translator<double>(2, small, attentions::additive_with_word_factory{});
     const auto batch = make_training_batch<double>(pointers(sources), pointers(targets));
     ad::tape<double> on;
     const auto taped = ad::lift(on, model).loss(batch);
@@ -90,7 +90,7 @@ TEST_CASE("training: the loss falls, two runs agree bit for bit, and memory does
 {
     const auto run = [](std::size_t threads_used) {
         set_threads(threads_used);
-        auto model = make_translator<float>(4, small, attentions::per_dimension<float>{});
+        auto model = make_translator<float>(4, small, attentions::per_dimension_factory{});
         const auto batch = make_training_batch<float>(pointers(sources), pointers(targets));
         ad::tape<float> on;
         train::adam<float> optimiser({0.02});
@@ -118,7 +118,7 @@ TEST_CASE("training: the loss falls, two runs agree bit for bit, and memory does
 
 TEST_CASE("wrong input is refused with names and numbers")
 {
-    const auto model = make_translator<float>(1, small, attentions::additive<float>{});
+    const auto model = make_translator<float>(1, small, attentions::additive_factory{});
     auto batch = make_training_batch<float>(pointers({{4, 99}}), pointers({{4}}));
     CHECK_THROWS_WITH_AS(model.loss(batch), "lookup: word 99 of a table of 12 embeddings; ids count from 0", error);
     batch = make_training_batch<float>(pointers({{4}}), pointers({{4}}));

@@ -33,9 +33,9 @@ auto lively(std::uint64_t seed, const Make& make)
     return model;
 }
 
-inline const auto first = lively(5, attentions::temporal<double>{});
-inline const auto second = lively(6, attentions::per_dimension<double>{});
-inline const auto blind = lively(7, attentions::none<double>{});
+inline const auto first = lively(5, attentions::temporal_factory{});
+inline const auto second = lively(6, attentions::per_dimension_factory{});
+inline const auto blind = lively(7, fixed_context{});
 
 template <class... Model>
 ensemble<double> together(const source_batch& source, averaging how, const Model&... models)

@@ -31,7 +31,7 @@ using model_type =
 
 constexpr std::size_t B = 6, T = 9, D = 8, A = 8;
 
-model_type new_model()
+model_type make_model()
 {
     return {score::additive<array<float, 2>, array<float, 1>>{
                 support::random<float>({D, A}, 1), support::random<float>({D, A}, 2), support::random<float>({A}, 3)},
@@ -92,7 +92,7 @@ TEST_CASE("the pool: shards, exceptions, other numbers of threads, several users
 
 TEST_CASE("a mechanism, forward and backward: 2 and 4 threads, and three users of one model")
 {
-    const model_type attend = new_model();
+    const model_type attend = make_model();
     const results alone = look(attend);
     for (const std::size_t count : std::vector<std::size_t>{1, 2, 4}) {
         set_threads(count);

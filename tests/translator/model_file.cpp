@@ -58,7 +58,7 @@ std::vector<options> all_systems()
     return all;
 }
 
-translator_file new_model(const options& how)
+translator_file make_model(const options& how)
 {
     translator_file model;
     model.how = how;
@@ -113,10 +113,10 @@ TEST_CASE("a file of any system is read again, and every number of its model is 
 {
     for (const options& how : all_systems()) {
         CAPTURE(name_of(how));
-        const archive file = translator::to_archive(new_model(how));
+        const archive file = translator::to_archive(make_model(how));
         REQUIRE(refusal(file) == "");
         const translator_file read = translator::from_archive(file);
-        CHECK(read.system->copy() == new_model(how).system->copy());
+        CHECK(read.system->copy() == make_model(how).system->copy());
 
         const std::size_t numbers = translator::count_numbers(file);
         CHECK(numbers == read.system->parameter_count());
@@ -130,7 +130,7 @@ TEST_CASE("sizes that a file claims are refused before they are allocated, whate
     const std::size_t most = std::numeric_limits<std::size_t>::max();
     for (const options& how : all_systems()) {
         CAPTURE(name_of(how));
-        const archive file = translator::to_archive(new_model(how));
+        const archive file = translator::to_archive(make_model(how));
         for (const char* const lied : {"embedding", "hidden", "alignment", "layers", "width", "heads", "coverage",
                                        "longest", "window", "last"}) {
             if (translator::use_of(lied, translator::kind_of(how)) == nullptr) continue;
@@ -157,7 +157,7 @@ TEST_CASE("no count of layers is made because the last one is there")
 {
     for (const std::string system : {"luong", "convs2s", "transformer"}) {
         CAPTURE(system);
-        archive file = translator::to_archive(new_model(small(system)));
+        archive file = translator::to_archive(make_model(small(system)));
         for (heed::io::tensor_entry& each : file.tensors) {
             if (const auto at = each.name.find(".1."); at != std::string::npos) each.name.replace(at, 3, ".99999.");
         }
@@ -174,7 +174,7 @@ TEST_CASE("nothing is allocated of a file that has only the tensors that are loo
             CAPTURE(std::string(large));
             options how = plain;
             how.set(large, "400");
-            translator_file model = new_model(plain);
+            translator_file model = make_model(plain);
             model.how = how;
             archive file = translator::to_archive(model);
             file.tensors.clear();
@@ -190,7 +190,7 @@ TEST_CASE("nothing is allocated of a file that has only the tensors that are loo
 
 TEST_CASE("a width that overflows is another width")
 {
-    archive file = translator::to_archive(new_model(small("convs2s")));
+    archive file = translator::to_archive(make_model(small("convs2s")));
     file.metadata["options.width"] = std::to_string((std::size_t{1} << 62) + 3);  // times 4 hidden: as 3
     CHECK(contains(refusal(file), "contradicts itself"));
 }
@@ -198,10 +198,10 @@ TEST_CASE("a width that overflows is another width")
 TEST_CASE("every allocation of reading a model fails once: it is refused, and the one before is as it was")
 {
     options how = small("rnnsearch");
-    translator_file model = new_model(how);
+    translator_file model = make_model(how);
     const std::vector<float> old = model.system->copy();
     how.seed = 2;
-    const archive file = translator::to_archive(new_model(how));
+    const archive file = translator::to_archive(make_model(how));
     const std::vector<float> stored = translator::from_archive(file).system->copy();
     REQUIRE(stored != old);
     bool complete = false;

@@ -6,8 +6,8 @@
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/nn/dropout.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/nn/gru.hpp>
-#include <heed/nn/init.hpp>
 #include <heed/nn/lstm.hpp>
 #include <heed/ops/recurrent.hpp>
 
@@ -105,20 +105,20 @@ const auto& biases_of(const auto& cell)
     }
 }
 
-/// Makers of cells, for encoders and decoders that are made new. `recurrent`: as for make_gru.
-struct new_gru {
+/// Makes GRUs.
+struct gru_factory {
     template <class T>
-    auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const
+    auto operator()(const initializers<T>& init, const cell_sizes& n) const
     {
-        return make_gru<T>(random, input, hidden, recurrent);
+        return make_gru<T>(init.random, n.input, n.hidden, init.recurrent_matrix);
     }
 };
 /// Makes LSTMs.
-struct new_lstm {
+struct lstm_factory {
     template <class T>
-    auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const
+    auto operator()(const initializers<T>& init, const cell_sizes& n) const
     {
-        return make_lstm<T>(random, input, hidden, recurrent);
+        return make_lstm<T>(init.random, n.input, n.hidden, init.recurrent_matrix);
     }
 };
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/parameters.hpp>
 #include <heed/nn/dropout.hpp>
-#include <heed/nn/init.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 
@@ -71,28 +72,40 @@ template <class Matrix, class Matrix2, class Matrix3, class Activation>
 gated_feed_forward(Matrix, Matrix2, Matrix3, Activation)
     -> gated_feed_forward<joint_tensor<Matrix, Matrix2, Matrix3>, Activation>;
 
-/// Makes SwiGLU, where a Transformer takes an activation:
-///
-///     papers::vaswani2017::translator<float>(seed, n, tables, positions, nn::new_pre_norm{}, nn::new_swiglu{});
-struct new_swiglu {
-    template <class T>
-    auto make(random_source& random, std::size_t width, std::size_t hidden) const
-    {
-        auto W_1 = glorot<T>(random, width, hidden), W_3 = glorot<T>(random, width, hidden);
-        return gated_feed_forward{std::move(W_1), glorot<T>(random, hidden, width), std::move(W_3), ops::silu};
-    }
-};
-
-/// New layers from `width` to `hidden` and back, with this activation; or what a maker such as new_swiglu makes.
+/// New layers from `width` to `hidden` and back, with this activation.
 template <class T, class Activation>
 auto make_feed_forward(random_source& random, std::size_t width, std::size_t hidden, Activation activation)
 {
-    if constexpr (requires { activation.template make<T>(random, width, hidden); }) {
-        return activation.template make<T>(random, width, hidden);
-    } else {
-        return feed_forward{glorot<T>(random, width, hidden), zeros<T>(hidden), glorot<T>(random, hidden, width),
-                            zeros<T>(width), std::move(activation)};
-    }
+    return feed_forward{glorot<T>(random, width, hidden), zeros<T>(hidden), glorot<T>(random, hidden, width),
+                        zeros<T>(width), std::move(activation)};
 }
+
+/// Makes feed_forward with this activation: `feed_forward_factory{ops::gelu}`.
+template <class Activation = std::remove_const_t<decltype(ops::relu)>>
+struct feed_forward_factory {
+    Activation activation{};
+
+    template <class T>
+    auto operator()(const initializers<T>& init, const layer_sizes& n) const
+    {
+        return make_feed_forward<T>(init.random, n.width, n.hidden, activation);
+    }
+};
+template <class Activation = std::remove_const_t<decltype(ops::relu)>>
+feed_forward_factory(Activation = {}) -> feed_forward_factory<Activation>;
+
+/// Makes gated_feed_forward: SwiGLU, or `gated_feed_forward_factory{ops::gelu_erf}`, GEGLU.
+template <class Activation = std::remove_const_t<decltype(ops::silu)>>
+struct gated_feed_forward_factory {
+    Activation activation{};
+
+    auto operator()(const auto& init, const layer_sizes& n) const
+    {
+        auto W_1 = init.glorot(n.width, n.hidden), W_3 = init.glorot(n.width, n.hidden);
+        return gated_feed_forward{std::move(W_1), init.glorot(n.hidden, n.width), std::move(W_3), activation};
+    }
+};
+template <class Activation = std::remove_const_t<decltype(ops::silu)>>
+gated_feed_forward_factory(Activation = {}) -> gated_feed_forward_factory<Activation>;
 
 }  // namespace heed::nn

@@ -3,7 +3,7 @@
 
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
-#include <heed/nn/init.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
@@ -46,20 +46,6 @@ struct gru {
 template <class Matrix, class Vector, class Matrix2, class Matrix3>
 gru(Matrix, Vector, Matrix2, Matrix3) -> gru<joint_tensor<Matrix, Matrix2, Matrix3>, Vector>;
 
-namespace detail {
-
-/// The matrix [H,nH] of n gates: drawn by glorot as one, or by `recurrent` one by one, each [H,H].
-template <class T>
-array<T, 2> recurrent_gates(random_source& random, std::size_t n, std::size_t hidden, initializer<T> recurrent)
-{
-    if (recurrent == nullptr) return glorot<T>(random, hidden, n * hidden);
-    auto gates = recurrent(random, hidden, hidden);
-    for (std::size_t k = 1; k < n; ++k) gates = ops::concat(gates, recurrent(random, hidden, hidden));
-    return gates;
-}
-
-}  // namespace detail
-
 /// A new unit from inputs of size `input` to states of size `hidden`.
 ///
 /// `recurrent` draws U_z, U_r and U_h one by one, each [H,H]: with nn::orthogonal<T> they start as in Bahdanau et al.
@@ -67,9 +53,9 @@ array<T, 2> recurrent_gates(random_source& random, std::size_t n, std::size_t hi
 template <class T>
 auto make_gru(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr)
 {
-    return gru{glorot<T>(random, input, 3 * hidden), zeros<T>(3 * hidden),
-               detail::recurrent_gates<T>(random, 2, hidden, recurrent),
-               detail::recurrent_gates<T>(random, 1, hidden, recurrent)};
+    const initializers<T> init{random, recurrent};
+    return gru{init.glorot(input, 3 * hidden), init.zeros(3 * hidden), init.recurrent(2, hidden),
+               init.recurrent(1, hidden)};
 }
 
 /// Gated recurrent unit whose reset gate acts after the product, as in cuDNN and PyTorch's nn.GRU (seq2seq/torch.hpp).
@@ -115,8 +101,9 @@ template <class T>
 auto make_gru_reset_after(random_source& random, std::size_t input, std::size_t hidden,
                           initializer<T> recurrent = nullptr)
 {
-    return gru_reset_after{glorot<T>(random, input, 3 * hidden), zeros<T>(3 * hidden),
-                           detail::recurrent_gates<T>(random, 3, hidden, recurrent), zeros<T>(hidden)};
+    const initializers<T> init{random, recurrent};
+    return gru_reset_after{init.glorot(input, 3 * hidden), init.zeros(3 * hidden), init.recurrent(3, hidden),
+                           init.zeros(hidden)};
 }
 
 /// A learned state before the first word.

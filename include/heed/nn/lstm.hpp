@@ -63,8 +63,8 @@ auto make_lstm(random_source& random, std::size_t input, std::size_t hidden, ini
 {
     auto b = zeros<T>(4 * hidden);
     std::fill_n(b.data() + hidden, hidden, static_cast<T>(forget));
-    return lstm{glorot<T>(random, input, 4 * hidden), std::move(b),
-                detail::recurrent_gates<T>(random, 4, hidden, recurrent)};
+    const initializers<T> init{random, recurrent};
+    return lstm{init.glorot(input, 4 * hidden), std::move(b), init.recurrent(4, hidden)};
 }
 
 }  // namespace heed::nn

@@ -9,7 +9,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
-#include <heed/nn/init.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 
@@ -98,25 +98,14 @@ struct learned_positions {
 template <class Matrix>
 learned_positions(Matrix) -> learned_positions<Matrix>;
 
-/// Makers, for models that are made new. `longest`: the number of positions.
-struct new_sinusoidal_positions {
-    wave_layout layout = wave_layout::interleaved;
-
-    template <class T>
-    sinusoidal_positions make(random_source&, std::size_t, std::size_t) const
-    {
-        return {layout};
-    }
-};
-/// Makes learned_positions for sentences of at most `longest` words.
-struct new_learned_positions {
+/// Makes learned_positions.
+struct learned_positions_factory {
     double deviation = 0;  // of normal vectors; 0: 1/√width
 
-    template <class T>
-    auto make(random_source& random, std::size_t longest, std::size_t width) const
+    auto operator()(const auto& init, const position_sizes& n) const
     {
-        const double usual = 1 / std::sqrt(static_cast<double>(width));
-        return learned_positions{gaussian<T>(random, longest, width, deviation > 0 ? deviation : usual)};
+        const double usual = 1 / std::sqrt(static_cast<double>(n.width));
+        return learned_positions{init.gaussian(n.longest, n.width, deviation > 0 ? deviation : usual)};
     }
 };
 

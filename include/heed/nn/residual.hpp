@@ -5,13 +5,13 @@
 
 #include <heed/core/parameters.hpp>
 #include <heed/nn/dropout.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/nn/layer_norm.hpp>
 #include <heed/ops/elementwise.hpp>
 
 /// How a layer f is put around its input: a residual connection, with layer normalisation after the sum or before f.
 ///
-/// A policy has `around(x, f, drop)`; `make<T>(width)`; and `make_last<T>(width)`, the normalisation behind the last of
-/// several layers.
+/// A policy has `around(x, f, drop)`; and `last_norm()`, the first normalization behind the last of several layers.
 namespace heed::nn {
 
 /// Nothing: x stays as it is.
@@ -31,6 +31,8 @@ struct post_norm {
         return norm(ops::add(x, drop(f(x))));
     }
 
+    identity last_norm() const { return {}; }  // the output of the last layer is normalized already
+
     static auto parameters(auto& self, auto&& visit) { return nn::post_norm{visit("norm", self.norm)}; }
 };
 template <class Norm>
@@ -47,35 +49,27 @@ struct pre_norm {
         return ops::add(x, drop(f(norm(x))));
     }
 
+    Norm last_norm() const { return norm; }  // nothing has normalized the output of the last layer: a copy does
+
     static auto parameters(auto& self, auto&& visit) { return nn::pre_norm{visit("norm", self.norm)}; }
 };
 template <class Norm>
 pre_norm(Norm) -> pre_norm<Norm>;
 
-/// Makers, for layers that are made new. Nothing has normalized the output of pre-norm layers, so theirs is at the end.
-struct new_post_norm {
+/// Makes post_norm with a layer normalization.
+struct post_norm_factory {
     template <class T>
-    static auto make(std::size_t width)
+    auto operator()(const initializers<T>&, const layer_sizes& n) const
     {
-        return post_norm{make_layer_norm<T>(width)};
-    }
-    template <class T>
-    static identity make_last(std::size_t)
-    {
-        return {};
+        return post_norm{make_layer_norm<T>(n.width)};
     }
 };
-/// Makes pre_norm with a layer normalisation, and one more behind the last layer.
-struct new_pre_norm {
+/// Makes pre_norm with a layer normalization.
+struct pre_norm_factory {
     template <class T>
-    static auto make(std::size_t width)
+    auto operator()(const initializers<T>&, const layer_sizes& n) const
     {
-        return pre_norm{make_layer_norm<T>(width)};
-    }
-    template <class T>
-    static auto make_last(std::size_t width)
-    {
-        return make_layer_norm<T>(width);
+        return pre_norm{make_layer_norm<T>(n.width)};
     }
 };
 

@@ -100,26 +100,26 @@ private:
 template <class Cell>
 stacked(std::vector<Cell>, shortcut = shortcut::none) -> stacked<Cell>;
 
-/// Makes stacked cells, for encoders and decoders that are made new. `cells` makes each layer.
-template <class Cells = new_gru>
-struct new_stacked {
+/// Makes stacked cells. `cells` makes each layer.
+template <class Cells = gru_factory>
+struct stacked_factory {
     std::size_t layers = 2;
     Cells cells{};
     shortcut between = shortcut::none;
 
     template <class T>
-    auto make(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent) const
+    auto operator()(const initializers<T>& init, const cell_sizes& n) const
     {
         if (layers == 0) throw error("stacked: 0 layers; make at least one");
-        std::vector<decltype(cells.template make<T>(random, input, hidden, recurrent))> all;
+        std::vector<part_of<Cells, T, cell_sizes>> all;
         for (std::size_t k = 0; k < layers; ++k) {
-            all.push_back(cells.template make<T>(random, k == 0 ? input : hidden, hidden, recurrent));
+            all.push_back(nn::make_part(cells, init, cell_sizes{k == 0 ? n.input : n.hidden, n.hidden}));
         }
         return stacked{std::move(all), between};
     }
 };
 
-template <class Cells = new_gru>
-new_stacked(std::size_t = 2, Cells = {}, shortcut = shortcut::none) -> new_stacked<Cells>;
+template <class Cells = gru_factory>
+stacked_factory(std::size_t = 2, Cells = {}, shortcut = shortcut::none) -> stacked_factory<Cells>;
 
 }  // namespace heed::nn

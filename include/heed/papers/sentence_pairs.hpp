@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/core/random.hpp>
-#include <heed/nn/init.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/pairs/abcnn.hpp>
 #include <heed/pairs/matcher.hpp>
 
@@ -60,52 +60,58 @@ struct sizes {
     std::size_t longest = 64;  // words of a sentence that ABCNN-1 and 3 can read
 };
 
-/// Makes new blocks for a model, from `channels` per word; those with `before` read at most `longest` words.
-template <class T, bool before, class Pooling>
-struct new_block {
-    auto operator()(random_source& random, const sizes& n, std::size_t channels) const
+/// The sizes of a block, for its factory.
+struct block_sizes {
+    std::size_t channels = 0;  // numbers of a word that the block reads
+    std::size_t maps = 0;
+    std::size_t width = 0;
+    std::size_t longest = 0;
+};
+
+/// Makes blocks of a model; those with `before` read at most `longest` words.
+template <bool before, class Pooling>
+struct block_factory {
+    auto operator()(const auto& init, const block_sizes& n) const
     {
         const auto made = [&](auto attention, std::size_t per_word) {
-            return abcnn::block{std::move(attention), nn::glorot<T>(random, n.width * per_word, n.maps),
-                                nn::zeros<T>(n.maps), n.width, Pooling{}};
+            return abcnn::block{std::move(attention), init.glorot(n.width * per_word, n.maps), init.zeros(n.maps),
+                                n.width, Pooling{}};
         };
         if constexpr (before) {
-            auto W_0 = nn::glorot<T>(random, n.longest, channels), W_1 = nn::glorot<T>(random, n.longest, channels);
-            return made(abcnn::feature_maps{std::move(W_0), std::move(W_1)}, 2 * channels);
+            auto W_0 = init.glorot(n.longest, n.channels), W_1 = init.glorot(n.longest, n.channels);
+            return made(abcnn::feature_maps{std::move(W_0), std::move(W_1)}, 2 * n.channels);
         } else {
-            return made(abcnn::words_alone{}, channels);
+            return made(abcnn::words_alone{}, n.channels);
         }
     }
 };
 /// … of BCNN
-template <class T>
-using new_bcnn = new_block<T, false, abcnn::average_pooling>;
+using bcnn_factory = block_factory<false, abcnn::average_pooling>;
 /// … of ABCNN-1
-template <class T>
-using new_abcnn1 = new_block<T, true, abcnn::average_pooling>;
+using abcnn1_factory = block_factory<true, abcnn::average_pooling>;
 /// … of ABCNN-2
-template <class T>
-using new_abcnn2 = new_block<T, false, abcnn::attention_pooling>;
+using abcnn2_factory = block_factory<false, abcnn::attention_pooling>;
 /// … of ABCNN-3
-template <class T>
-using new_abcnn3 = new_block<T, true, abcnn::attention_pooling>;
+using abcnn3_factory = block_factory<true, abcnn::attention_pooling>;
 
 /// A whole model that says whether two sentences belong together: embeddings, stacked blocks, logistic regression over
-/// the similarities at all levels (see pairs/matcher.hpp). `make_block`: one of the above, or your own.
+/// the similarities at all levels (see pairs/matcher.hpp). `block`: one of the factories above, or your own.
 ///
-///     auto model = papers::yin2016::matcher<float>(seed, sizes, papers::yin2016::new_abcnn3<float>{});
-template <class T>
-auto matcher(std::uint64_t seed, const sizes& n, const auto& make_block)
+///     auto model = papers::yin2016::matcher<float>(seed, sizes, papers::yin2016::abcnn3_factory{});
+template <class T, class Block>
+auto matcher(std::uint64_t seed, const sizes& n, const Block& block)
 {
     random_source random{seed, 0};
-    auto first = nn::gaussian<T>(random, n.first_vocabulary, n.embedding, 0.1);
-    auto second = nn::gaussian<T>(random, n.second_vocabulary, n.embedding, 0.1);
-    std::vector<decltype(make_block(random, n, n.embedding))> blocks;
+    const nn::initializers<T> init{random};
+    auto first = init.gaussian(n.first_vocabulary, n.embedding, 0.1);
+    auto second = init.gaussian(n.second_vocabulary, n.embedding, 0.1);
+    std::vector<nn::part_of<Block, T, block_sizes>> blocks;
     for (std::size_t k = 0; k < n.blocks; ++k) {
-        blocks.push_back(make_block(random, n, k == 0 ? n.embedding : n.maps));
+        const block_sizes of_block{k == 0 ? n.embedding : n.maps, n.maps, n.width, n.longest};
+        blocks.push_back(nn::make_part(block, init, of_block));
     }
-    auto W = nn::glorot<T>(random, 2 * (n.blocks + 1), 2);
-    return pairs::matcher{std::move(first), std::move(second), std::move(blocks), std::move(W), nn::zeros<T>(2)};
+    auto W = init.glorot(2 * (n.blocks + 1), 2);
+    return pairs::matcher{std::move(first), std::move(second), std::move(blocks), std::move(W), init.zeros(2)};
 }
 
 }  // namespace heed::papers::yin2016

@@ -351,50 +351,50 @@ struct convolutional_sizes {
     double dropout = 0;          // with which it will be trained: the initial weights depend on it
 };
 
-/// A new encoder and decoder; make_attention(random, n) makes the attention of each of the decoder's layers, from
-/// queries h [.,H] to annotations [T,E].
+/// A new encoder and decoder. The factory `attention` makes the attention of each of the decoder's layers, from queries
+/// h [.,H] to annotations [T,E]; `source_words` makes the embedding of source words or features.
 ///
 /// Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated linear units of n
 /// inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.
-template <class T, class MakeAttention, class Positions = nn::new_learned_positions,
-          class Embeddings = embeds::new_plain>
-auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, MakeAttention&& make_attention,
-                        const Positions& positions = {0.1}, const Embeddings& embeddings = {})
+template <class T, class Attention, class Positions = nn::learned_positions_factory,
+          class SourceWords = embeds::table_factory>
+auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, const Attention& attention,
+                        const Positions& positions = {0.1}, const SourceWords& source_words = {})
 {
     random_source random{seed, 0};
+    const nn::initializers<T> init{random};
     const auto weights = [&](std::size_t inputs, std::size_t columns, double gain) {
-        return nn::gaussian<T>(random, inputs, columns, std::sqrt(gain / static_cast<double>(inputs)));
+        return init.gaussian(inputs, columns, std::sqrt(gain / static_cast<double>(inputs)));
     };
     const auto convolution = [&] {
         auto W = weights(n.width * n.hidden, 2 * n.hidden, 4 * (1 - n.dropout));
-        return nn::gated_convolution{std::move(W), nn::zeros<T>(2 * n.hidden)};
+        return nn::gated_convolution{std::move(W), init.zeros(2 * n.hidden)};
     };
-    auto words = embeddings.template source<T>(random, n.source_vocabulary, n.embedding);
-    auto places = positions.template make<T>(random, n.longest, n.embedding);
+    auto words = nn::make_part(source_words, init, embeds::embedding_sizes{n.source_vocabulary, n.embedding});
+    auto places = nn::make_part(positions, init, nn::position_sizes{n.longest, n.embedding});
     auto W_in = weights(n.embedding, n.hidden, 1 - n.dropout);
     std::vector<decltype(convolution())> blocks;
     for (std::size_t i = 0; i < n.encoder_layers; ++i) blocks.push_back(convolution());
     auto W_out = weights(n.hidden, n.embedding, 1);
     convolutional_encoder encoder{
-        std::move(words),  std::move(places), std::move(W_in),           nn::zeros<T>(n.hidden),
-        std::move(blocks), std::move(W_out),  nn::zeros<T>(n.embedding), 0.5 / static_cast<double>(n.decoder_layers)};
+        std::move(words),  std::move(places), std::move(W_in),         init.zeros(n.hidden),
+        std::move(blocks), std::move(W_out),  init.zeros(n.embedding), 0.5 / static_cast<double>(n.decoder_layers)};
 
-    auto target_words = nn::gaussian<T>(random, n.target_vocabulary, n.embedding, 0.1);
-    auto target_places = positions.template make<T>(random, n.longest, n.embedding);
+    auto target_words = init.gaussian(n.target_vocabulary, n.embedding, 0.1);
+    auto target_places = nn::make_part(positions, init, nn::position_sizes{n.longest, n.embedding});
     auto target_W_in = weights(n.embedding, n.hidden, 1 - n.dropout);
     const auto make_layer = [&] {
         auto of_words = convolution();
-        auto attention = make_attention(random, n);
-        return convolutional_layer{std::move(of_words), std::move(attention), weights(n.embedding, n.hidden, 0.25)};
+        auto of_source = nn::make_part(attention, init, n);
+        return convolutional_layer{std::move(of_words), std::move(of_source), weights(n.embedding, n.hidden, 0.25)};
     };
     std::vector<decltype(make_layer())> layers;
     for (std::size_t i = 0; i < n.decoder_layers; ++i) layers.push_back(make_layer());
     auto target_W_out = weights(n.hidden, n.embedding, 1);
     auto W_o = weights(n.embedding, n.target_vocabulary, 1 - n.dropout);
-    convolutional_decoder decoder{
-        std::move(target_words),   std::move(target_places), std::move(target_W_in),
-        nn::zeros<T>(n.hidden),    std::move(layers),        std::move(target_W_out),
-        nn::zeros<T>(n.embedding), std::move(W_o),           nn::zeros<T>(n.target_vocabulary)};
+    convolutional_decoder decoder{std::move(target_words), std::move(target_places), std::move(target_W_in),
+                                  init.zeros(n.hidden),    std::move(layers),        std::move(target_W_out),
+                                  init.zeros(n.embedding), std::move(W_o),           init.zeros(n.target_vocabulary)};
     return translator{std::move(encoder), std::move(decoder)};
 }
 

@@ -368,20 +368,20 @@ private:
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, Embedding, Cell, Asks, Start, Readout>;
 
-/// A new decoder around an attention whose contexts have `context` dimensions. `recurrent`: as for nn::make_gru.
+/// A new decoder around an attention whose contexts have `context` dimensions.
 template <class T, class Attention, class... Part>
-auto make_decoder(random_source& random, Attention attention, decoder_sizes n, const parts<Part...>& made,
-                  nn::initializer<T> recurrent = nullptr)
+auto make_decoder(nn::initializers<T> init, Attention attention, decoder_sizes n, const parts<Part...>& with)
 {
-    auto table = made.embeddings.template target<T>(random, n.vocabulary, n.embedding);
-    auto cell = made.cells.template make<T>(random, n.embedding, n.hidden, recurrent);
+    auto words = nn::make_part(with.target_words, init, embeds::embedding_sizes{n.vocabulary, n.embedding});
+    auto cell = nn::make_part(with.cells, init, nn::cell_sizes{n.embedding, n.hidden});
     n.gates = shape_of(nn::biases_of(cell))[0];
+    const decoder_parts sizes{n, with.cells};
     return decoder{std::move(attention),
-                   std::move(table),
+                   std::move(words),
                    std::move(cell),
-                   made.asks.template make<T>(random, n, recurrent, made.cells),
-                   made.start.template make<T>(random, n.hidden),
-                   made.readout.template make<T>(random, n)};
+                   nn::make_part(with.asks, init, sizes),
+                   nn::make_part(with.start, init, sizes),
+                   nn::make_part(with.readout, init, sizes)};
 }
 
 }  // namespace heed::seq2seq

@@ -7,7 +7,7 @@
 
 #include <heed/nn/contextualization.hpp>
 #include <heed/nn/dropout.hpp>
-#include <heed/nn/init.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/ops/embedding.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/parts.hpp>
@@ -25,7 +25,7 @@ struct nothing {
 /// takes them with embeds::projected or embeds::as_given in the table's place:
 ///
 ///     auto model = make_translator<float>(seed, {.source_vocabulary = F, .target_vocabulary = V}, attention,
-///                                         parts{}.with_embeddings(embeds::new_projected{}));     // F features
+///                                         parts{}.with_embeddings(embeds::projected_factory{}));  // F features
 ///     feature_batch speech{frames, lengths{90, 71}};                                              // frames [B,T,F]
 ///     auto loss = model.loss(speech, make_training_batch<float>(speech, targets));
 ///     const reading at_work{model, speech};
@@ -199,59 +199,53 @@ auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop
     }
 }
 
-/// Makes tables of source and target words.
-struct new_plain {
-    template <class T>
-    auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
+/// The sizes of an embedding, for its factory.
+struct embedding_sizes {
+    std::size_t vocabulary = 0;  // V; of features their number
+    std::size_t embedding = 0;   // E
+};
+
+/// Makes a table of words.
+struct table_factory {
+    auto operator()(const auto& init, const embedding_sizes& n) const
     {
-        return nn::gaussian<T>(random, vocabulary, embedding, 0.1);
-    }
-    template <class T>
-    auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
-    {
-        return source<T>(random, vocabulary, embedding);
+        return init.gaussian(n.vocabulary, n.embedding, 0.1);
     }
 };
-/// Makes contextual_source and contextual_target for source and target words.
-struct new_contextual {
-    std::size_t context = 0;  // K; 0: as many as an embedding has
+/// Makes contextual_source.
+struct contextual_source_factory {
+    std::size_t context = 0;  // K; 0: E
 
-    template <class T>
-    auto source(random_source& random, std::size_t vocabulary, std::size_t embedding) const
+    auto operator()(const auto& init, const embedding_sizes& n) const
     {
-        const std::size_t K = size(embedding);
-        return contextual_source{nn::gaussian<T>(random, vocabulary, embedding, 0.1),
-                                 nn::glorot<T>(random, embedding, K), nn::zeros<T>(K), gate<T>(random, embedding)};
-    }
-    template <class T>
-    auto target(random_source& random, std::size_t vocabulary, std::size_t embedding) const
-    {
-        return contextual_target{nn::gaussian<T>(random, vocabulary, embedding, 0.1), gate<T>(random, embedding)};
-    }
-
-private:
-    std::size_t size(std::size_t embedding) const { return context == 0 ? embedding : context; }
-
-    template <class T>
-    auto gate(random_source& random, std::size_t embedding) const
-    {
-        return nn::context_gate{nn::glorot<T>(random, size(embedding), embedding), nn::zeros<T>(embedding)};
+        const std::size_t E = n.embedding, K = context == 0 ? E : context;
+        return contextual_source{init.gaussian(n.vocabulary, E, 0.1), init.glorot(E, K), init.zeros(K),
+                                 nn::context_gate{init.glorot(K, E), init.zeros(E)}};
     }
 };
-/// Makes `projected` for the source, whose "vocabulary" is the number of features, and a table of target words.
-struct new_projected : new_plain {
-    template <class T>
-    auto source(random_source& random, std::size_t features, std::size_t embedding) const
+/// Makes contextual_target.
+struct contextual_target_factory {
+    std::size_t context = 0;  // K of the contextual_source; 0: E
+
+    auto operator()(const auto& init, const embedding_sizes& n) const
     {
-        return projected{nn::glorot<T>(random, features, embedding), nn::zeros<T>(embedding)};
+        const std::size_t E = n.embedding, K = context == 0 ? E : context;
+        return contextual_target{init.gaussian(n.vocabulary, E, 0.1),
+                                 nn::context_gate{init.glorot(K, E), init.zeros(E)}};
     }
 };
-/// Makes `as_given` for the source, whose embedding has the size of the features, and a table of target words.
-struct new_as_given : new_plain {
-    template <class T>
-    auto source(random_source&, std::size_t features, std::size_t embedding) const
+/// Makes `projected`.
+struct projected_factory {
+    auto operator()(const auto& init, const embedding_sizes& n) const
     {
-        require_shape<1>("embeds::new_as_given", "the embedding", {embedding}, {features},
+        return projected{init.glorot(n.vocabulary, n.embedding), init.zeros(n.embedding)};
+    }
+};
+/// Makes `as_given`, where the embedding has the size of the features.
+struct as_given_factory {
+    auto operator()(const auto&, const embedding_sizes& n) const
+    {
+        require_shape<1>("embeds::as_given_factory", "the embedding", {n.embedding}, {n.vocabulary},
                          "features that are not projected are their own embedding");
         return as_given{};
     }

@@ -103,32 +103,55 @@ struct forward_encoder {
 template <class Embedding, class Cell, class Start>
 forward_encoder(Embedding, Cell, Start, direction = direction::forward) -> forward_encoder<Embedding, Cell, Start>;
 
-/// Makers of new encoders, of cells that `cells` makes (nn::new_gru, new_lstm or new_stacked, with `recurrent` as for
-/// nn::make_gru), on words that `embeddings` makes. Initial states are trained. `width` is the size D of an annotation.
-struct new_bidirectional {
-    template <class T, class Cells, class Embeddings>
-    auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
-              nn::initializer<T> recurrent, const Cells& cells, const Embeddings& embeddings) const
-    {
-        auto table = embeddings.template source<T>(random, vocabulary, embedding);
-        auto forward = cells.template make<T>(random, embedding, hidden, recurrent);
-        auto backward = cells.template make<T>(random, embedding, hidden, recurrent);
-        return bidirectional_encoder{std::move(table), std::move(forward), std::move(backward),
-                                     nn::trained_start{nn::zeros<T>(hidden)}, nn::trained_start{nn::zeros<T>(hidden)}};
-    }
-    static std::size_t width(std::size_t hidden) { return 2 * hidden; }
+/// The sizes of an encoder, for its factory.
+struct encoder_sizes {
+    std::size_t vocabulary = 0;  // V; of features their number
+    std::size_t embedding = 0;   // E
+    std::size_t hidden = 0;      // H
+    std::size_t annotation = 0;  // D; bidirectional_encoder has 2H, forward_encoder H
 };
-/// Makes encoders that read in one direction.
-struct new_forward {
+
+/// The same, with the factories of an encoder's cells and embedding.
+template <class Cells, class Words>
+struct encoder_parts : encoder_sizes {
+    Cells cells;
+    Words words;
+
+    /// A cell that reads embeddings.
+    template <class T>
+    auto cell(const nn::initializers<T>& init) const
+    {
+        return nn::make_part(cells, init, nn::cell_sizes{embedding, hidden});
+    }
+
+    /// The embedding of words or features.
+    template <class T>
+    auto embed(const nn::initializers<T>& init) const
+    {
+        return nn::make_part(words, init, embeds::embedding_sizes{vocabulary, embedding});
+    }
+};
+template <class Cells, class Words>
+encoder_parts(encoder_sizes, Cells, Words) -> encoder_parts<Cells, Words>;
+
+/// Makes bidirectional encoders. Initial states are trained.
+struct bidirectional_encoder_factory {
+    template <class... Of>
+    auto operator()(const auto& init, const encoder_parts<Of...>& n) const
+    {
+        return bidirectional_encoder{n.embed(init), n.cell(init), n.cell(init), nn::trained_start{init.zeros(n.hidden)},
+                                     nn::trained_start{init.zeros(n.hidden)}};
+    }
+    static std::size_t width(std::size_t hidden) { return 2 * hidden; }  // D of H
+};
+/// Makes encoders that read in one direction. The initial state is trained.
+struct forward_encoder_factory {
     direction reads = direction::forward;
 
-    template <class T, class Cells, class Embeddings>
-    auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
-              nn::initializer<T> recurrent, const Cells& cells, const Embeddings& embeddings) const
+    template <class... Of>
+    auto operator()(const auto& init, const encoder_parts<Of...>& n) const
     {
-        auto table = embeddings.template source<T>(random, vocabulary, embedding);
-        auto cell = cells.template make<T>(random, embedding, hidden, recurrent);
-        return forward_encoder{std::move(table), std::move(cell), nn::trained_start{nn::zeros<T>(hidden)}, reads};
+        return forward_encoder{n.embed(init), n.cell(init), nn::trained_start{init.zeros(n.hidden)}, reads};
     }
     static std::size_t width(std::size_t hidden) { return hidden; }  // D of H
 };

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <heed/core/family.hpp>
-#include <heed/nn/init.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
@@ -44,7 +44,7 @@ inline constexpr maxout_op maxout{};
 
 namespace heed::seq2seq {
 
-/// The sizes of a recurrent decoder, for the makers of its parts.
+/// The sizes of a recurrent decoder, for the factories of its parts.
 struct decoder_sizes {
     std::size_t vocabulary = 0;  // V
     std::size_t embedding = 0;   // E
@@ -53,6 +53,14 @@ struct decoder_sizes {
     std::size_t readout = 0;     // L; output::linear has H
     std::size_t gates = 0;       // G of the cell's projected input; make_decoder sets it
 };
+
+/// The same, with the factory of the decoder's cells.
+template <class Cells>
+struct decoder_parts : decoder_sizes {
+    Cells cells;
+};
+template <class Cells>
+decoder_parts(decoder_sizes, Cells) -> decoder_parts<Cells>;
 
 /// Which state of a recurrent decoder is the query, and where the context goes: a policy of seq2seq::decoder.
 ///
@@ -130,29 +138,21 @@ struct current_state {
     }
 
     static auto parameters(auto&, auto&&) { return asks_with::current_state{}; }
-
-    template <class T, class Cells>
-    auto make(random_source&, const decoder_sizes&, nn::initializer<T>, const Cells&) const
-    {
-        return *this;
-    }
 };
-using new_current_state = current_state;  // it has no parameters, and makes itself
 
 /// Makes a previous_state.
-struct new_previous_state {
-    template <class T, class Cells>
-    auto make(random_source& random, const decoder_sizes& n, nn::initializer<T>, const Cells&) const
+struct previous_state_factory {
+    auto operator()(const auto& init, const decoder_sizes& n) const
     {
-        return previous_state{nn::glorot<T>(random, n.context, n.gates)};
+        return previous_state{init.glorot(n.context, n.gates)};
     }
 };
-/// Makes an intermediate_state, whose second cell `cells` makes.
-struct new_intermediate_state {
-    template <class T, class Cells>
-    auto make(random_source& random, const decoder_sizes& n, nn::initializer<T> recurrent, const Cells& cells) const
+/// Makes an intermediate_state, whose second cell is of the decoder's kind.
+struct intermediate_state_factory {
+    template <class Cells>
+    auto operator()(const auto& init, const decoder_parts<Cells>& n) const
     {
-        return intermediate_state{cells.template make<T>(random, n.context, n.hidden, recurrent)};
+        return intermediate_state{nn::make_part(n.cells, init, nn::cell_sizes{n.context, n.hidden})};
     }
 };
 }  // namespace asks_with
@@ -197,21 +197,13 @@ struct last_state {
     }
 
     static auto parameters(auto&, auto&&) { return starts_with::last_state{}; }
-
-    template <class T>
-    auto make(random_source&, std::size_t) const
-    {
-        return *this;
-    }
 };
-using new_last_state = last_state;  // it has no parameters, and makes itself
 
 /// Makes a tanh_layer.
-struct new_tanh_layer {
-    template <class T>
-    auto make(random_source& random, std::size_t hidden) const
+struct tanh_layer_factory {
+    auto operator()(const auto& init, const decoder_sizes& n) const
     {
-        return tanh_layer{nn::glorot<T>(random, hidden, hidden), nn::zeros<T>(hidden)};
+        return tanh_layer{init.glorot(n.hidden, n.hidden), init.zeros(n.hidden)};
     }
 };
 
@@ -333,80 +325,97 @@ template <class Output, class Matrix>
 fed(Output, Matrix) -> fed<Output, Matrix>;
 
 /// Makes maxout output layers.
-struct new_maxout {
-    template <class T>
-    auto make(random_source& random, const decoder_sizes& n) const
+struct maxout_factory {
+    auto operator()(const auto& init, const decoder_sizes& n) const
     {
-        return maxout{
-            nn::glorot<T>(random, n.hidden, 2 * n.readout),  nn::glorot<T>(random, n.embedding, 2 * n.readout),
-            nn::glorot<T>(random, n.context, 2 * n.readout), nn::zeros<T>(2 * n.readout),
-            nn::glorot<T>(random, n.readout, n.vocabulary),  nn::zeros<T>(n.vocabulary)};
+        return maxout{init.glorot(n.hidden, 2 * n.readout),  init.glorot(n.embedding, 2 * n.readout),
+                      init.glorot(n.context, 2 * n.readout), init.zeros(2 * n.readout),
+                      init.glorot(n.readout, n.vocabulary),  init.zeros(n.vocabulary)};
     }
 };
 /// Makes linear output layers.
-struct new_linear {
-    template <class T>
-    auto make(random_source& random, const decoder_sizes& n) const
+struct linear_factory {
+    auto operator()(const auto& init, const decoder_sizes& n) const
     {
-        return linear{nn::glorot<T>(random, n.hidden, n.vocabulary), nn::zeros<T>(n.vocabulary)};
+        return linear{init.glorot(n.hidden, n.vocabulary), init.zeros(n.vocabulary)};
     }
 };
 /// Makes output layers with a hidden one of `readout` numbers.
-struct new_two_layers {
-    template <class T>
-    auto make(random_source& random, const decoder_sizes& n) const
+struct two_layers_factory {
+    auto operator()(const auto& init, const decoder_sizes& n) const
     {
-        return two_layers{nn::glorot<T>(random, n.hidden, n.readout),     nn::glorot<T>(random, n.embedding, n.readout),
-                          nn::glorot<T>(random, n.context, n.readout),    nn::zeros<T>(n.readout),
-                          nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
+        return two_layers{init.glorot(n.hidden, n.readout),     init.glorot(n.embedding, n.readout),
+                          init.glorot(n.context, n.readout),    init.zeros(n.readout),
+                          init.glorot(n.readout, n.vocabulary), init.zeros(n.vocabulary)};
     }
 };
 /// Makes attentional output layers: tanh(W_c [c; h]) of `readout` numbers before the words.
-struct new_attentional {
-    template <class T>
-    auto make(random_source& random, const decoder_sizes& n) const
+struct attentional_factory {
+    auto operator()(const auto& init, const decoder_sizes& n) const
     {
-        return attentional{nn::glorot<T>(random, n.context + n.hidden, n.readout),
-                           nn::glorot<T>(random, n.readout, n.vocabulary), nn::zeros<T>(n.vocabulary)};
+        return attentional{init.glorot(n.context + n.hidden, n.readout), init.glorot(n.readout, n.vocabulary),
+                           init.zeros(n.vocabulary)};
     }
 };
-/// Makes what `of` makes, with input feeding around it.
-template <class Outputs = new_attentional>
-struct new_fed {
-    Outputs of{};
+/// Makes the output of another factory, with input feeding around it.
+template <class Output = attentional_factory>
+struct fed_factory {
+    Output of{};
 
-    template <class T>
-    auto make(random_source& random, const decoder_sizes& n) const
+    auto operator()(const auto& init, const auto& n) const
     {
-        auto made = of.template make<T>(random, n);
+        auto made = nn::make_part(of, init, n);
         const std::size_t L = shape_of(made.W_o)[0];
-        return fed{std::move(made), nn::glorot<T>(random, L, n.gates)};
+        return fed{std::move(made), init.glorot(L, n.gates)};
     }
 };
+template <class Output = attentional_factory>
+fed_factory(Output = {}) -> fed_factory<Output>;
 
 }  // namespace output
 
-/// The makers of a recurrent system's parts around its attention, RNNsearch's unless with_encoder, with_cells,
-/// with_embeddings, with_asks, with_start or with_readout replace them:
+/// The factories of a recurrent system's parts around its attention (nn/factory.hpp), RNNsearch's unless with_encoder,
+/// with_cells, with_embeddings, with_asks, with_start or with_readout replace them:
 ///
-///     parts{}.with_cells(nn::new_lstm{}).with_readout(output::new_linear{})
-template <class Encoder = new_bidirectional, class Cells = nn::new_gru, class Embeddings = embeds::new_plain,
-          class Asks = asks_with::new_previous_state, class Start = starts_with::new_tanh_layer,
-          class Readout = output::new_maxout>
+///     parts{}.with_cells(nn::lstm_factory{}).with_readout(output::linear_factory{})
+template <class Encoder = bidirectional_encoder_factory, class Cells = nn::gru_factory,
+          class SourceWords = embeds::table_factory, class TargetWords = embeds::table_factory,
+          class Asks = asks_with::previous_state_factory, class Start = starts_with::tanh_layer_factory,
+          class Readout = output::maxout_factory>
 struct parts {
-    Encoder encoder{};        // new_bidirectional, new_forward
-    Cells cells{};            // nn::new_gru, new_lstm, new_stacked: of encoder and decoder
-    Embeddings embeddings{};  // embeds::new_plain, new_contextual: of encoder and decoder
-    Asks asks{};              // asks_with::new_previous_state, new_intermediate_state, new_current_state
-    Start start{};            // starts_with::new_tanh_layer, new_last_state
-    Readout readout{};        // output::new_maxout, new_linear, new_two_layers, new_attentional, new_fed
+    Encoder encoder{};           // its factory may have width(hidden): D of an annotation; else sizes::width has it
+    Cells cells{};               // of encoder and decoder
+    SourceWords source_words{};  // their embeddings, or those of features
+    TargetWords target_words{};
+    Asks asks{};
+    Start start{};
+    Readout readout{};
 
-    auto with_encoder(const auto& other) const { return of(other, cells, embeddings, asks, start, readout); }
-    auto with_cells(const auto& other) const { return of(encoder, other, embeddings, asks, start, readout); }
-    auto with_embeddings(const auto& other) const { return of(encoder, cells, other, asks, start, readout); }
-    auto with_asks(const auto& other) const { return of(encoder, cells, embeddings, other, start, readout); }
-    auto with_start(const auto& other) const { return of(encoder, cells, embeddings, asks, other, readout); }
-    auto with_readout(const auto& other) const { return of(encoder, cells, embeddings, asks, start, other); }
+    auto with_encoder(const auto& other) const
+    {
+        return of(other, cells, source_words, target_words, asks, start, readout);
+    }
+    auto with_cells(const auto& other) const
+    {
+        return of(encoder, other, source_words, target_words, asks, start, readout);
+    }
+    template <class Target = embeds::table_factory>
+    auto with_embeddings(const auto& source, const Target& target = {}) const  // a table of target words, if not given
+    {
+        return of(encoder, cells, source, target, asks, start, readout);
+    }
+    auto with_asks(const auto& other) const
+    {
+        return of(encoder, cells, source_words, target_words, other, start, readout);
+    }
+    auto with_start(const auto& other) const
+    {
+        return of(encoder, cells, source_words, target_words, asks, other, readout);
+    }
+    auto with_readout(const auto& other) const
+    {
+        return of(encoder, cells, source_words, target_words, asks, start, other);
+    }
 
 private:
     template <class... Part>

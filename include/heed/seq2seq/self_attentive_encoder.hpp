@@ -73,28 +73,25 @@ self_attentive_encoder(Embedding, Positions, std::vector<Layer>, Last)
     -> self_attentive_encoder<Embedding, Positions, Layer, Last>;
 
 /// Makes encoders as wide as the decoder's state and the embedding, with post-norm and sinusoidal positions.
-struct new_self_attentive {
+struct self_attentive_encoder_factory {
     std::size_t layers = 2, heads = 4;
     std::size_t feed_forward = 0;  // hidden units; 0: four times the width
 
-    template <class T, class Cells, class Embeddings>
-    auto make(random_source& random, std::size_t vocabulary, std::size_t embedding, std::size_t hidden,
-              nn::initializer<T>, const Cells&, const Embeddings& embeddings) const
+    template <class T, class... Of>
+    auto operator()(const nn::initializers<T>& init, const encoder_parts<Of...>& n) const
     {
-        require_shape<1>("new_self_attentive", "the embedding", {embedding}, {hidden},
+        require_shape<1>("self_attentive_encoder_factory", "the embedding", {n.embedding}, {n.hidden},
                          "as wide as the annotations, which are as wide as the decoder's state");
-        auto words = embeddings.template source<T>(random, vocabulary, embedding);
-        const std::size_t inner = feed_forward == 0 ? 4 * hidden : feed_forward;
+        auto words = n.embed(init);
+        const nn::layer_sizes sizes{n.hidden, feed_forward == 0 ? 4 * n.hidden : feed_forward};
         const auto layer = [&] {
-            auto attention = papers::vaswani2017::make_multi_head<T>(random, {hidden, heads});
-            return transformer_encoder_layer{std::move(attention), nn::new_post_norm::make<T>(hidden),
-                                             nn::make_feed_forward<T>(random, hidden, inner, ops::relu),
-                                             nn::new_post_norm::make<T>(hidden)};
+            const auto around = [&] { return nn::post_norm_factory{}(init, sizes); };
+            return transformer_encoder_layer{papers::vaswani2017::make_multi_head<T>(init, {n.hidden, heads}), around(),
+                                             nn::feed_forward_factory{}(init, sizes), around()};
         };
         std::vector<decltype(layer())> all;
         for (std::size_t i = 0; i < layers; ++i) all.push_back(layer());
-        return self_attentive_encoder{std::move(words), nn::sinusoidal_positions{}, std::move(all),
-                                      nn::new_post_norm::make_last<T>(hidden)};
+        return self_attentive_encoder{std::move(words), nn::sinusoidal_positions{}, std::move(all), nn::identity{}};
     }
     static std::size_t width(std::size_t hidden) { return hidden; }  // D of H
 };

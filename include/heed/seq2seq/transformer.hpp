@@ -11,8 +11,8 @@
 #include <heed/attention.hpp>
 #include <heed/core/several.hpp>
 #include <heed/nn/dropout.hpp>
+#include <heed/nn/factory.hpp>
 #include <heed/nn/feed_forward.hpp>
-#include <heed/nn/init.hpp>
 #include <heed/nn/positions.hpp>
 #include <heed/nn/residual.hpp>
 #include <heed/ops/embedding.hpp>
@@ -223,37 +223,41 @@ struct shared_table {
 template <class Matrix>
 shared_table(Matrix) -> shared_table<Matrix>;
 
+/// The sizes of a Transformer's tables, for their factory.
+struct table_sizes {
+    std::size_t source_vocabulary = 0, target_vocabulary = 0;
+    std::size_t width = 0;  // D
+
+    double deviation() const { return 1 / std::sqrt(static_cast<double>(width)); }  // of embeddings
+};
+
 /// Makes separate_tables. Embeddings are normal with deviation 1/√D.
-struct new_separate_tables {
-    template <class T>
-    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+struct separate_tables_factory {
+    auto operator()(const auto& init, const table_sizes& n) const
     {
-        const double deviation = 1 / std::sqrt(static_cast<double>(width));
-        auto x = nn::gaussian<T>(random, source, width, deviation);
-        auto y = nn::gaussian<T>(random, target, width, deviation);
-        return separate_tables{std::move(x), std::move(y), nn::glorot<T>(random, width, target)};
+        return separate_tables{init.gaussian(n.source_vocabulary, n.width, n.deviation()),
+                               init.gaussian(n.target_vocabulary, n.width, n.deviation()),
+                               init.glorot(n.width, n.target_vocabulary)};
     }
 };
 /// Makes tied_tables: the output layer is the table of target words.
-struct new_tied_tables {
-    template <class T>
-    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+struct tied_tables_factory {
+    auto operator()(const auto& init, const table_sizes& n) const
     {
-        const double deviation = 1 / std::sqrt(static_cast<double>(width));
-        auto x = nn::gaussian<T>(random, source, width, deviation);
-        return tied_tables{std::move(x), nn::gaussian<T>(random, target, width, deviation)};
+        return tied_tables{init.gaussian(n.source_vocabulary, n.width, n.deviation()),
+                           init.gaussian(n.target_vocabulary, n.width, n.deviation())};
     }
 };
 /// Makes shared_table. Throws heed::error if the vocabularies differ in size.
-struct new_shared_table {
-    template <class T>
-    static auto make(random_source& random, std::size_t source, std::size_t target, std::size_t width)
+struct shared_table_factory {
+    auto operator()(const auto& init, const table_sizes& n) const
     {
-        if (source != target) {
-            throw error("shared_table: " + std::to_string(source) + " source words and " + std::to_string(target) +
+        if (n.source_vocabulary != n.target_vocabulary) {
+            throw error("shared_table: " + std::to_string(n.source_vocabulary) + " source words and " +
+                        std::to_string(n.target_vocabulary) +
                         " target words; to share their embeddings both sides need one vocabulary");
         }
-        return shared_table{nn::gaussian<T>(random, source, width, 1 / std::sqrt(static_cast<double>(width)))};
+        return shared_table{init.gaussian(n.source_vocabulary, n.width, n.deviation())};
     }
 };
 

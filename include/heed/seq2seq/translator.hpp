@@ -65,81 +65,94 @@ struct sizes {
     std::size_t width() const { return annotation == 0 ? 2 * hidden : annotation; }  // D of an annotation
 };
 
-/// A new translator around the attention that make_attention(random, sizes) returns. `recurrent`: as for nn::make_gru.
-template <class T, class MakeAttention, class... Part>
-auto make_translator(std::uint64_t seed, sizes n, const MakeAttention& make_attention, const parts<Part...>& made,
+/// A new translator around the attention that the factory `attention` makes, of the parts that `with` makes.
+/// `recurrent`: as for nn::make_gru.
+template <class T, class Attention, class... Part>
+auto make_translator(std::uint64_t seed, sizes n, const Attention& attention, const parts<Part...>& with,
                      nn::initializer<T> recurrent = nullptr)
 {
     random_source random{seed, 0};
-    n.annotation = made.encoder.width(n.hidden);
-    auto encoder = made.encoder.template make<T>(random, n.source_vocabulary, n.embedding, n.hidden, recurrent,
-                                                 made.cells, made.embeddings);
-    auto attention = make_attention(random, n);
+    const nn::initializers<T> init{random, recurrent};
+    if constexpr (requires { with.encoder.width(n.hidden); }) n.annotation = with.encoder.width(n.hidden);
+    n.annotation = n.width();
+    auto encoder = nn::make_part(
+        with.encoder, init,
+        encoder_parts{{n.source_vocabulary, n.embedding, n.hidden, n.annotation}, with.cells, with.source_words});
+    auto attend = nn::make_part(attention, init, n);
     const std::size_t readout = n.readout == 0 ? n.embedding : n.readout;
-    auto decoder =
-        make_decoder<T>(random, std::move(attention),
-                        {n.target_vocabulary, n.embedding, n.hidden, n.annotation, readout}, made, recurrent);
+    auto decoder = make_decoder(init, std::move(attend),
+                                {n.target_vocabulary, n.embedding, n.hidden, n.annotation, readout}, with);
     return translator{std::move(encoder), std::move(decoder)};
 }
 
 /// RNNsearch around this attention, or RNNencdec around fixed_context, with `cells` on both sides. nn::orthogonal<T> as
 /// `recurrent` draws the recurrent weights as Bahdanau et al. 2015 did.
-template <class T, class MakeAttention, class Cells = nn::new_gru>
-auto make_translator(std::uint64_t seed, const sizes& n, const MakeAttention& make_attention,
+template <class T, class Attention, class Cells = nn::gru_factory>
+auto make_translator(std::uint64_t seed, const sizes& n, const Attention& attention,
                      nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
 {
-    const auto made = parts{}.with_cells(cells);
-    if constexpr (std::is_invocable_r_v<fixed_context, const MakeAttention&, random_source&, const sizes&>) {
-        return make_translator<T>(seed, n, make_attention, made.with_encoder(new_forward{}), recurrent);
+    const auto with = parts{}.with_cells(cells);
+    if constexpr (std::is_same_v<nn::part_of<Attention, T, sizes>, fixed_context>) {
+        return make_translator<T>(seed, n, attention, with.with_encoder(forward_encoder_factory{}), recurrent);
     } else {
-        return make_translator<T>(seed, n, make_attention, made, recurrent);
+        return make_translator<T>(seed, n, attention, with, recurrent);
     }
 }
 
-/// New attentions for a translator: the decoder's state [H] attends to annotations [D].
+/// Makes an attention of three policies. Each is made by a factory, or given itself:
+///
+///     attention_factory{attentions::additive_score_factory{}, normalize::recent_temporal{5},
+///     combine::direction_split{}}
+template <class Score, class Normalize = normalize::softmax, class Combine = combine::weighted_sum>
+struct attention_factory {
+    Score score{};
+    Normalize normalize{};
+    Combine combine{};
+
+    auto operator()(const auto& init, const sizes& n) const
+    {
+        return attention{nn::make_part(score, init, n), nn::make_part(normalize, init, n),
+                         nn::make_part(combine, init, n)};
+    }
+};
+template <class Score, class Normalize = normalize::softmax, class Combine = combine::weighted_sum>
+attention_factory(Score, Normalize = {}, Combine = {}) -> attention_factory<Score, Normalize, Combine>;
+
+/// Factories of attentions for a translator: the decoder's state [H] attends to annotations [D]. Without attention,
+/// give fixed_context{}.
 namespace attentions {
 
-/// Makes the attention of Bahdanau et al. 2015.
-template <class T>
-struct additive {
-    auto operator()(random_source& random, const sizes& n) const
+/// Makes the score of Bahdanau et al. 2015.
+struct additive_score_factory {
+    template <class T>
+    auto operator()(const nn::initializers<T>& init, const sizes& n) const
     {
-        return papers::bahdanau2015::make_additive<T>(random, {n.hidden, n.width(), n.alignment});
+        return papers::bahdanau2015::make_additive<T>(init, {n.hidden, n.width(), n.alignment}).score;
     }
-    static auto score(random_source& random, const sizes& n) { return additive{}(random, n).score; }  // its score alone
 };
 
+/// Makes the attention of Bahdanau et al. 2015.
+using additive_factory = attention_factory<additive_score_factory>;
+
+/// Makes the temporal attention of Sankaran et al. 2016.
+using temporal_factory = attention_factory<additive_score_factory, normalize::temporal, combine::direction_split>;
+
 /// Makes AttY of Choi et al. 2018: the score also reads the previous target word.
-template <class T>
-struct additive_with_word {
-    auto operator()(random_source& random, const sizes& n) const
+struct additive_with_word_factory {
+    template <class T>
+    auto operator()(const nn::initializers<T>& init, const sizes& n) const
     {
-        return papers::choi2018::make_att_y<T>(random, {n.hidden, n.width(), n.alignment, n.embedding});
+        return papers::choi2018::make_att_y<T>(init, {n.hidden, n.width(), n.alignment, n.embedding});
     }
 };
 
 /// Makes AttY2D of Choi et al. 2018: as AttY, with a weight for each dimension.
-template <class T>
-struct per_dimension {
-    auto operator()(random_source& random, const sizes& n) const
+struct per_dimension_factory {
+    template <class T>
+    auto operator()(const nn::initializers<T>& init, const sizes& n) const
     {
-        return papers::choi2018::make_att_y_2d<T>(random, {n.hidden, n.width(), n.alignment, n.embedding});
+        return papers::choi2018::make_att_y_2d<T>(init, {n.hidden, n.width(), n.alignment, n.embedding});
     }
-};
-
-/// Makes the temporal attention of Sankaran et al. 2016.
-template <class T>
-struct temporal {
-    auto operator()(random_source& random, const sizes& n) const
-    {
-        return papers::sankaran2016::make_temporal<T>(random, {n.hidden, n.width(), n.alignment});
-    }
-};
-
-/// No attention: the sentence as the encoder leaves it, at every step.
-template <class T>
-struct none {
-    auto operator()(random_source&, const sizes&) const { return fixed_context{}; }
 };
 
 }  // namespace attentions

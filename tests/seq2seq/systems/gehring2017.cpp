@@ -39,7 +39,7 @@ TEST_CASE("positions of waves need no table")
                                 .hidden = 3,
                                 .encoder_layers = 1,
                                 .decoder_layers = 2};
-    auto model = paper::translator<double>(3, n, paper::new_layer<double>{}, nn::new_sinusoidal_positions{});
+    auto model = paper::translator<double>(3, n, paper::layer_factory{}, nn::sinusoidal_positions{});
     model.encoder.gradient_scale = 1;  // so that its gradient is the derivative
     support::check_system(model);
 }

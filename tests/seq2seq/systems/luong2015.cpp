@@ -12,9 +12,9 @@ TEST_CASE("Luong et al. 2015: stacked LSTM, local-p with input feeding, location
 {
     namespace luong = papers::luong2015;
     constexpr sizes small{7, 8, 4, 3, 5};
-    support::check_system(luong::translator<double>(3, small, luong::new_local_p<double>{1}, luong::parts(2)));
-    support::check_system(luong::translator<double>(3, small, luong::new_global<double, luong::new_location>{{5}},
+    support::check_system(luong::translator<double>(
+        3, small, attention_factory{luong::general_factory{}, luong::local_p_factory{1}}, luong::parts(2)));
+    support::check_system(luong::translator<double>(3, small, attention_factory{luong::location_factory{5}},
                                                     luong::parts_without_feeding(2)));
-    support::check_system(
-        luong::translator<double>(3, small, attentions::none<double>{}, luong::parts_without_attention(2)));
+    support::check_system(luong::translator<double>(3, small, fixed_context{}, luong::parts_without_attention(2)));
 }

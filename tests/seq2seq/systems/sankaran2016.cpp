@@ -18,7 +18,7 @@ TEST_CASE("Sankaran et al. 2016: conditional GRU with temporal attention, and wi
     namespace sankaran = papers::sankaran2016;
     constexpr sizes small{7, 8, 4, 3, 5};
     support::check_system(sankaran::translator<double>(3, small));
-    support::check_system(sankaran::translator<double>(3, small, sankaran::new_coverage<double>{3}));
+    support::check_system(sankaran::translator<double>(3, small, sankaran::coverage_factory{3}));
 }
 
 TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal within local-m's window")
@@ -29,7 +29,7 @@ TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal withi
     const auto annotations = support::random({1, T, D}, 1);
     const auto steps = [&](const auto& make) {
         random_source random{3, 0};  // all have the same score
-        const auto attend = make(random, n);
+        const auto attend = make(nn::initializers<double>{random}, n);
         const auto memory = attend.on(annotations, lengths{T});
         auto state = attend.start(memory);
         std::vector<array<double, 2>> weights;
@@ -40,11 +40,12 @@ TEST_CASE("the rivals: temporal over the last steps, local-m, and temporal withi
         }
         return weights;
     };
-    const auto temporal = steps(attentions::temporal<double>{});
-    const auto additive = steps(attentions::additive<double>{});
-    const auto recent = steps(sankaran::new_recent_temporal<double>{1});
-    const auto local = steps(sankaran::new_local_m<double>{1});
-    const auto both = steps(sankaran::new_local_temporal<double>{1});
+    const auto temporal = steps(attentions::temporal_factory{});
+    const auto additive = steps(attentions::additive_factory{});
+    const attentions::additive_score_factory score;
+    const auto recent = steps(attention_factory{score, normalize::recent_temporal{1}, combine::direction_split{}});
+    const auto local = steps(attention_factory{score, normalize::local_m{1}});
+    const auto both = steps(attention_factory{score, normalize::local_m{1, normalize::temporal{}}});
     for (std::size_t t = 0; t < 3; ++t) {
         double in_window = 0, temporal_in_window = 0;
         for (std::size_t i = 0; i < T; ++i) {

@@ -31,8 +31,9 @@ TEST_CASE("the base model has the paper's sizes, and as many numbers as its equa
 
 TEST_CASE("other parts than the paper's keep the promises of translators, too")
 {
-    support::check_system(paper::translator<double>(3, {7, 8, 4, 5, 2, 1, 1, 30}, new_tied_tables{},
-                                                    nn::new_learned_positions{}, nn::new_pre_norm{}, ops::gelu));
+    support::check_system(paper::translator<double>(3, {7, 8, 4, 5, 2, 1, 1, 30}, tied_tables_factory{},
+                                                    nn::learned_positions_factory{}, nn::pre_norm_factory{},
+                                                    nn::feed_forward_factory{ops::gelu}));
 }
 
 TEST_CASE("a system without layers, and heads that do not divide the width, are refused")

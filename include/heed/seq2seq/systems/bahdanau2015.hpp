@@ -11,11 +11,11 @@ namespace heed::papers::bahdanau2015 {
 /// readout 500. With nn::orthogonal<T> as `recurrent` the recurrent weights are drawn as in appendix B.1.
 ///
 ///     auto model = papers::bahdanau2015::translator<float>(seed, sizes);
-template <class T, class Attention = seq2seq::attentions::additive<T>, class Parts = seq2seq::parts<>>
-auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& attention = {}, const Parts& made = {},
+template <class T, class Attention = seq2seq::attentions::additive_factory, class Parts = seq2seq::parts<>>
+auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& attention = {}, const Parts& with = {},
                 nn::initializer<T> recurrent = nullptr)
 {
-    return seq2seq::make_translator<T>(seed, n, attention, made, recurrent);
+    return seq2seq::make_translator<T>(seed, n, attention, with, recurrent);
 }
 
 }  // namespace heed::papers::bahdanau2015

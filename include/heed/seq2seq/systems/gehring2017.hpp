@@ -11,14 +11,13 @@
 /// Gehring et al. 2017, the whole ConvS2S.
 namespace heed::papers::gehring2017 {
 
-/// The attention of a new layer of a decoder, asked with h [.,H] and √½ g. The code's √½ of W h + b is in the initial
+/// Makes the attention of a layer of a decoder, asked with h [.,H] and √½ g. The code's √½ of W h + b is in the initial
 /// W.
-template <class T>
-struct new_layer {
-    auto operator()(random_source& random, const seq2seq::convolutional_sizes& n) const
+struct layer_factory {
+    auto operator()(const auto& init, const seq2seq::convolutional_sizes& n) const
     {
-        auto W = nn::gaussian<T>(random, n.hidden, n.embedding, std::sqrt(0.5 / static_cast<double>(n.hidden)));
-        return gehring2017::layer(std::move(W), nn::zeros<T>(n.embedding));
+        auto W = init.gaussian(n.hidden, n.embedding, std::sqrt(0.5 / static_cast<double>(n.hidden)));
+        return gehring2017::layer(std::move(W), init.zeros(n.embedding));
     }
 };
 
@@ -26,12 +25,12 @@ struct new_layer {
 ///
 ///     auto model = papers::gehring2017::translator<float>(seed, {.source_vocabulary = V, .target_vocabulary = V});
 ///
-/// make_attention(random, sizes) makes another attention, and `positions` others, such as nn::new_sinusoidal_positions.
-template <class T, class MakeAttention = new_layer<T>, class Positions = nn::new_learned_positions>
-auto translator(std::uint64_t seed, const seq2seq::convolutional_sizes& n, MakeAttention&& make_attention = {},
+/// `attention` makes another attention, and `positions` others; nn::sinusoidal_positions{} stands for itself.
+template <class T, class Attention = layer_factory, class Positions = nn::learned_positions_factory>
+auto translator(std::uint64_t seed, const seq2seq::convolutional_sizes& n, const Attention& attention = {},
                 const Positions& positions = {0.1})
 {
-    return seq2seq::make_convolutional<T>(seed, n, make_attention, positions);
+    return seq2seq::make_convolutional<T>(seed, n, attention, positions);
 }
 
 }  // namespace heed::papers::gehring2017

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,50 +24,52 @@ struct translator_sizes {
 };
 
 /// A new Transformer. Attention is drawn by glorot; the vectors of positions and words are normal with deviation
-/// 1/√d_model. Each part is a maker that can be replaced:
+/// 1/√d_model. Each part has a factory that can be replaced (nn/factory.hpp):
 ///
 ///     namespace paper = papers::vaswani2017;
 ///     auto base = paper::translator<float>(seed, {.source_vocabulary = 32000, .target_vocabulary = 32000});
-///     auto other = paper::translator<float>(seed, n, seq2seq::new_tied_tables{}, nn::new_learned_positions{},
-///                                           nn::new_pre_norm{}, ops::gelu);
+///     auto other = paper::translator<float>(seed, n, seq2seq::tied_tables_factory{}, nn::learned_positions_factory{},
+///                                           nn::pre_norm_factory{}, nn::feed_forward_factory{ops::gelu});
 ///
-/// The last one is the feed-forward network's activation, or a maker of another network, such as nn::new_swiglu.
 /// Throws heed::error unless the number of heads divides the width, and for no layer at all.
-template <class T, class Tables = seq2seq::new_shared_table, class Positions = nn::new_sinusoidal_positions,
-          class Residual = nn::new_post_norm, class Activation = std::remove_const_t<decltype(ops::relu)>>
-auto translator(std::uint64_t seed, const translator_sizes& n, Tables tables = {}, Positions positions = {},
-                Residual residual = {}, Activation activation = ops::relu)
+template <class T, class Tables = seq2seq::shared_table_factory, class Positions = nn::sinusoidal_positions,
+          class Residual = nn::post_norm_factory, class FeedForward = nn::feed_forward_factory<>>
+auto translator(std::uint64_t seed, const translator_sizes& n, const Tables& tables = {},
+                const Positions& positions = {}, const Residual& residual = {}, const FeedForward& feed_forward = {})
 {
     if (n.encoder_layers == 0 || n.decoder_layers == 0)
         throw error("vaswani2017::translator: no layer; encoder and decoder need at least one each");
     random_source random{seed, 0};
+    const nn::initializers<T> init{random};
+    const nn::layer_sizes of_layer{n.model, n.hidden};
     const auto attention = [&] { return vaswani2017::make_multi_head<T>(random, {n.model, n.heads}); };
-    const auto around = [&] { return residual.template make<T>(n.model); };
-    const auto feed_forward = [&] { return nn::make_feed_forward<T>(random, n.model, n.hidden, activation); };
-    auto words = tables.template make<T>(random, n.source_vocabulary, n.target_vocabulary, n.model);
-    auto places = positions.template make<T>(random, n.longest, n.model);
+    const auto around = [&] { return nn::make_part(residual, init, of_layer); };
+    const auto two_layers = [&] { return nn::make_part(feed_forward, init, of_layer); };
+    auto words = nn::make_part(tables, init, seq2seq::table_sizes{n.source_vocabulary, n.target_vocabulary, n.model});
+    auto places = nn::make_part(positions, init, nn::position_sizes{n.longest, n.model});
     const auto encoder_layer = [&] {
         auto self = attention();
-        return seq2seq::transformer_encoder_layer{std::move(self), around(), feed_forward(), around()};
+        return seq2seq::transformer_encoder_layer{std::move(self), around(), two_layers(), around()};
     };
     const auto decoder_layer = [&] {
         auto self = attention();
         auto cross = attention();
         return seq2seq::transformer_decoder_layer{std::move(self), std::move(cross), around(),
-                                                  around(),        feed_forward(),   around()};
+                                                  around(),        two_layers(),     around()};
     };
     std::vector<decltype(encoder_layer())> encoder;
     for (std::size_t i = 0; i < n.encoder_layers; ++i) encoder.push_back(encoder_layer());
     std::vector<decltype(decoder_layer())> decoder;
     for (std::size_t i = 0; i < n.decoder_layers; ++i) decoder.push_back(decoder_layer());
-    auto last = [&] { return residual.template make_last<T>(n.model); };
+    auto after_encoder = encoder.back().around_feed_forward.last_norm();
+    auto after_decoder = decoder.back().around_feed_forward.last_norm();
     return seq2seq::transformer{std::move(words),
                                 std::move(places),
                                 std::move(encoder),
-                                last(),
+                                std::move(after_encoder),
                                 std::move(decoder),
-                                last(),
-                                nn::zeros<T>(n.target_vocabulary)};
+                                std::move(after_decoder),
+                                init.zeros(n.target_vocabulary)};
 }
 
 }  // namespace heed::papers::vaswani2017

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <heed/core/parameters.hpp>
+#include <heed/core/random.hpp>
+#include <heed/core/tensor.hpp>
+#include <heed/nn/init.hpp>
+#include <heed/ops/parts.hpp>
+
+/// How the parts of a model are made. A factory is anything that heed can call with initializers and the sizes of the
+/// part, and that returns the part. A lambda is one:
+///
+///     parts{}.with_asks([](auto& init, const seq2seq::decoder_sizes& n) {
+///         return asks_with::previous_state{init.glorot(n.context, n.gates)};
+///     });
+///
+/// A finished part may be given in the place of its factory: `with_asks(asks_with::current_state{})`. So may a tensor,
+/// such as a table of embeddings that another program trained. A copy of it is taken wherever the part is needed.
+/// Ready-made factories have the name of their part, and options as members: nn::lstm_factory{},
+/// nn::stacked_factory{4}.
+///
+///     part                                       sizes
+///     recurrent cell                             nn::cell_sizes
+///     positions                                  nn::position_sizes
+///     residual connection, feed-forward layers   nn::layer_sizes
+///     encoder                                    seq2seq::encoder_sizes; encoder_parts knows more
+///     embedding of source or target words        seq2seq::embeds::embedding_sizes
+///     attention, its score                       seq2seq::sizes, convolutional_sizes
+///     asks_with, starts_with, output             seq2seq::decoder_sizes; decoder_parts knows more
+///     tables of a Transformer                    seq2seq::table_sizes
+///     block of papers::yin2016                   papers::yin2016::block_sizes
+///
+/// Each factory draws its numbers from the same source, one after another, so that a model depends on its seed alone.
+namespace heed::nn {
+
+/// Draws the initial parameters of a part. Each call takes one stream of `random`. Where a function takes a
+/// random_source&, initializers may be given: `papers::bahdanau2015::make_additive<float>(init, {…})`.
+template <class T>
+struct initializers {
+    random_source& random;
+    initializer<T> recurrent_matrix = nullptr;  // draws the recurrent matrix of one gate, [H,H]; null: see `recurrent`
+
+    operator random_source&() const { return random; }
+
+    /// [rows,columns], see nn::glorot.
+    array<T, 2> glorot(std::size_t rows, std::size_t columns) const { return nn::glorot<T>(random, rows, columns); }
+    /// [rows,columns], normal with this standard deviation.
+    array<T, 2> gaussian(std::size_t rows, std::size_t columns, double deviation) const
+    {
+        return nn::gaussian<T>(random, rows, columns, deviation);
+    }
+    /// [size], uniform in ±1/√size.
+    array<T, 1> small_vector(std::size_t size) const { return nn::small_vector<T>(random, size); }
+    /// [size] zeros.
+    array<T, 1> zeros(std::size_t size) const { return nn::zeros<T>(size); }
+
+    /// The matrix [H,nH] from a cell's state to n gates: drawn gate by gate by `recurrent_matrix`, or by glorot as one.
+    array<T, 2> recurrent(std::size_t n, std::size_t hidden) const
+    {
+        if (recurrent_matrix == nullptr) return glorot(hidden, n * hidden);
+        auto gates = recurrent_matrix(random, hidden, hidden);
+        for (std::size_t k = 1; k < n; ++k) gates = ops::concat(gates, recurrent_matrix(random, hidden, hidden));
+        return gates;
+    }
+};
+
+/// The sizes of a recurrent cell, for its factory.
+struct cell_sizes {
+    std::size_t input = 0;   // X
+    std::size_t hidden = 0;  // H
+};
+
+/// The sizes of a layer of a Transformer, for the factories of its residual connections and feed-forward networks.
+struct layer_sizes {
+    std::size_t width = 0;   // D
+    std::size_t hidden = 0;  // F
+};
+
+/// The sizes of positions, for their factory.
+struct position_sizes {
+    std::size_t longest = 0;  // positions that there are vectors for
+    std::size_t width = 0;    // D of a vector
+};
+
+/// A part, or a tensor, that stands in the place of its own factory.
+template <class Part>
+concept finished_part = tensor<Part> || parameterised<Part>;
+
+/// Something that makes a part of these sizes.
+template <class Factory, class T, class Sizes>
+concept factory_of = finished_part<Factory> || requires(const Factory& factory, initializers<T>& init, const Sizes& n)
+{
+    requires !std::is_void_v<decltype(factory(init, n))>;
+};
+
+namespace detail {
+
+struct refused_part {};  // after the compiler's sentence: fewer errors follow
+
+}  // namespace detail
+
+/// The part that this factory makes.
+template <class Factory, class T, class Sizes>
+auto make_part(const Factory& factory, initializers<T> init, const Sizes& n)
+{
+    static_assert(
+        factory_of<Factory, T, Sizes>,
+        "heed: this is not a factory of this part: heed calls a factory with nn::initializers and the sizes of the "
+        "part, as in `[](auto& init, const auto& n) { return asks_with::previous_state{init.glorot(n.context, "
+        "n.gates)}; }`, and it returns the part; a ready-made one is an object, `nn::lstm_factory{}`; "
+        "heed/nn/factory.hpp lists the sizes of each part");
+    if constexpr (finished_part<Factory>) {
+        return factory;
+    } else if constexpr (factory_of<Factory, T, Sizes>) {
+        return factory(init, n);
+    } else {
+        return detail::refused_part{};
+    }
+}
+
+/// The type of the part that a factory makes.
+template <class Factory, class T, class Sizes>
+using part_of = decltype(nn::make_part(std::declval<const Factory&>(), std::declval<initializers<T>>(),
+                                       std::declval<const Sizes&>()));
+
+}  // namespace heed::nn
