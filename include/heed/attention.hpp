@@ -8,16 +8,12 @@
 
 #include <heed/attention/check.hpp>
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/execute/explain.hpp>
 #include <heed/attention/execute/many_queries.hpp>
-#include <heed/attention/families.hpp>
-#include <heed/attention/growing.hpp>
-#include <heed/attention/grown.hpp>
-#include <heed/attention/masks.hpp>
+#include <heed/attention/state.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
 
 /// Attention: three policies make a mechanism.
@@ -83,7 +79,7 @@ struct attention {
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }
 
     /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A growing
-    /// memory (attention/growing.hpp) costs what is new, amortised; any other is copied, and must be without padding.
+    /// memory (attention/memory.hpp) costs what is new, amortised; any other is copied, and must be without padding.
     ///
     ///     auto memory = growing(attend.on(prompt));
     ///     memory = attend.extend(memory, word);

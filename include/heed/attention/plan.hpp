@@ -8,13 +8,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/inner_product.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/attention/wrapping.hpp>
 #include <heed/kernels/tiles/rules.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -27,7 +25,7 @@
 ///     tiled               tile by tile, no score in memory                execute/tiled.hpp
 ///     tiled_with_state    the same, where each key has a history          execute/tiled_with_state.hpp
 ///     blocked             all scores of a block of queries                execute/blocked.hpp
-///     stepwise            one query after another                         execute/stepwise.hpp
+///     stepwise            one query after another                         execute/many_queries.hpp
 ///
 /// Each has requirements of types, and of sizes; `stepwise` has none. heed::explain tells which one answers a call, and
 /// what kept the faster ones away.

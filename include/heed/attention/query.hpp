@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/growing.hpp>
+#include <heed/attention/memory.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/by_rows.hpp>
@@ -25,16 +25,12 @@ namespace heed {
 namespace detail {
 
 /// The query of step s, from queries for all steps: one tensor [B,S,.], or several parts. Zeros if there are no steps.
-template <class Queries>
-auto part_of_step(const Queries& queries, std::size_t s)
+auto part_of_step(const auto& queries, std::size_t s) { return queries.step(s); }
+auto part_of_step(const tensor auto& queries, std::size_t s)
 {
-    if constexpr (tensor<Queries>) {
-        const auto shape = shape_of(queries);
-        if (shape[1] == 0) return constant_like(queries, shape_of_rank<2>{shape[0], shape[2]}, 0.0);
-        return ops::step_of(queries, s);
-    } else {
-        return queries.step(s);
-    }
+    const auto shape = shape_of(queries);
+    if (shape[1] == 0) return constant_like(queries, shape_of_rank<2>{shape[0], shape[2]}, 0.0);
+    return ops::step_of(queries, s);
 }
 
 /// f of a query that is a tensor, or of every tensor in a query of several parts.
@@ -159,13 +155,10 @@ inline bool differ_in_length(const lengths_view& real)
 
 /// The same, of a score that reads the number of a query: there are several numbers then.
 template <class Score, class Memory>
-bool numbers_differ(const Memory& memory)
+bool numbers_differ([[maybe_unused]] const Memory& memory)
 {
-    if constexpr (score_traits_of<Score>().reads_query_position && grows<Memory>) {
-        return differ_in_length(memory.real);
-    } else {
-        return false;
-    }
+    if constexpr (grows<Memory>) return score_traits_of<Score>().reads_query_position && differ_in_length(memory.real);
+    return false;
 }
 
 /// Throws heed::error if queries have different numbers in this memory, for calls that take one for all sentences.

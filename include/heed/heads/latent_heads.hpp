@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/attention/projection.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/growing.hpp>
@@ -45,7 +44,7 @@ struct latent_memory {
     }
 };
 
-/// The memory with room behind its last positions: see attention/growing.hpp. Its rows are equally long.
+/// The memory with room behind its last positions: see attention/memory.hpp. Its rows are equally long.
 template <class Latent>
 auto growing(const latent_memory<Latent>& from)
 {

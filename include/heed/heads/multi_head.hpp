@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/attention/projection.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
 #include <heed/core/tensor.hpp>

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/projection.hpp>
+#include <heed/ops/products.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>

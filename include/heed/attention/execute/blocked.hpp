@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/drawn.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>

@@ -6,8 +6,6 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/execute/step.hpp>
-#include <heed/attention/families.hpp>
-#include <heed/attention/growing.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>

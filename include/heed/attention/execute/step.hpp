@@ -7,11 +7,9 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/families.hpp>
-#include <heed/attention/growing.hpp>
-#include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/on.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/score_hooks.hpp>

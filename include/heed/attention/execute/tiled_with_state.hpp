@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <heed/attention/execute/tiled.hpp>
-#include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
+#include <heed/attention/on.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/errors.hpp>
