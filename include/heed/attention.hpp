@@ -9,11 +9,11 @@
 #include <heed/attention/check.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/execute/many_queries.hpp>
-#include <heed/attention/state.hpp>
+#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
-#include <heed/attention/masks.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
 
 /// Attention: three policies make a mechanism.
