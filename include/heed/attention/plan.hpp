@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -141,25 +142,16 @@ concept weighs_in_tiles = hook::by_tiles<Normalize> && !requires(const Normalize
 template <class Combine, class Weights, class Values>
 concept combines_all = hook::combine_all<Combine, Weights, Values, const heed::score::over::queries_from&> ||
     hook::combine_all<Combine, Weights, Values>;
-template <class Combine, class Score, class Projected, class Memory>
-concept combines_scores = requires(const Score& score, const Projected& projected, const Memory& memory)
-{
-    requires combines_all<Combine,
-                          decltype(heed::score::over::match_all(score, projected, memory.keys,
-                                                                heed::score::over::queries_from{})),
-                          decltype((memory.values))>;
-};
 
-/// Masks that tiles read: a function of the place, or none of lengths.
+/// Masks that only shorten the rows.
 template <class Mask>
-concept mask_of_tiles = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || marked_mask<Mask>;
+concept mask_of_lengths = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths>;
 /// Masks that can be split into one row per query.
 template <class Mask>
-concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || std::is_same_v<Mask, causal> ||
-    std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
+concept mask_of_rows = mask_of_lengths<Mask> || std::is_same_v<Mask, causal> || std::is_same_v<Mask, boolean_mask<2>> ||
+    std::is_same_v<Mask, boolean_mask<3>>;
 
-// ---- sizes
-// -----------------------------------------------------------------------------------------------------------
+// ---- sizes ---------------------------------------------------------------------------------------------------------
 
 /// Are sums over keys cheaper? A pair of query and key costs F + D; the matrix of sums costs F·D for each query and
 /// each key.
@@ -191,8 +183,7 @@ bool fits_tiles(const auto& rule)
     return true;
 }
 
-// ---- the plan
-// --------------------------------------------------------------------------------------------------------
+// ---- the plan ------------------------------------------------------------------------------------------------------
 
 /// Who answers a call, and why faster ones do not.
 struct decision {
@@ -217,84 +208,91 @@ struct call_of_many {
     using mask_of_blocks = std::conditional_t<mask_of_any_place<Mask>, boolean_mask<3>, Mask>;
 };
 
+/// Can the score compare, and the combiner sum, a block of queries whose weights are those of rows?
+template <class Call>
+concept compares_blocks =
+    rowwise<typename Call::normalize> && !shared_by_rows<typename Call::memory> &&
+    heed::score::over::matches_all<typename Call::score, typename Call::projected, typename Call::keys>;
+template <class Call>
+concept sums_blocks = compares_blocks<Call> &&
+    combines_all<typename Call::combine,
+                 decltype(heed::score::over::match_all(
+                     std::declval<const typename Call::score&>(), std::declval<const typename Call::projected&>(),
+                     std::declval<const typename Call::keys&>(), heed::score::over::queries_from{})),
+                 const decltype(Call::memory::values)&>;
+
+/// A requirement of an executor: does a call lack it, and the sentence about it.
+struct requirement {
+    bool lacks;
+    std::string_view because;
+};
+
+/// The sentence of the first requirement that a call lacks; empty if it has all.
+consteval std::string_view first_lacking(std::initializer_list<requirement> all)
+{
+    for (const requirement& one : all)
+        if (one.lacks) return one.because;
+    return {};
+}
+
 /// Why neither of the two can sum the values.
 template <class Call>
 consteval std::string_view not_summed()
 {
-    if constexpr (!known_to_kernels_as<typename Call::combine, kernels::weighted_sum_of_row>) {
-        return "the combiner is no weighted sum";
-    } else if constexpr (!std::is_same_v<decltype(Call::memory::mask), no_mask>) {
-        return "the memory hides positions by a mask";
-    } else if constexpr (shared_by_rows<typename Call::memory>) {
-        return "queries share the sentences of the memory";
-    } else {
-        return {};
-    }
+    return first_lacking({
+        {!known_to_kernels_as<typename Call::combine, kernels::weighted_sum_of_row>, "the combiner is no weighted sum"},
+        {!std::is_same_v<decltype(Call::memory::mask), no_mask>, "the memory hides positions by a mask"},
+        {shared_by_rows<typename Call::memory>, "queries share the sentences of the memory"},
+    });
 }
 
 /// Why sums over keys cannot answer; nothing if they can.
 template <class Call>
 consteval std::string_view not_linear()
 {
-    using products = comparing_score<summed_score<typename Call::score>>;
-    if constexpr (functions_in<summed_score<typename Call::score>>() > 0) {
-        return "a function changes the scores";
-    } else if constexpr (!known_to_kernels_as<products, kernels::inner_product_score> ||
-                         !asks_all<products, typename Call::projected>) {
-        return "the score is no inner product";
-    } else if constexpr (!hook::by_sums<typename Call::normalize>) {
-        return "the normalizer has no `by_sums()`";
-    } else if constexpr (fades<typename Call::score> && !std::is_same_v<typename Call::mask, causal>) {
-        return "gates need `causal{}`";
-    } else if constexpr (!std::is_same_v<typename Call::mask, causal> &&
-                         !std::is_same_v<typename Call::mask, no_mask> &&
-                         !std::is_same_v<typename Call::mask, lengths>) {
-        return "the mask is neither of lengths nor `causal{}`";
-    } else {
-        return not_summed<Call>();
-    }
+    using score = summed_score<typename Call::score>;
+    using products = comparing_score<score>;
+    constexpr bool is_causal = std::is_same_v<typename Call::mask, causal>;
+    return first_lacking({
+        {functions_in<score>() > 0, "a function changes the scores"},
+        {!known_to_kernels_as<products, kernels::inner_product_score> || !asks_all<products, typename Call::projected>,
+         "the score is no inner product"},
+        {!hook::by_sums<typename Call::normalize>, "the normalizer has no `by_sums()`"},
+        {fades<typename Call::score> && !is_causal, "gates need `causal{}`"},
+        {!is_causal && !mask_of_lengths<typename Call::mask>, "the mask is neither of lengths nor `causal{}`"},
+        {!not_summed<Call>().empty(), not_summed<Call>()},
+    });
 }
 
 /// Why tiles cannot answer.
 template <class Call>
 consteval std::string_view not_tiled()
 {
-    if constexpr (functions_in<typename Call::score>() > 1) {
-        return "more than one function changes the scores";
-    } else if constexpr (!compared_in_tiles<comparing_score<typename Call::score>> ||
-                         !asks_all<comparing_score<typename Call::score>, typename Call::projected>) {
-        return "tiles do not know the score";
-    } else if constexpr (!weighs_in_tiles<typename Call::normalize>) {
-        return "tiles do not know the normalizer";
-    } else if constexpr (weighs_in_order<typename Call::normalize> &&
-                         !known_to_kernels_as<comparing_score<typename Call::score>, kernels::inner_product_score>) {
-        return "tiles with a history compare by inner products alone";
-    } else if constexpr (!mask_of_tiles<typename Call::mask>) {
-        return "the mask is no function of the place";
-    } else {
-        return not_summed<Call>();
-    }
+    using score = comparing_score<typename Call::score>;
+    return first_lacking({
+        {functions_in<typename Call::score>() > 1, "more than one function changes the scores"},
+        {!compared_in_tiles<score> || !asks_all<score, typename Call::projected>, "tiles do not know the score"},
+        {!weighs_in_tiles<typename Call::normalize>, "tiles do not know the normalizer"},
+        {weighs_in_order<typename Call::normalize> && !known_to_kernels_as<score, kernels::inner_product_score>,
+         "tiles with a history compare by inner products alone"},
+        {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
+         "the mask is no function of the place"},
+        {!not_summed<Call>().empty(), not_summed<Call>()},
+    });
 }
 
 /// Why blocks cannot answer.
 template <class Call>
 consteval std::string_view not_blocked()
 {
-    if constexpr (!rowwise<typename Call::normalize>) {
-        return "the normalizer reads more than a row of scores";
-    } else if constexpr (!mask_of_rows<typename Call::mask_of_blocks> || !mask_of_rows<decltype(Call::memory::mask)>) {
-        return "the mask has no row for each query";
-    } else if constexpr (shared_by_rows<typename Call::memory>) {
-        return "queries share the sentences of the memory";
-    } else if constexpr (!heed::score::over::matches_all<typename Call::score, typename Call::projected,
-                                                         typename Call::keys>) {
-        return "the score has no `match_all`";
-    } else if constexpr (!combines_scores<typename Call::combine, typename Call::score, typename Call::projected,
-                                          typename Call::memory>) {
-        return "the combiner has no `combine_all`";
-    } else {
-        return {};
-    }
+    return first_lacking({
+        {!rowwise<typename Call::normalize>, "the normalizer reads more than a row of scores"},
+        {!mask_of_rows<typename Call::mask_of_blocks> || !mask_of_rows<decltype(Call::memory::mask)>,
+         "the mask has no row for each query"},
+        {shared_by_rows<typename Call::memory>, "queries share the sentences of the memory"},
+        {!compares_blocks<Call>, "the score has no `match_all`"},
+        {!sums_blocks<Call>, "the combiner has no `combine_all`"},
+    });
 }
 
 /// The plan of a call with many queries.
