@@ -258,6 +258,9 @@ struct moment {
     decltype(auto) visible(const tensor auto& scores) const { return masks.visible(scores); }
 };
 
+template <class Query, class Masks>
+moment(lengths_view, std::size_t, const Query&, const Masks&, std::size_t) -> moment<Query, Masks>;
+
 /// A moment without query and masks: for calling a normalizer by hand.
 struct plain_moment {
     lengths_view real;

@@ -104,12 +104,13 @@ struct talk {
         const auto queries = ops::split(in.queries, n);
         const auto scores = each_of(heads, [&](std::size_t h) {
             return heed::score::over::match_all(heads[h].score, queries[h], cut(in, in.keys[h], positions),
-                                                {in.from.first, h, in.real, in.real.first_row()});
+                                                {in.from.first, h, in.from.real, in.from.sentence});
         });
         const auto mixed = ops::mix_heads(ops::stack(scores), in.score.of_scores);  // [n,B·s,T]
         const auto weighed = each_of(heads, [&](std::size_t g) {
-            return weights_by_scores(heads[g].normalize, ops::block(mixed, g), cut(in, in.source, positions), in.real,
-                                     in.queries, g, detail::drawn_of_part(in.mask, in.real, in.part, g), in.part);
+            return weights_by_scores(heads[g].normalize, ops::block(mixed, g), cut(in, in.source, positions),
+                                     in.from.real, in.queries, g,
+                                     detail::drawn_of_part(in.mask, in.from.real, in.part, g), in.part);
         });
         const auto weights = ops::mix_heads(ops::stack(weighed), in.score.of_weights);
         auto all = ops::join(each_of(heads, [&](std::size_t h) {
@@ -141,8 +142,8 @@ private:
     static std::size_t reach(const In& in)
     {
         const std::size_t positions = shape_of(in.keys[0])[1], end = in.part.first + in.part.count;
-        if (!cuts<In>() || in.real.batch() != 1) return positions;
-        return std::min(positions, std::max(in.real[0] + end, in.part.all + 1) - in.part.all);
+        if (!cuts<In>() || in.from.real.batch() != 1) return positions;
+        return std::min(positions, std::max(in.from.real[0] + end, in.part.all + 1) - in.part.all);
     }
     template <class In, class X>
     static X cut(const In&, const X& x, std::size_t positions)
@@ -179,7 +180,7 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
     using family = family_of<decltype(policies.of_scores)>;
     auto seen = by_rows(family{}, talk<with_weights>{},
                         detail::block_of<element_of<decltype(policies.of_scores)>>(
-                            real, part, heed::score::over::queries_from{step + part.first}, policies, no_biases{},
+                            part, heed::score::over::queries_from{step + part.first, 0, real}, policies, no_biases{},
                             no_biases{}, ops::slice(projected, 1, part.first, part.first + part.count), keys, values,
                             mask_of_part(shown(any.mask), part, B, positions), sees),
                         B, keys.size() * part.count * positions * 16);

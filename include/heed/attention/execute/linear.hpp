@@ -38,15 +38,9 @@ auto linear(const Score& score, const auto& normalize, const auto& memory, const
         return ops::gated_linear_attention(asked, memory.keys, memory.values, memory.real, first,
                                            normalize.by_sums().divides);
     } else {
-        const auto answer = [&](const auto& real) {
-            return ops::linear_attention(asked, memory.keys, memory.values, real, std::is_same_v<Mask, causal>,
-                                         normalize.by_sums());
-        };
-        if constexpr (std::is_same_v<Mask, lengths>) {
-            return answer(shortened(mask, memory.real, memory.positions()));
-        } else {
-            return answer(memory.real);
-        }
+        return ops::linear_attention(asked, memory.keys, memory.values,
+                                     visible_lengths(mask, memory.real, memory.positions()),
+                                     std::is_same_v<Mask, causal>, normalize.by_sums());
     }
 }
 

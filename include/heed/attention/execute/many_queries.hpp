@@ -167,9 +167,10 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
                                  drawn_out(mask, memory.real, state.step, S, memory.positions(), state.head));
     } else if constexpr (plan::blocked) {
         const scratch here;
-        return ops::reshaped(weights_at_once(attend.score, attend.normalize, memory, projected,
-                                             {state.step, state.head, memory.real}, mask),
-                             B, S, memory.positions());
+        return ops::reshaped(
+            weights_of_block(block_of_all(attend.score, attend.normalize, attend.combine, memory, projected,
+                                          {state.step, state.head}, shown(memory.mask), shown(mask))),
+            B, S, memory.positions());
     } else {
         auto now = state;
         std::vector<decltype(attend.step(memory, part_of_step(queries, 0), now).weights)> all;
