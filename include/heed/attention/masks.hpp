@@ -250,6 +250,8 @@ struct moment {
     const Masks& masks;    // what hides positions
     std::size_t head = 0;  // which one asks, among those of a multi_head
     using place = Place;
+    using query_type = Query;
+    using masks_type = Masks;
 
     /// The query as it was given, [B,Q] or its parts.
     const Query& query() const { return given; }
@@ -260,6 +262,17 @@ struct moment {
 
 template <class Query, class Masks>
 moment(lengths_view, std::size_t, const Query&, const Masks&, std::size_t) -> moment<Query, Masks>;
+
+namespace detail {
+
+/// The same moment, within windows.
+template <class Query, class Masks>
+moment<Query, Masks, in_window> in_windows(const moment<Query, Masks>& at)
+{
+    return {at.real, at.step, at.given, at.masks, at.head};
+}
+
+}  // namespace detail
 
 /// A moment without query and masks: for calling a normalizer by hand.
 struct plain_moment {

@@ -66,7 +66,7 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
         for (std::size_t s = 1; s < S; ++s) {
             const scratch here;
             const as_transient bring;
-            detail::answer_into(map_parameters(attend, bring), first, memory, part_of_step(bring(projected), s),
+            detail::answer_into(attend, first, memory, part_of_step(bring(projected), s),
                                 part_of_step(transient_query(queries), s), first.state,
                                 mask_of_step(mask, s, S, memory.real));
             ops::put_step(all, s, first.context);
@@ -104,8 +104,7 @@ template <class Score, class Normalize, class Combine, class Mask>
 auto read_one(const attention<Score, Normalize, Combine>& attend, const auto& memory, const auto& queries,
               const auto& projected, const auto& state, const Mask& mask)
 {
-    using plan = detail::plan<attention<Score, Normalize, Combine>, std::remove_cvref_t<decltype(projected)>,
-                              std::remove_cvref_t<decltype(memory)>, Mask>;
+    using plan = plan_of<attention<Score, Normalize, Combine>, decltype(projected), decltype(memory), Mask>;
     if constexpr (mask_of_any_place<Mask> && functions_in<Score>() == 0 && !score_traits_of<Score>().extends_keys &&
                   plan::tiled && !plan::with_state) {
         if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end)
@@ -119,8 +118,7 @@ template <class Attention, class Mask>
 auto read_many(const Attention& attend, const auto& memory, const auto& queries, const auto& projected,
                const auto& state, const Mask& mask)
 {
-    using plan =
-        detail::plan<Attention, std::remove_cvref_t<decltype(projected)>, std::remove_cvref_t<decltype(memory)>, Mask>;
+    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
     const auto shape = shape_of(projected);   // [B,S,A]
     require_state_of(memory.batch(), state);  // also where the scores make it anew from the keys
     const auto finished = [&](auto contexts) {
@@ -153,13 +151,25 @@ auto read_many(const Attention& attend, const auto& memory, const auto& queries,
     }
 }
 
+/// The same of a memory that grows. One query runs by rows, wherever they lie; many need them in one piece, and are
+/// worth a copy.
+template <class Attention, class Mask, class T>
+auto read_many(const Attention& attend, const memory<growing_tensor<T>, growing_tensor<T>>& memory, const auto& queries,
+               const auto& projected, const auto& state, const Mask& mask)
+{
+    require_no_tape<Attention, decltype(memory), decltype(projected), decltype(state), Mask>();
+    if (shape_of(projected)[1] == 1) return read_one(attend, memory, queries, projected, state, mask);
+    if (numbers_differ<decltype(Attention::score)>(memory))
+        return execute::stepwise(attend, memory, queries, projected, state, mask);
+    return knowing_lengths(memory, read_many(attend, in_one_piece(memory), queries, projected, state, mask));
+}
+
 /// The weights of many queries, [B,S,T].
 template <class Attention, class Mask>
 auto weights_of_many(const Attention& attend, const auto& memory, const auto& queries, const auto& projected,
                      const auto& state, const Mask& mask)
 {
-    using plan =
-        detail::plan<Attention, std::remove_cvref_t<decltype(projected)>, std::remove_cvref_t<decltype(memory)>, Mask>;
+    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
     const std::size_t B = memory.batch(), S = shape_of(projected)[1];
     require_state_of(B, state);
     if constexpr (mask_of_any_place<Mask>) {
@@ -191,43 +201,19 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
 /// What answers a call, in words: for heed::explain and for tests that pin a mechanism's path.
 namespace heed::detail {
 
-/// The input of the body of a step with these arguments; a type, never an object.
-template <class Attention, class Memory, class Query, class State, class Mask>
-auto input_of_a_step(const Attention& attend, const Memory& memory, const Query& query, const State& state,
-                     const Mask& mask)
-{
-    using number = element_of<decltype(memory.keys)>;
-    const auto source = source_in(memory, unchanged{});
-    const auto masks =
-        masks_of<plain_family, number, lengths_are_a_mask<Attention, Mask>>(memory.mask, mask, unchanged{});
-    const moment<Query, std::remove_const_t<decltype(masks)>> at{memory.real, state.step, query, masks, state.head};
-    const auto past = heed::score::over::recall(attend.score, state.score, at, source);
-    const auto focus = [&] {
-        if constexpr (cuts_windows<decltype(Attention::normalize)>) {
-            return focus_of(attend.normalize, at, source.positions);
-        } else {
-            return no_focus{};
-        }
-    }();
-    const auto projected = attend.project(query);
-    return detail::input_of_step<number>(memory.real, std::size_t{0}, std::size_t{0}, attend.score, attend.normalize,
-                                         summing(attend.combine), projected, source.keys, source.values, past,
-                                         state.normalize, query, masks, focus);
-}
-
 /// Which executor runs a step, by the types.
 template <class Attention, class Memory, class Query, class Mask = no_mask>
 consteval step_executor executor_of_a_step()
 {
     using state = decltype(std::declval<const Attention&>().start(std::declval<const Memory&>()));
-    if constexpr (!reachable_state<state>) {
-        return step_executor::composed;
-    } else {
-        using input = decltype(detail::input_of_a_step(std::declval<const Attention&>(), std::declval<const Memory&>(),
-                                                       std::declval<const Query&>(), std::declval<const state&>(),
-                                                       std::declval<const Mask&>()));
-        return executor_of_step<input>();
-    }
+    using source = decltype(source_in(std::declval<const Memory&>(), unchanged{}));
+    using number = element_of<decltype(Memory::keys)>;
+    using at = moment<Query, decltype(masks_of<plain_family, number, lengths_are_a_mask<Attention, Mask>>(
+                                 std::declval<const Memory&>().mask, std::declval<const Mask&>(), unchanged{}))>;
+    if constexpr (reachable_state<state>)
+        return executor_of_step<Attention, std::remove_cvref_t<decltype(source::keys)>, decltype(state::score),
+                                decltype(state::normalize), at>();
+    return step_executor::composed;
 }
 
 inline std::string sentence_of(step_executor by, bool masked)

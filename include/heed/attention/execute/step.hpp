@@ -156,18 +156,15 @@ template <bool fused, class With>
 struct step_body {
     auto operator()(const auto& in) const
     {
-        using given = std::remove_cvref_t<decltype(in.given)>;
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
-            const moment<given, std::remove_cvref_t<decltype(in.masks)>> at{in.real, in.step, in.given, in.masks,
-                                                                            in.head};
+            const moment at{in.real, in.step, in.given, in.masks, in.head};
             return wanted(weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
         } else {
             window_view where = in.focus.where;
             if (in.real.batch() == 1) where.width = where.count[0];
             const out_of_windows cut{where};
             const auto masks = in.masks.map(cut);
-            const moment<given, std::remove_const_t<decltype(masks)>, in_window> there{where.count, in.step, in.given,
-                                                                                       masks, in.head};
+            const auto there = in_windows(moment{where.count, in.step, in.given, masks, in.head});
             auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
                                 in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
@@ -235,38 +232,34 @@ private:
 };
 
 /// The normalizer that weighs: the one inside the window, if there is one.
-template <class In>
-decltype(auto) weighing(const In& in)
+const auto& weighing(const auto& normalize, const auto&) { return normalize; }
+decltype(auto) weighing(const cuts_windows auto& normalize, const auto& at)
 {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
-        return (in.normalize);
-    } else {
-        return inside_of(in.normalize, in.focus);
-    }
+    return inside_of(normalize, focus_of(normalize, at, 0));
 }
 
-/// Which executor runs the body of a step with this input. By rows, because temporaries are as large as the keys; for
-/// the whole batch where one kernel does all of it, or where a state's tensors cannot be reached.
-template <class In>
+/// Which executor runs the body of a step of this attention, with these keys, a state, and what the query brings. By
+/// rows, because temporaries are as large as the keys; for the whole batch where one kernel does all of it, or where a
+/// state's tensors cannot be reached.
+template <class Attention, class Keys, class Past, class History, class At>
 consteval step_executor executor_of_step()
 {
     namespace over = heed::score::over;
-    using score = std::remove_cvref_t<decltype(over::innermost(std::declval<const In&>().score))>;
-    using normalize = std::remove_cvref_t<decltype(detail::weighing(std::declval<const In&>()))>;
-    using kernel = step_kernel<score, normalize, std::remove_cvref_t<decltype(In::combine)>>;
-    using keys = std::remove_cvref_t<decltype(In::keys)>;
-    using past = std::remove_cvref_t<decltype(In::past)>;
-    constexpr bool by_row = mappable_query<std::remove_cvref_t<decltype(In::given)>> && mappable_state<past> &&
-                            mappable_state<std::remove_cvref_t<decltype(In::history)>>;
-    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(In::masks)>, no_masks> ||
-                  !requires { typename kernel::operation; }) {
-        return by_row ? step_executor::composed_by_row : step_executor::composed;
-    } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(In::focus)>, no_focus> && !shares_rows<keys>) {
-        constexpr bool alike = !over::changes_keys<std::remove_cvref_t<decltype(In::score)>, keys, past>();
-        return alike || !by_row ? step_executor::fused : step_executor::fused_by_row;
-    } else {
-        return by_row ? step_executor::fused_by_row : step_executor::fused;
-    }
+    using attend = const Attention&;
+    using kernel = step_kernel<
+        std::remove_cvref_t<decltype(over::innermost(std::declval<attend>().score))>,
+        std::remove_cvref_t<decltype(detail::weighing(std::declval<attend>().normalize, std::declval<const At&>()))>,
+        std::remove_cvref_t<decltype(summing(std::declval<attend>().combine))>>;
+    constexpr bool by_row = mappable_query<typename At::query_type> && mappable_state<Past> && mappable_state<History>;
+    constexpr bool fused = std::is_same_v<typename At::masks_type, no_masks> && requires
+    {
+        typename kernel::operation;
+    };
+    constexpr bool whole = !cuts_windows<decltype(Attention::normalize)> && !shares_rows<Keys>;
+    if (!fused) return by_row ? step_executor::composed_by_row : step_executor::composed;
+    if constexpr (fused && whole)
+        if (!over::changes_keys<decltype(Attention::score), Keys, Past>()) return step_executor::fused;
+    return by_row ? step_executor::fused_by_row : step_executor::fused;
 }
 
 /// A memory as a step reads it, in the family of tensors that computes.
@@ -347,6 +340,21 @@ void require_state_of(std::size_t batch, const auto& state)
         (void)state.score.map(require_row_each{"the score's state", batch});
 }
 
+/// The window of a step; no_focus of a normalizer without one. Throws shape_error unless the history fits the memory.
+no_focus window_of_step(const auto&, const auto&, const auto&, std::size_t, std::size_t) { return {}; }
+auto window_of_step(const cuts_windows auto& normalize, const auto& at, const auto& history, std::size_t batch,
+                    std::size_t positions)
+{
+    (void)history.map([&](const auto& x) {
+        auto must = shape_of(x);
+        must[0] = batch;
+        must[1] = positions;
+        require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
+        return visited{};
+    });
+    return focus_of(normalize, at, positions);
+}
+
 /// Runs the body of a step for a batch of so many sentences, each of which costs about `work` multiplications.
 template <class Family, step_executor by, class With, class In>
 auto run_body(const In& in, std::size_t batch, std::size_t work)
@@ -380,7 +388,6 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
 {
     namespace over = heed::score::over;
     using score = decltype(Attention::score);
-    using given_type = std::remove_cvref_t<decltype(given)>;
     using number = element_of<decltype(memory.keys)>;
     // Weights per position cost nothing to keep, and a score that advances its state needs them.
     using with = std::conditional_t<score::traits.weights == weight_kind::per_position || over::advances<score>(),
@@ -390,30 +397,19 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     const lengths_view real = visible_lengths(mask, memory.real, source.positions);
     masks.require(source.batch, source.positions);
     require_state_of(source.batch, state);
-    const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks, state.head};
+    const moment at{real, state.step, given, masks, state.head};
     auto past =
         detail::grown_past(attend.score, over::recall(attend.score, state.score, at, source), known, memory, at);
     const auto query = over::query(attend.score, projected, past);  // [B,A]
     const auto history = detail::grown_history(attend.score, attend.normalize, state.normalize, known, memory);
-    const auto focus = [&] {
-        if constexpr (cuts_windows<decltype(Attention::normalize)>) {
-            (void)history.map([&](const auto& x) {
-                auto must = shape_of(x);
-                must[0] = source.batch;
-                must[1] = source.positions;
-                require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
-                return visited{};
-            });
-            return focus_of(attend.normalize, at, source.positions);
-        } else {
-            return no_focus{};
-        }
-    }();
+    const auto focus = window_of_step(attend.normalize, at, history, source.batch, source.positions);
     const auto in = detail::input_of_step<number>(real, state.step, state.head, attend.score, attend.normalize,
                                                   summing(attend.combine), query, source.keys, source.values, past,
                                                   history, given, masks, focus);
     constexpr step_executor by =
-        specified ? step_executor::composed : executor_of_step<std::remove_const_t<decltype(in)>>();
+        specified ? step_executor::composed
+                  : executor_of_step<Attention, std::remove_cvref_t<decltype(source.keys)>, decltype(past),
+                                     std::remove_const_t<decltype(history)>, std::remove_const_t<decltype(at)>>();
     auto seen = run_body<Family, by, with>(in, source.batch, 8 * source.positions * source.width);
     auto context = [&] {  // [B,D]
         if constexpr (!wraps_another<decltype(Attention::combine)>) {
@@ -422,9 +418,8 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
             return finished(attend.combine, seen.context, source.positions, at);
         } else {
             const auto within = masks.map(out_of_windows{focus.where});
-            const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{
-                focus.where.count, state.step, given, within, state.head};
-            return finished(attend.combine, seen.context, focus.where.width, there);
+            return finished(attend.combine, seen.context, focus.where.width,
+                            in_windows(moment{focus.where.count, state.step, given, within, state.head}));
         }
     }();
     auto next = over::advance(attend.score, std::move(past), seen.weights, context, at);
