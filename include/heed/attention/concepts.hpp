@@ -46,15 +46,10 @@ concept wraps_another = requires
 namespace detail {
 
 /// The policy that this one wraps.
-template <wraps_another P>
-constexpr const auto& wrapped_by(const P& policy)
-{
-    if constexpr (requires { policy.base; }) {
-        return policy.base;
-    } else {
-        return policy.inner;
-    }
-}
+constexpr const auto& wrapped_by(const auto& policy) { return policy.inner; }
+template <class P>
+    requires requires(const P& policy) { policy.base; }
+constexpr const auto& wrapped_by(const P& policy) { return policy.base; }
 
 /// The policy below all layers for which `is_layer` says yes; it is called with a policy and returns a
 /// std::bool_constant.

@@ -367,8 +367,8 @@ auto first_history(const Score& score, const auto& normalize, const auto& memory
 {
     constexpr std::size_t rank = Score::traits.weights == weight_kind::per_position ? 2 : 3;
     shape_of_rank<rank> shape{memory.batch(), memory.positions()};
-    if constexpr (Score::traits.weights == weight_kind::per_dimension) shape[2] = memory.width();
-    if constexpr (Score::traits.weights == weight_kind::per_group) shape[2] = score.groups();
+    if (Score::traits.weights == weight_kind::per_dimension) shape.back() = memory.width();
+    if constexpr (Score::traits.weights == weight_kind::per_group) shape.back() = score.groups();
     return start_of(normalize, [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); });
 }
 

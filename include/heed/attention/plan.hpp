@@ -166,7 +166,7 @@ inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, s
 template <class Score>
 bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& real, std::size_t first, std::size_t S)
 {
-    if constexpr (!fades<Score>) return true;
+    if (!fades<Score>) return true;
     for (std::size_t b = 0; b < real.batch(); ++b)
         if (first + S < real[b]) return false;
     return rule.decay == 1;
@@ -177,11 +177,10 @@ bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& 
 inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
 /// Can the tiles hold what this rule remembers?
-bool fits_tiles(const auto& rule)
-{
-    if constexpr (requires { rule.fits(); }) return rule.fits();
-    return true;
-}
+bool fits_tiles(const auto&) { return true; }
+template <class Rule>
+    requires requires(const Rule& rule) { rule.fits(); }
+bool fits_tiles(const Rule& rule) { return rule.fits(); }
 
 // ---- the plan ------------------------------------------------------------------------------------------------------
 
@@ -331,7 +330,7 @@ struct plan {
                 return made;
             }
         }
-        if constexpr (blocked) made.by = executor::blocked;
+        if (blocked) made.by = executor::blocked;
         return made;
     }
 };

@@ -114,15 +114,14 @@ concept becomes = std::is_same_v<To, From> || requires(const From& from)
 {
     requires std::is_same_v<decltype(from.map(values_of{})), To>;
 };
-template <class To, class From>
-To numbers_of_state(const From& from)
+template <class To>
+To numbers_of_state(const To& from)
 {
-    if constexpr (std::is_same_v<To, From>) {
-        return from;
-    } else {
-        return from.map(values_of{});
-    }
+    return from;
 }
+template <class To, class From>
+    requires(!std::is_same_v<To, From>)
+To numbers_of_state(const From& from) { return from.map(values_of{}); }
 
 }  // namespace detail
 

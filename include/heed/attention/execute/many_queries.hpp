@@ -27,14 +27,10 @@
 namespace heed::detail {
 
 /// A mask of places together with the numbers of its queries; any other mask unchanged.
-template <class Mask>
-decltype(auto) asked_of_queries(const Mask& mask, const auto& memory, const auto& projected, const auto& state)
+const auto& asked_of_queries(const auto& mask, const auto&, const auto&, const auto&) { return mask; }
+auto asked_of_queries(const mask_of_any_place auto& mask, const auto& memory, const auto& projected, const auto& state)
 {
-    if constexpr (mask_of_any_place<Mask>) {
-        return places_of_queries<Mask>{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
-    } else {
-        return (mask);
-    }
+    return places_of_queries{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
 }
 
 }  // namespace heed::detail
@@ -119,8 +115,8 @@ auto read_many(const Attention& attend, const auto& memory, const auto& queries,
                const auto& state, const Mask& mask)
 {
     using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
-    const auto shape = shape_of(projected);   // [B,S,A]
-    require_state_of(memory.batch(), state);  // also where the scores make it anew from the keys
+    const auto shape = shape_of(projected);                          // [B,S,A]
+    require_state_of(memory.batch(), state.score, state.normalize);  // also where the scores make it anew from the keys
     const auto finished = [&](auto contexts) {
         auto last = state;
         last.step += shape[1];
@@ -171,7 +167,7 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
 {
     using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
     const std::size_t B = memory.batch(), S = shape_of(projected)[1];
-    require_state_of(B, state);
+    require_state_of(B, state.score, state.normalize);
     if constexpr (mask_of_any_place<Mask>) {
         return attend.weights_of(memory, queries, state,
                                  drawn_out(mask, memory.real, state.step, S, memory.positions(), state.head));

@@ -108,13 +108,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         using T = element_of<decltype(memory.keys)>;
         const auto lift = variables_beside<T>(
             family{}, [&](const auto& look) { detail::each_input(attend, look, memory, query, given, state, mask); });
-        const auto now = [&] {
-            if constexpr (reachable) {
-                return state_in(state, lift);
-            } else {
-                return state;
-            }
-        }();
+        const auto& now = state_in(state, lift);
         return answer_of<With>(step<family, specified, With>(map_parameters(attend, lift), memory,
                                                              query_in(query, lift), query_in(given, lift), now, mask,
                                                              lift, lengths_view{}),

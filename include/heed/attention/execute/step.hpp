@@ -270,28 +270,33 @@ struct source_of_step {
     std::size_t batch, positions, width;
     lengths_view real;
 };
-template <class Memory>
-auto source_in(const Memory& memory, const auto& bring)
+decltype(auto) rows_of_memory(const auto&, const auto& x, const auto& bring) { return bring(x); }
+template <class T>
+auto rows_of_memory(const memory<growing_tensor<T>, growing_tensor<T>>&, const growing_tensor<T>& x, const auto&)
 {
-    const auto source = [&]<class K, class V>(K&& keys, V&& values) {
-        return source_of_step<K, V>{std::forward<K>(keys), std::forward<V>(values), memory.batch(),
-                                    memory.positions(),    memory.width(),          memory.real};
-    };
-    using keys = std::remove_cvref_t<decltype(memory.keys)>;
-    using values = std::remove_cvref_t<decltype(memory.values)>;
-    if constexpr (shared_by_rows<Memory>) {
-        memory.require_sentences();
-        const auto* const sentence = memory.sentence.data();
-        return source(shared_rows<keys>{memory.keys, sentence}, shared_rows<values>{memory.values, sentence});
-    } else if constexpr (grows<Memory>) {
-        return source(growing_rows<keys>{memory.keys}, growing_rows<values>{memory.values});
-    } else {
-        return source(bring(memory.keys), bring(memory.values));
-    }
+    return growing_rows<growing_tensor<T>>{x};
+}
+template <class X>
+auto rows_of_memory(const shared_by_rows auto& memory, const X& x, const auto&)
+{
+    return shared_rows<X>{x, memory.sentence.data()};
+}
+auto source_in(const auto& memory, const auto& bring)
+{
+    if constexpr (requires { memory.require_sentences(); }) memory.require_sentences();
+    using keys = decltype(rows_of_memory(memory, memory.keys, bring));
+    using values = decltype(rows_of_memory(memory, memory.values, bring));
+    return source_of_step<keys, values>{rows_of_memory(memory, memory.keys, bring),
+                                        rows_of_memory(memory, memory.values, bring),
+                                        memory.batch(),
+                                        memory.positions(),
+                                        memory.width(),
+                                        memory.real};
 }
 
 /// A state in the family of tensors that computes: its taped counterpart, if it has one and a tape computes.
-template <class State>
+const auto& state_in(const auto& state, const auto&) { return state; }
+template <reachable_state State>
 auto state_in(const State& state, const auto& bring)
 {
     using history = decltype(state.normalize.map(bring));
@@ -332,12 +337,12 @@ struct require_row_each {
 
 /// Throws shape_error unless every tensor of a state has a row for each sentence. (A state without tensors is a
 /// counter, which fits any batch.)
-void require_state_of(std::size_t batch, const auto& state)
+void require_rows(const auto&, const require_row_each&) {}
+void require_rows(const mappable_state auto& state, const require_row_each& look) { (void)state.map(look); }
+void require_state_of(std::size_t batch, const auto& past, const auto& history)
 {
-    if constexpr (mappable_state<std::remove_cvref_t<decltype(state.normalize)>>)
-        (void)state.normalize.map(require_row_each{"the normalizer's state", batch});
-    if constexpr (mappable_state<std::remove_cvref_t<decltype(state.score)>>)
-        (void)state.score.map(require_row_each{"the score's state", batch});
+    require_rows(history, require_row_each{"the normalizer's state", batch});
+    require_rows(past, require_row_each{"the score's state", batch});
 }
 
 /// The window of a step; no_focus of a normalizer without one. Throws shape_error unless the history fits the memory.
@@ -365,8 +370,7 @@ auto run_body(const In& in, std::size_t batch, std::size_t work)
     } else {
         (void)map_query(in.query, require_row_each{"the projected query", batch});
         (void)map_query(in.given, require_row_each{"the query", batch});
-        (void)in.past.map(require_row_each{"the score's state", batch});
-        (void)in.history.map(require_row_each{"the normalizer's state", batch});
+        require_state_of(batch, in.past, in.history);
         auto seen = by_rows(Family{}, body, in, batch, work);
         const auto second = [](const auto&, const auto& x) { return x; };
         auto history = in.history.map(second, seen.history);  // with the types of the caller's state
@@ -396,7 +400,7 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     const auto masks = masks_of<Family, number, lengths_are_a_mask<Attention, Mask>>(memory.mask, mask, bring);
     const lengths_view real = visible_lengths(mask, memory.real, source.positions);
     masks.require(source.batch, source.positions);
-    require_state_of(source.batch, state);
+    require_state_of(source.batch, state.score, state.normalize);
     const moment at{real, state.step, given, masks, state.head};
     auto past =
         detail::grown_past(attend.score, over::recall(attend.score, state.score, at, source), known, memory, at);

@@ -91,6 +91,14 @@ concept scales_first = requires(const Rule& rule)
     rule.factor;
 };
 
+/// That number, the rule for what is multiplied by it, and a function of scores whose result is.
+double factor_of(const auto&) { return 1; }
+double factor_of(const scales_first auto& rule) { return rule.factor; }
+const auto& unscaled(const auto& rule) { return rule; }
+const auto& unscaled(const scales_first auto& rule) { return rule.rule; }
+auto scaled(auto f, const auto&) { return f; }
+auto scaled(auto f, const scales_first auto& rule) { return scaled_function{std::move(f), rule.factor}; }
+
 /// The factors of a comparison, [A] for additive scores; one number where there are none.
 template <class Score>
 auto factors_of(const Score& score, const auto& asked)
@@ -169,14 +177,10 @@ auto tiled(const Score& score, const auto& normalize, const auto& memory, const 
     };
     constexpr bool unchanged = functions_in<Score>() == 0 || changed_by_comparing<Score>;
     const auto rule = normalize.by_tiles();
-    if constexpr (unchanged && scales_first<decltype(rule)>) {
-        return by_rule(rule.rule, kernels::tiles::unmodified{}, rule.factor);
-    } else if constexpr (unchanged) {
-        return by_rule(rule, kernels::tiles::unmodified{});
-    } else if constexpr (scales_first<decltype(rule)>) {
-        return by_rule(rule.rule, scaled_function{change_of(score, state.step), rule.factor});
+    if constexpr (unchanged) {
+        return by_rule(unscaled(rule), kernels::tiles::unmodified{}, factor_of(rule));
     } else {
-        return by_rule(rule, change_of(score, state.step));
+        return by_rule(unscaled(rule), scaled(change_of(score, state.step), rule));
     }
 }
 

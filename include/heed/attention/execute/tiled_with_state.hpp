@@ -137,6 +137,16 @@ struct first_keys : mask_of_places {
     }
 };
 
+/// The places that a mask shows. One of lengths hides keys, and does not shorten the rows. Throws shape_error if it
+/// does not fit.
+decltype(auto) keys_shown(const auto& mask, const auto&) { return places_shown(mask); }
+first_keys keys_shown(const lengths& mask, const auto& memory)
+{
+    const scratch here;
+    (void)shortened(mask, memory.real, memory.positions());
+    return first_keys(mask);
+}
+
 }  // namespace heed::detail
 
 namespace heed::detail::execute {
@@ -149,21 +159,8 @@ auto tiled_with_state(const Score& score, const auto& normalize, const Memory& m
     const ops::heads_of how{.first_query = state.step, .first_head = state.head};
     const auto asked = asking_all(score, projected, memory, state.step);                            // [B,S,A]
     const auto before = grown_history(score, normalize, state.normalize, known_of(state), memory);  // of [B,T]
-    const auto answer = [&](const auto& sees) {
-        return ops::attend_in_order_op{change_of(score, state.step), sees, normalize.by_tiles()}(
-            asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);
-    };
-    auto made = [&] {
-        if constexpr (std::is_same_v<Mask, no_mask>) {
-            return answer(kernels::tiles::unmasked{});
-        } else if constexpr (std::is_same_v<Mask, lengths>) {
-            const scratch here;
-            (void)shortened(mask, memory.real, memory.positions());  // refuses one that does not fit
-            return answer(first_keys(mask));
-        } else {
-            return answer(as_places(mask));
-        }
-    }();
+    auto made = ops::attend_in_order_op{change_of(score, state.step), keys_shown(mask, memory), normalize.by_tiles()}(
+        asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);
     auto after = state.normalize.map([&](const auto&) { return std::move(made.second); });
     return all_read{std::move(made.first),
                     attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
