@@ -109,10 +109,9 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         const auto lift = variables_beside<T>(
             family{}, [&](const auto& look) { detail::each_input(attend, look, memory, query, given, state, mask); });
         const auto& now = state_in(state, lift);
-        return answer_of<With>(step<family, specified, With>(map_parameters(attend, lift), memory,
-                                                             query_in(query, lift), query_in(given, lift), now, mask,
-                                                             lift, lengths_view{}),
-                               now);
+        return answer_of(With{},
+                         step<family, specified, With>(map_parameters(attend, lift), memory, query_in(query, lift),
+                                                       query_in(given, lift), now, mask, lift, lengths_view{}));
     } else if constexpr (composed && grows<memory_type>) {
         static_assert(reachable || specified,
                       "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
@@ -123,9 +122,8 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         return knowing_lengths(
             memory, detail::answer<specified, With>(attend, in_one_piece(memory), projected, given, state, mask));
     } else if constexpr (composed) {
-        return answer_of<With>(step<plain_family, true, With>(attend, memory, projected_by(attend, projected, given),
-                                                              given, state, mask, unchanged{}, known_of(state)),
-                               state);
+        return answer_of(With{}, step<plain_family, true, With>(attend, memory, projected_by(attend, projected, given),
+                                                                given, state, mask, unchanged{}, known_of(state)));
     } else {
         const as_transient bring;
         const auto shown = map_parameters(attend, bring);
@@ -152,7 +150,7 @@ void answer_into(const auto& attend, Result& result, const auto& memory, const a
                   step<transient_family, false, wanted>(shown, memory,
                                                         transient_query(projected_by(shown, projected, asked)), asked,
                                                         state_in(state, bring), mask, bring, known_of(state)),
-                  state, memory);
+                  memory);
 }
 
 }  // namespace heed::detail

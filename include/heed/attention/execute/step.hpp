@@ -308,17 +308,6 @@ auto state_in(const State& state, const auto& bring)
     return brought{state.normalize.map(bring), state.step, state.score.map(bring), state.head};
 }
 
-/// The results of a step.
-template <class Context, class Weights, class History, class Past>
-struct stepped {
-    Context context;
-    Weights weights;
-    History history;
-    Past past;
-};
-template <class Context, class Weights, class History, class Past>
-stepped(Context, Weights, History, Past) -> stepped<Context, Weights, History, Past>;
-
 /// Throws shape_error unless a tensor has a row for each sentence.
 struct require_row_each {
     const char* name;
@@ -427,20 +416,14 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
         }
     }();
     auto next = over::advance(attend.score, std::move(past), seen.weights, context, at);
-    return stepped{std::move(context), std::move(seen.weights), std::move(seen.history), std::move(next)};
+    attention_state<decltype(seen.history), decltype(next)> after{std::move(seen.history), state.step + 1,
+                                                                  std::move(next), state.head};
+    return attended{std::move(context), std::move(seen.weights), std::move(after)};
 }
 
-/// The result as the caller gets it, of the query that was asked in the state `before`.
-template <class With, class Context, class Weights, class History, class Past>
-auto answer_of(stepped<Context, Weights, History, Past> seen, const auto& before)
-{
-    attention_state<History, Past> state{std::move(seen.history), before.step + 1, std::move(seen.past), before.head};
-    if constexpr (std::is_same_v<With, weights_too>) {
-        return attended{std::move(seen.context), std::move(seen.weights), std::move(state)};
-    } else {
-        return read_out{std::move(seen.context), std::move(state)};
-    }
-}
+/// The result as the caller gets it.
+auto answer_of(weights_too, auto seen) { return seen; }
+auto answer_of(context_only, auto seen) { return read_out{std::move(seen.context), std::move(seen.state)}; }
 
 /// The same in owning tensors, copied out of the workspace. The state keeps the types of the caller's, so that one
 /// variable can hold each in turn.
@@ -448,10 +431,12 @@ template <class With>
 auto owned_answer(const auto& seen, const auto& state, const auto& memory)
 {
     const owned copy;
-    return knowing_lengths(
-        memory, answer_of<With>(stepped{copy(seen.context), copy(seen.weights), state.normalize.map(copy, seen.history),
-                                        state.score.map(copy, seen.past)},
-                                state));
+    auto history = state.normalize.map(copy, seen.state.normalize);
+    auto past = state.score.map(copy, seen.state.score);
+    attention_state<decltype(history), decltype(past)> after{std::move(history), seen.state.step, std::move(past),
+                                                             seen.state.head};
+    know_lengths(after, memory);
+    return answer_of(With{}, attended{copy(seen.context), copy(seen.weights), std::move(after)});
 }
 
 /// An answer moved into results that the caller keeps; without weights if these have none.
@@ -463,14 +448,14 @@ void keep_answer(auto& result, auto answer)
 }
 
 /// An answer in the workspace, written into results that the caller keeps.
-void assign_answer(auto& result, const auto& seen, const auto& before, const auto& memory)
+void assign_answer(auto& result, const auto& seen, const auto& memory)
 {
     assign(result.context, seen.context);
     if constexpr (requires { result.weights; }) assign(result.weights, seen.weights);
-    assign_state(result.state.normalize, seen.history);
-    assign_state(result.state.score, seen.past);
-    result.state.step = before.step + 1;
-    result.state.head = before.head;
+    assign_state(result.state.normalize, seen.state.normalize);
+    assign_state(result.state.score, seen.state.score);
+    result.state.step = seen.state.step;
+    result.state.head = seen.state.head;
     know_lengths(result.state, memory);
 }
 
