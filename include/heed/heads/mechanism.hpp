@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <tuple>
 #include <utility>
 
@@ -22,6 +23,13 @@ try {
     return std::apply([&](const auto&... b) { return ops::linear(x, W, b...); }, bias);
 } catch (const shape_error& found) {
     throw_whose(found, mechanism, {detail::named(name, x)});
+}
+
+/// The query, [B,Q] if R is 2, or queries [B,S,Q], if it is 3, of numbers as these matrices hold.
+template <std::size_t R, class Matrix>
+decltype(auto) query_beside(const Matrix&, const auto& given)
+{
+    return query_of_axes<R, typename numbers_in<Matrix>::type>(given);
 }
 
 struct all_weights_of_base {

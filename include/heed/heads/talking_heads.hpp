@@ -234,10 +234,10 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
         const auto& state = detail::states_of_several(*this, memory, given_state);
-        const auto& query = detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(given);
+        const auto& query = detail::query_beside<2>(P_l, given);
         const scratch here;
-        const auto projected = ops::reshaped(detail::projection(base, "the query", query, base.W_Q, base.bias.query()),
-                                             shape_of(query)[0], 1, shape_of(base.W_Q)[1]);  // [B,1,n·K]
+        const auto projected = ops::reshaped(projected_by("the query", query), shape_of(query)[0], 1,
+                                             shape_of(base.W_Q)[1]);  // [B,1,n·K]
         auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
                                          detail::mask_of_many(mask), {0, 1, 1});
         auto context = base.from_heads(ops::step_of(seen.context, 0), query);
@@ -250,8 +250,8 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
         const auto& state = detail::states_of_several(*this, memory, given_state);
-        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
-        const auto projected = projected_queries(queries);
+        const auto& queries = detail::query_beside<3>(P_l, given);
+        const auto projected = projected_by("the queries", queries);
         const std::size_t S = shape_of(queries)[1], n = detail::count_of(base.heads);
         const std::size_t rows = std::max<std::size_t>(1, numbers_of_a_block / (n * memory.positions() + 1));
         const auto source = source_of(memory, projected);
@@ -271,9 +271,9 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     auto all_weights(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
         const auto& state = detail::states_of_several(*this, memory, given_state);
-        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
+        const auto& queries = detail::query_beside<3>(P_l, given);
         const scratch here;
-        const auto projected = projected_queries(queries);
+        const auto projected = projected_by("the queries", queries);
         const std::size_t S = shape_of(queries)[1];
         const auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
                                                detail::mask_of_many(mask), {0, S, S});
@@ -288,9 +288,9 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
 private:
     static constexpr std::size_t numbers_of_a_block = std::size_t{1} << 18;
 
-    auto projected_queries(const auto& queries) const  // [B,S,n·K]
+    auto projected_by(const char* name, const auto& queries) const  // [...,n·K]
     {
-        return detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());
+        return detail::projection(base, name, queries, base.W_Q, base.bias.query());
     }
 
     /// The policies, keys and values that blocks share: on the tape if anything is on it, and not copied otherwise.
