@@ -196,10 +196,15 @@ consteval composition_fault fault_of()
 
 namespace detail {
 
-/// A tensor of numbers of type T with R axes, where one with others was given. Declared only.
+/// A tensor of numbers of type T with R axes, where one with others was given; T is void where any will do. Declared
+/// only.
 template <class T, std::size_t R>
 struct meant_with_axes {
-    array<T, R> operator()(const auto& x) const;
+    array<std::conditional_t<std::is_void_v<T>, float, T>, R> operator()(const auto& x) const;
+    template <tensor X>
+        requires(std::is_void_v<T>)
+    array<element_of<X>, R>
+    operator()(const X& x) const;
 };
 
 /// Has a query, or each part of it, R axes? A query of another kind, a user's own, may have any.
@@ -235,15 +240,12 @@ decltype(auto) query_of_axes(const Query& query)
     static_assert(fits || R != 3,
                   "heed: attention of many queries takes queries [B,S,Q], and each part of a state_and_word so; one "
                   "query, [B,Q], is for `step` and `read`");
-    if constexpr (lazy || numbers_differ || vector_of_numbers<Query>) {
-        using numbers = std::conditional_t<std::is_void_v<T>, float, T>;
-        return meant_with_axes<numbers, R>{}(query);
-    } else if constexpr (!fits && tensor<Query>) {
-        return meant_with_axes<element_of<Query>, R>{}(query);
-    } else if constexpr (!fits) {
-        return query.map(meant_with_axes<element_of<std::remove_cvref_t<decltype(query.word)>>, R>{});
+    constexpr bool taken = fits && !lazy && !vector && !numbers_differ;
+    using meant = meant_with_axes<T, R>;
+    if constexpr (!taken && requires { query.map(meant{}); }) {
+        return query.map(meant{});
     } else {
-        return (query);
+        return meant_unless<taken, decltype(meant{}(query))>(query);
     }
 }
 
@@ -356,21 +358,21 @@ template <class X>
 inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
 
 /// What was meant.
-template <class X>
-decltype(auto) source_meant(const X& x)
+const auto& source_meant(const auto& x) { return x; }
+template <lazy_expression X>
+auto source_meant(const X& x)
 {
     static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
-    static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
-    static_assert(!is_vector<X> || vector_of_numbers<X>,
+    return detail::as_meant<typename X::value_type>(x);
+}
+template <class T>
+lengths source_meant(const std::vector<T>&)
+{
+    static_assert(!std::floating_point<T>, HEED_SAYS_VECTOR);
+    static_assert(std::floating_point<T>,
                   "heed: the numbers of real positions are `lengths`: `attend.on(annotations, lengths(counts))` of a "
                   "std::vector<std::size_t>, or `lengths{7, 5}`");
-    if constexpr (lazy_expression<X>) {
-        return detail::as_meant<typename X::value_type>(x);
-    } else if constexpr (is_vector<X>) {
-        return lengths{};
-    } else {
-        return (x);
-    }
+    return {};
 }
 
 }  // namespace detail

@@ -55,18 +55,16 @@ inline void require_limit(const char* where, const boolean_mask<2>& limit, std::
 
 /// Annotations or values [B,T,D].
 template <tensor X>
-decltype(auto) annotations_meant(X&& x)
+array<plain_number<element_of<X>>, 3> annotations_meant(X&&)
 {
-    constexpr bool fits = rank_of<X> == 3;
-    static_assert(fits,
+    static_assert(rank_of<X> == 3,
                   "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
                   "annotations: of one sentence [1,T,D]; `extend` takes annotations [B,t,D], of one position [B,1,D]");
-    if constexpr (fits) {
-        return std::forward<X>(x);
-    } else {
-        return array<plain_number<element_of<X>>, 3>{};
-    }
+    return {};
 }
+template <tensor X>
+    requires(rank_of<X> == 3)
+X && annotations_meant(X&& x) { return std::forward<X>(x); }
 
 /// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
 /// is; another one is copied, since a memory owns what it holds. Views and the like are copied only if there is
@@ -93,18 +91,11 @@ auto cleared(const char* where, X&& x, const Limit& limit)
     }
 }
 
-/// make(annotations, values, real, mask). `values` may be the very annotations, given away.
-template <class Values>
-auto from_cleared(const auto& make, const auto& annotations, Values&& values, const lengths& limit)
-{
-    return make(annotations, std::forward<Values>(values), limit, no_mask{});
-}
-template <class Values>
-auto from_cleared(const auto& make, const auto& annotations, Values&& values, const boolean_mask<2>& limit)
-{
-    const auto [B, T] = limit.shape();
-    return make(annotations, std::forward<Values>(values), lengths::full(B, T), limit);
-}
+/// The lengths and the mask in the limits of a batch.
+inline const lengths& real_in(const lengths& limit) { return limit; }
+inline lengths real_in(const boolean_mask<2>& limit) { return lengths::full(limit.shape()[0], limit.shape()[1]); }
+inline no_mask mask_in(const lengths&) { return {}; }
+inline const boolean_mask<2>& mask_in(const boolean_mask<2>& limit) { return limit; }
 
 /// The memory that `make` makes of annotations, of values if they are others, and of lengths or a mask if some
 /// positions are missing. `where` begins the messages.
@@ -112,7 +103,7 @@ template <tensor X, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
 {
     auto both = detail::cleared(where, detail::annotations_meant(std::forward<X>(annotations)), limit);
-    return detail::from_cleared(make, both, std::move(both), limit);
+    return make(both, std::move(both), real_in(limit), mask_in(limit));  // the values are moved when keys are made
 }
 template <tensor X, tensor V, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, V&& values, const Limit& limit)
@@ -123,8 +114,8 @@ auto from_source(const char* where, const auto& make, X&& annotations, V&& value
     require_shape(where, "the values", shape_of(of_values), {shape[0], shape[1], shape_of(of_values)[2]},
                   "one for each annotation");
     const auto keys_from = detail::cleared(where, std::forward<decltype(of_keys)>(of_keys), limit);
-    return detail::from_cleared(make, keys_from,
-                                detail::cleared(where, std::forward<decltype(of_values)>(of_values), limit), limit);
+    return make(keys_from, detail::cleared(where, std::forward<decltype(of_values)>(of_values), limit), real_in(limit),
+                mask_in(limit));
 }
 template <tensor First, tensor... Rest>
 auto from_source(const char* where, const auto& make, First&& annotations, Rest&&... values)
@@ -235,7 +226,7 @@ namespace heed::detail {
 /// The tensors of a normalizer's state, or of a score's, that have one number for each position. A state without any
 /// is the same for any memory.
 template <class State>
-inline constexpr bool may_have_positions = !std::is_empty_v<State> && !holds_no_tensors<State> && mappable_state<State>;
+concept state_of_positions = mappable_state<State> && !std::is_empty_v<State> && !holds_no_tensors<State>;
 
 /// Tells whether any tensor of a state has another number of positions.
 struct differs_in_positions {
@@ -322,27 +313,31 @@ auto first_history(const Score& score, const auto& normalize, const auto& memory
 
 /// A normalizer's state for all positions of a memory.
 template <class State>
+State grown_history(const auto&, const auto&, const State& state, const lengths_view&, const auto&)
+{
+    return state;
+}
+template <state_of_positions State>
 State grown_history(const auto& score, const auto& normalize, const State& state, const lengths_view& known,
                     const auto& memory)
 {
-    if constexpr (may_have_positions<State>) {
-        if (has_grown(state, known, memory.real, memory.positions()))
-            return state.map(with_begun_positions{known, memory.real, memory.positions()},
-                             first_history(score, normalize, memory));
-    }
-    return state;
+    if (!has_grown(state, known, memory.real, memory.positions())) return state;
+    return state.map(with_begun_positions{known, memory.real, memory.positions()},
+                     first_history(score, normalize, memory));
 }
 
 /// A score's state for all positions of a memory. It has been told of the query at `at`.
 template <class State>
+State grown_past(const auto&, State state, const lengths_view&, const auto&, const auto&)
+{
+    return state;
+}
+template <state_of_positions State>
 State grown_past(const auto& score, State state, const lengths_view& known, const auto& memory, const auto& at)
 {
-    if constexpr (may_have_positions<State>) {
-        if (has_grown(state, known, memory.real, memory.positions()))
-            return heed::score::over::grow(score, state, heed::score::over::start(score, memory),
-                                           with_begun_positions{known, memory.real, memory.positions()}, at);
-    }
-    return state;
+    if (!has_grown(state, known, memory.real, memory.positions())) return state;
+    return heed::score::over::grow(score, state, heed::score::over::start(score, memory),
+                                   with_begun_positions{known, memory.real, memory.positions()}, at);
 }
 
 /// The lengths that a state knows.

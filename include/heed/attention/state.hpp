@@ -195,13 +195,17 @@ const Taped* on_tape_of(const State& state)
 }
 
 /// The state as a `To`: its own type, or the taped one on the tape of `beside`.
+template <class To>
+To in_family_of(const tensor auto&, const To& state)
+{
+    return state;
+}
 template <class To, class State>
+    requires(!std::is_same_v<To, State>)
 To in_family_of(const tensor auto& beside, const State& state)
 {
     const auto lift = [&beside](const auto& x) { return same_family(beside, x); };
-    if constexpr (std::is_same_v<To, State>) {
-        return state;
-    } else if constexpr (std::is_same_v<To, decltype(state.map(lift))>) {
+    if constexpr (std::is_same_v<To, decltype(state.map(lift))>) {
         const To* const taped = on_tape_of<To>(state);
         return taped != nullptr ? *taped : state.map(lift);
     } else {

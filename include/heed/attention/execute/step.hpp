@@ -88,7 +88,7 @@ struct step_body {
     {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
             const moment at{in.real, in.step, in.given, in.masks, in.head};
-            return wanted(weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
+            return wanted(With{}, weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
         } else {
             window_view where = in.focus.where;
             if (in.real.batch() == 1) where.width = where.count[0];
@@ -99,12 +99,8 @@ struct step_body {
                                 in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
             auto history = in.history.map(put, part.history);
-            if constexpr (std::is_same_v<With, context_only>) {
-                return wanted(outcome{std::move(part.context), std::move(part.weights), std::move(history)});
-            } else {
-                auto weights = ops::spread_window(part.weights, where, shape_of(in.keys)[1]);
-                return outcome{std::move(part.context), std::move(weights), std::move(history)};
-            }
+            auto all = outcome{std::move(part.context), std::move(part.weights), std::move(history)};
+            return wanted(With{}, std::move(all), where, shape_of(in.keys)[1]);
         }
     }
 
@@ -148,16 +144,17 @@ private:
                      detail::named("the values", values)});
     }
 
-    /// Drops the weights if they are not asked for.
-    template <class Outcome>
-    static auto wanted(Outcome all)
+    /// The outcome with its weights, those of a window among those of all positions, or without them.
+    static auto wanted(weights_too, auto all) { return all; }
+    static auto wanted(weights_too, auto all, const window_view& where, std::size_t positions)
     {
-        if constexpr (std::is_same_v<With, context_only>) {
-            auto none = constant_like(all.context, shape_of_rank<2>{shape_of(all.context)[0], 0}, 0.0);
-            return outcome{std::move(all.context), std::move(none), std::move(all.history)};
-        } else {
-            return all;
-        }
+        auto weights = ops::spread_window(all.weights, where, positions);
+        return outcome{std::move(all.context), std::move(weights), std::move(all.history)};
+    }
+    static auto wanted(context_only, auto all, const auto&...)
+    {
+        auto none = constant_like(all.context, shape_of_rank<2>{shape_of(all.context)[0], 0}, 0.0);
+        return outcome{std::move(all.context), std::move(none), std::move(all.history)};
     }
 };
 
