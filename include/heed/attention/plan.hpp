@@ -116,27 +116,13 @@ concept asks_all = !known_to_kernels_as<Score, kernels::inner_product_score> ||
     score.asking(projected);
 };
 
-/// Does the score compare as tiles can? The name of its kernel says how, `in_tiles`, and `factors(score)`, if it has
-/// some.
-template <class Score>
-concept compared_in_tiles = requires
-{
-    typename Score::in_kernels::in_tiles;
-};
-
-/// Does each query's weights depend on the scores of those before?
+/// The rule by which tiles compute the weights of this normalizer; no_rule if they do not know it.
 template <class Normalize>
-concept weighs_in_order = requires(const Normalize& normalize)
-{
-    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, ops::modulated_by_past>;
-};
-
-/// Do tiles know how it weighs?
+struct rule_in_tiles : std::type_identity<kernels::tiles::no_rule> {};
+template <hook::by_tiles<> Normalize>
+struct rule_in_tiles<Normalize> : std::remove_cvref<decltype(std::declval<const Normalize&>().by_tiles())> {};
 template <class Normalize>
-concept weighs_in_tiles = hook::by_tiles<Normalize> && !requires(const Normalize& normalize)
-{
-    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, kernels::tiles::no_rule>;
-};
+using rule_of_tiles = typename rule_in_tiles<Normalize>::type;
 
 /// Can this combiner sum for all queries at once, with the number of the first one or without?
 template <class Combine, class Weights, class Values>
@@ -268,16 +254,21 @@ template <class Call>
 consteval std::string_view not_tiled()
 {
     using score = comparing_score<typename Call::score>;
+    using rule = rule_of_tiles<typename Call::normalize>;
     return first_lacking({
         {functions_in<typename Call::score>() > 1, "more than one function changes the scores"},
-        {!compared_in_tiles<score> || !asks_all<score, typename Call::projected>, "tiles do not know the score"},
-        {!weighs_in_tiles<typename Call::normalize>, "tiles do not know the normalizer"},
-        {weighs_in_order<typename Call::normalize> && !known_to_kernels_as<score, kernels::inner_product_score>,
-         "tiles with a history compare by inner products alone"},
-        {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
-         "the mask is no function of the place"},
-        {!not_summed<Call>().empty(), not_summed<Call>()},
-    });
+        {!requires { typename score::in_kernels::in_tiles;
+}
+|| !asks_all<score, typename Call::projected>, "tiles do not know the score"
+}  // namespace detail
+, {std::is_same_v<rule, kernels::tiles::no_rule>, "tiles do not know the normalizer"},
+    {std::is_same_v<rule, ops::modulated_by_past> && !known_to_kernels_as<score, kernels::inner_product_score>,
+     "tiles with a history compare by inner products alone"},
+    {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
+     "the mask is no function of the place"},
+    {!not_summed<Call>().empty(), not_summed<Call>()},
+}  // namespace heed
+);
 }
 
 /// Why blocks cannot answer.
@@ -302,7 +293,8 @@ struct plan {
                                       why_not_blocked = not_blocked<call>();
     static constexpr bool linear = why_not_linear.empty(), tiled = why_not_tiled.empty(),
                           blocked = why_not_blocked.empty(),
-                          with_state = tiled && weighs_in_order<typename call::normalize>;
+                          with_state =
+                              tiled && std::is_same_v<rule_of_tiles<typename call::normalize>, ops::modulated_by_past>;
 
     /// What answers queries of this shape, [B,S,A], the first of which has the number `first`.
     static decision choose(const Attention& attend, const Memory& memory, const shape_of_rank<3>& queries,

@@ -21,8 +21,8 @@
 /// One step of attention, written once for all families of tensors.
 ///
 ///     past = recall(state.score, at)                       the state, with the word that this query brings
-///     seen = body(query(projected, past), keys(k, past))   a kernel, or score, normalizer, combiner; sentence by
-///     sentence next = advance(past, seen.weights, seen.context, at)
+///     seen = body(query(projected, past), keys(k, past))   a kernel, or score, normalizer, combiner
+///     next = advance(past, seen.weights, seen.context, at)
 ///
 /// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
 namespace heed::detail {
@@ -276,7 +276,7 @@ auto window_of_step(const cuts_windows auto& normalize, const auto& at, const au
     return focus_of(normalize, at, positions);
 }
 
-/// Runs the body of a step for a batch of so many sentences, each of which costs about `work` multiplications.
+/// Runs the body of a step for `batch` sentences, each of which costs about `work` multiplications.
 template <class Family, step_executor by, class With, class In>
 auto run_body(const In& in, std::size_t batch, std::size_t work)
 {
@@ -312,7 +312,7 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     // Weights per position cost nothing to keep, and a score that advances its state needs them.
     using with = std::conditional_t<score::traits.weights == weight_kind::per_position || over::advances<score>(),
                                     weights_too, With>;
-    const auto source = source_in(memory, bring);
+    const auto source = source_in(memory, bring);  // keys [B,T,A], values [B,T,D]
     const auto masks = masks_of<Family, number, lengths_are_a_mask<Attention, Mask>>(memory.mask, mask, bring);
     const lengths_view real = visible_lengths(mask, memory.real, source.positions);
     masks.require(source.batch, source.positions);
@@ -330,6 +330,7 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
         specified ? step_executor::composed
                   : executor_of_step<Attention, std::remove_cvref_t<decltype(source.keys)>, decltype(past),
                                      std::remove_const_t<decltype(history)>, std::remove_const_t<decltype(at)>>();
+    // context [B,D], weights [B,T] or [B,T,D]
     auto seen = run_body<Family, by, with>(in, source.batch, 8 * source.positions * source.width);
     auto context = [&] {  // [B,D]
         if constexpr (!wraps_another<decltype(Attention::combine)>) {
