@@ -203,10 +203,9 @@ auto rows_of_memory(const memory<growing_tensor<T>, growing_tensor<T>>&, const g
 {
     return growing_rows<growing_tensor<T>>{x};
 }
-template <class X>
-auto rows_of_memory(const shared_by_rows auto& memory, const X& x, const auto&)
+auto rows_of_memory(const shared_by_rows auto& memory, const auto& x, const auto&)
 {
-    return shared_rows<X>{x, memory.sentence.data()};
+    return shared_rows<std::remove_cvref_t<decltype(x)>>{x, memory.sentence.data()};
 }
 auto source_in(const auto& memory, const auto& bring)
 {
