@@ -27,7 +27,6 @@ def write(site: SiteMap) -> None:
         for signature, returns, otherwise in rows:
             text += [f"* - `{signature}`", f"  - {returns}", f"  - {otherwise}"]
         text += ["```", ""]
-    text += ["## Traits", "", markdown.of_docstring(headers.opening(include / "heed/attention/traits.hpp"), link, plain)]
     for title, header in (("Operations", "heed/ops/operation.hpp"), ("Parameters", "heed/core/parameters.hpp")):
         text += [f"## {title}", "", markdown.of_docstring(headers.opening(include / header), link, plain)]
     text += [f"What is missing in a policy of yours, the compiler says in one sentence: "

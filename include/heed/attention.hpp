@@ -8,11 +8,7 @@
 
 #include <heed/attention/check.hpp>
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/execute/explain.hpp>
 #include <heed/attention/execute/many_queries.hpp>
-#include <heed/attention/families.hpp>
-#include <heed/attention/growing.hpp>
-#include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/on.hpp>
@@ -83,7 +79,7 @@ struct attention {
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }
 
     /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A growing
-    /// memory (attention/growing.hpp) costs what is new, amortised; any other is copied, and must be without padding.
+    /// memory (attention/memory.hpp) costs what is new, amortised; any other is copied, and must be without padding.
     ///
     ///     auto memory = growing(attend.on(prompt));
     ///     memory = attend.extend(memory, word);
@@ -123,8 +119,9 @@ struct attention {
     {
         const auto& source = detail::memory_of_one(memory);
         detail::require_fits<attention, decltype(source)>();
-        return detail::answer_query<weights_too>(*this, source, detail::asked<2>(source, query),
-                                                 detail::own_state(*this, source, state), detail::mask_of_one(mask));
+        return detail::answer<false, weights_too>(*this, source, detail::not_projected{},
+                                                  detail::asked<2>(source, query),
+                                                  detail::own_state(*this, source, state), detail::mask_of_one(mask));
     }
 
     /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
@@ -134,8 +131,9 @@ struct attention {
     {
         const auto& source = detail::memory_of_one(memory);
         detail::require_fits<attention, decltype(source)>();
-        return detail::answer_query<context_only>(*this, source, detail::asked<2>(source, query),
-                                                  detail::own_state(*this, source, state), detail::mask_of_one(mask));
+        return detail::answer<false, context_only>(*this, source, detail::not_projected{},
+                                                   detail::asked<2>(source, query),
+                                                   detail::own_state(*this, source, state), detail::mask_of_one(mask));
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
@@ -149,16 +147,9 @@ struct attention {
             !shared_by_rows<source_type>,
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
-        if constexpr (detail::grows<source_type>) {
-            detail::require_no_tape<attention, decltype(query), decltype(state), Mask>();
-            detail::require_one_number<Score>(source);
-            return detail::knowing_lengths(source, compose(detail::in_one_piece(source), query, state, mask));
-        } else {
-            const auto& asked = detail::asked<2>(source, query);
-            const auto& projected = project(asked);
-            return detail::answer<true, weights_too>(*this, source, projected, asked,
-                                                     detail::own_state(*this, source, state), mask);
-        }
+        return detail::answer<true, weights_too>(*this, source, detail::not_projected{},
+                                                 detail::asked<2>(source, query),
+                                                 detail::own_state(*this, source, state), mask);
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
@@ -183,18 +174,7 @@ struct attention {
         detail::require_fits<attention, decltype(source)>();
         const auto& queries = detail::asked<3>(source, given);
         const auto& state = detail::own_state(*this, source, given_state);
-        const auto& projected = project(queries);
-        const auto& sees = detail::mask_of_many(mask);
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(source)>>) {
-            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            // One query runs by rows, wherever they lie. Many need them in one piece, and are worth a copy.
-            if (shape_of(projected)[1] == 1) return detail::read_one(*this, source, queries, projected, state, sees);
-            if (detail::numbers_differ<Score>(source))
-                return detail::execute::stepwise(*this, source, queries, projected, state, sees);
-            return detail::knowing_lengths(source, read_all(detail::in_one_piece(source), queries, state, sees));
-        } else {
-            return detail::read_many(*this, source, queries, projected, state, sees);
-        }
+        return detail::read_many(*this, source, queries, project(queries), state, detail::mask_of_many(mask));
     }
 
     /// The weights of many queries, [B,S,T], all in memory. For pictures and penalties. Weights per position.
@@ -214,15 +194,10 @@ struct attention {
         const auto& source = detail::memory_of_one(memory);
         const auto& queries = detail::asked<3>(source, given);
         const auto& state = detail::own_state(*this, source, given_state);
-        const auto& projected = project(queries);
-        const auto& sees = detail::mask_of_many(mask);
-        if constexpr (detail::grows<std::remove_cvref_t<decltype(source)>>) {
-            detail::require_no_tape<attention, decltype(projected), decltype(state), Mask>();
-            detail::require_one_number<Score>(source);
-            return weights_of(detail::in_one_piece(source), queries, state, sees);
-        } else {
-            return detail::weights_of_many(*this, source, queries, projected, state, sees);
-        }
+        detail::require_no_tape<attention, decltype(source), decltype(queries), decltype(state), Mask>();
+        detail::require_one_number<Score>(source);
+        return detail::weights_of_many(*this, detail::in_one_piece(source), queries, project(queries), state,
+                                       detail::mask_of_many(mask));
     }
 
     /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
@@ -239,10 +214,8 @@ struct attention {
         if constexpr (!detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
             detail::keep_answer(result, step(memory, query, state, mask));
         } else {
-            const scratch here;
-            const auto shown = map_parameters(*this, detail::as_transient{});
-            const auto& asked = detail::transient_query(detail::asked<2>(memory, query));
-            detail::answer_into(shown, result, memory, shown.project(asked), asked, state, mask);
+            detail::answer_into(*this, result, memory, detail::not_projected{}, detail::asked<2>(memory, query), state,
+                                mask);
         }
     }
 

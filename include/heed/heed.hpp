@@ -6,7 +6,7 @@
 #include <heed/core/cxx20.hpp>
 
 #include <heed/attention.hpp>
-#include <heed/attention/streaming.hpp>
+#include <heed/attention/execute/linear.hpp>
 #include <heed/core/view_of.hpp>
 #include <heed/heads/latent_heads.hpp>
 #include <heed/heads/multi_head.hpp>

@@ -33,7 +33,7 @@ TEST_CASE("the previous word: alone, or projected for all steps at once")
     }
 }
 
-// What each sentence is asked: tests/attention/growing.cpp.
+// What each sentence is asked: tests/attention/memory.cpp.
 
 TEST_CASE("the number of a query in a shorter sentence")
 {

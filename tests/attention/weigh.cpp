@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <heed/attention/weigh.hpp>
+
+#include <heed/ad/ad.hpp>
+#include <heed/attention/execute/blocked.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/heed.hpp>
+#include <heed/normalize/dropout.hpp>
+#include <heed/normalize/softmax.hpp>
+#include <heed/normalize/temporal.hpp>
 
 #include <doctest/doctest.h>
 
@@ -6,13 +15,10 @@
 #include <ostream>
 #include <utility>
 
-#include <heed/ad/ad.hpp>
-#include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
 // A kernel that a user offers for a score of their own is taken wherever there are no masks. It counts the rows that it
 // answers and the rows that it goes back through; how many of them each call gets does not matter.
-
 using namespace heed;
 using support::random;
 
@@ -176,3 +182,124 @@ TEST_CASE("a user's kernel is not asked what it does not know")
     const attention temporal{bilinear, normalize::temporal{}, combine::weighted_sum{}};
     CHECK(rows_of([&] { (void)temporal.step(memory, query, temporal.start(memory)); }) == counts{0, 0});
 }
+
+namespace kernel_of_inner_products {
+
+using support::random;
+
+namespace {
+
+template <class Score, class Normalize, class Combine>
+constexpr bool has_kernel = requires
+{
+    typename step_kernel<Score, Normalize, Combine>::operation;
+};
+
+}  // namespace
+
+TEST_CASE("the kernel is that of inner products with softmax and a weighted sum")
+{
+    CHECK(has_kernel<score::dot, normalize::softmax, combine::weighted_sum>);
+    CHECK(has_kernel<score::general<array<double, 2>>, normalize::softmax, combine::weighted_sum>);
+    CHECK(!has_kernel<score::dot, normalize::temporal, combine::weighted_sum>);
+    CHECK(!has_kernel<score::rotary<score::dot>, normalize::softmax, combine::weighted_sum>);
+}
+
+TEST_CASE("it answers as score, normalizer and combiner do")
+{
+    const auto q = random({2, 5}, 1);
+    const auto keys = random({2, 7, 5}, 2), values = random({2, 7, 3}, 3);
+    const lengths real{7, 4};
+    const auto check = [&](const auto& by, const auto& query) {
+        const operands in{query, keys, values, no_state{}, real};
+        const normalize::softmax normalize;
+        const combine::weighted_sum combine;
+        const plain_moment at{real};
+        using kernel = step_kernel<std::remove_cvref_t<decltype(by)>, normalize::softmax, combine::weighted_sum>;
+        const auto is = kernel::answer(by, normalize, combine, in, weights_too{});
+        const auto weights = weigh(normalize, score::over::compare(by, query, keys, no_past{}), no_state{}, at);
+        CHECK(support::distance(is.context, combined(combine, weights, values, at)) < 1e-14);
+        CHECK(support::distance(is.weights, weights) < 1e-14);
+        CHECK(is.weights(1, 4) == 0);
+    };
+    check(score::dot{}, q);
+    check(score::scaled_dot{0.5}, q);
+    check(score::cosine{array<double, 1>{2.0}}, q);
+}
+
+}  // namespace kernel_of_inner_products
+
+namespace hooks_of_normalizers {
+
+using support::random;
+
+namespace {
+
+namespace mine {
+
+/// Lets another normalizer see scores that are flipped, and says nothing else.
+template <class Inner>
+struct flipped {
+    Inner inner;
+
+    using wraps = Inner;
+
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
+    {
+        return weigh(inner, ops::scale(scores, -1), state, at);
+    }
+
+    static auto parameters(auto& self, auto&& visit) { return mine::flipped{visit("inner", self.inner)}; }
+};
+template <class Inner>
+flipped(Inner) -> flipped<Inner>;
+
+/// Without state: takes scores that are hidden already.
+struct plain {
+    auto operator()(const tensor auto& scores, const auto& at) const { return ops::softmax(scores, at.real); }
+    static auto parameters(auto&, auto&&) { return mine::plain{}; }
+};
+
+}  // namespace mine
+
+using namespace normalize;
+
+TEST_CASE("what a normalizer does not say itself is said by the one that it wraps")
+{
+    const auto scores = random({2, 5}, 1), weights = random({2, 5}, 2);
+    const lengths real{5, 3};
+    const plain_moment at{real, 1};
+    const auto blank = [&scores](double x) { return constant_like(scores, shape_of(scores), x); };
+
+    const mine::flipped over{dropout{0.5, 7, temporal{}, {.at_inference = true}}};
+    const auto state = start_of(over, blank);
+    const auto next = next_of(over, scores, weights, state, at);
+    CHECK(support::same_bits(next.history,
+                             next_of(temporal{}, scores, weights, start_of(temporal{}, blank), at).history));
+    const auto left = thinned(over, weights, at);
+    CHECK(support::same_bits(left, over.inner.thin(weights, at)));
+    CHECK(support::distance(left, weights) > 0.1);  // some are dropped
+    const auto flipped = ops::scale(scores, -1);
+    CHECK(support::same_bits(weigh(over, scores, next, at), weigh(temporal{}, flipped, next, at)));
+}
+
+TEST_CASE("one that takes no state is given scores that are hidden already")
+{
+    const auto scores = random({2, 5}, 1);
+    const lengths real{5, 4};
+    boolean_mask<2> mask(shape_of_rank<2>{2, 5});
+    for (std::size_t i = 0; i < 10; ++i) mask[i] = i % 3 != 0;
+    heed::detail::step_masks<array<double, 2>> masks;
+    masks.query.emplace(mask);
+    const moment<array<double, 2>, heed::detail::step_masks<array<double, 2>>> at{real, 0, scores, masks};
+    const auto must = softmax{}(scores, no_state{}, at);
+    CHECK(must(0, 0) == 0);
+    CHECK(must(0, 1) > 0);
+    CHECK(support::same_bits(weigh(mine::plain{}, scores, no_state{}, at), must));
+    CHECK(support::same_bits(weigh(mine::flipped{mine::plain{}}, scores, no_state{}, at),
+                             weigh(mine::flipped{softmax{}}, scores, no_state{}, at)));
+}
+
+}  // namespace
+
+}  // namespace hooks_of_normalizers

@@ -9,7 +9,7 @@
 // expect: a normalize policy that remembers must take its state
 #include <heed/attention/check.hpp>
 #include <heed/attention/masks.hpp>
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 
 // Each would be ignored: it is not const, or takes too much or too little.
 struct normalize {

@@ -2,7 +2,6 @@
 #include <heed/ops/windows.hpp>
 
 #include <heed/ad/ad.hpp>
-#include <heed/attention/execute/step.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/score/with_word.hpp>
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
-#include <heed/attention/execute/explain.hpp>
+#include <heed/attention/execute/many_queries.hpp>
 #include <heed/heed.hpp>
 #include <heed/papers.hpp>
 #include <support/tensors.hpp>

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
-#include <heed/attention/streaming.hpp>
+#include <heed/attention/execute/linear.hpp>
 #include <heed/heed.hpp>
 #include <heed/verify.hpp>
 #include <support/approx.hpp>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/families.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/attention/state.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/mistakes.hpp>
 #include <heed/core/several.hpp>
@@ -53,14 +53,12 @@ consteval void check_any_policy()
                   "`weights`, `reads_word`, `row_by_row` and so on declare `static constexpr heed::score_traits "
                   "traits{.weights = heed::weight_kind::per_position};` (or normalizer_traits, combiner_traits); "
                   "CHANGELOG.md has a table of the names");
-    if constexpr (lists_hooks<P>) {
-        static_assert(P::hooks::exist(),
-                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is no hook: all hooks "
-                      "are in <heed/attention/hooks.hpp>");
-        static_assert(P::hooks::template are_members<P>(),
-                      "heed: `using hooks = heed::hooks<...>;` of this policy lists a hook that it does not have: is "
-                      "the member misspelled?");
-    }
+    static_assert(listed_hooks<P>::exist(),
+                  "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is no hook: all hooks "
+                  "are in <heed/attention/hooks.hpp>");
+    static_assert(listed_hooks<P>::template are_members<P>(),
+                  "heed: `using hooks = heed::hooks<...>;` of this policy lists a hook that it does not have: is "
+                  "the member misspelled?");
 }
 
 }  // namespace detail
@@ -69,40 +67,36 @@ consteval void check_any_policy()
 template <class P>
 consteval bool check_score_policy()
 {
-    if constexpr (!detail::placeholder<P>) {
-        static_assert(detail::declares_traits<P, score_traits> || detail::written_for_0_2<P>,
-                      "heed: a score policy must say what it gives scores to: add `static constexpr heed::score_traits "
-                      "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
-        static_assert(
-            detail::has_call<P>,
-            "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
-            "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
-        if constexpr (hook::adapts<P>) {
-            static_assert(hook::passes_state<P> || (detail::has_begin<P> && detail::has_after<P>),
-                          "heed: a score that wraps another and has a state of its own must have "
-                          "`begin(memory)` and `after(past, weights, context, at)` (is a name misspelled?); one "
-                          "without derives from score::over::another<Self, Base, score::over::base_remembers>");
-        }
-        if constexpr (detail::declares_traits<P, score_traits>) {
-            static_assert(P::traits.weights != weight_kind::per_group || detail::has_groups<P>,
-                          "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
-                          "(is it misspelled?)");
-        }
-        detail::check_any_policy<P>();
-        static_assert(!detail::has_project<P> || detail::has_match<P>,
-                      "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
-                      "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
-                      "what project made of the query");
-        static_assert(!detail::has_start<P> ||
-                          (detail::has_match<P> && (detail::has_advance<P> || detail::has_recall<P>)),
-                      "heed: a score policy with `start` remembers: it must have `match(projected, keys, past)`, and "
-                      "`advance(past, weights, at)` or `recall(past, at)` (is a name misspelled?)");
-        static_assert(
-            detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
-            "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
-            "start(const auto& memory) const`, what is remembered before the first query");
-        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
-    }
+    static_assert(detail::declares_traits<P, score_traits> || detail::written_for_0_2<P>,
+                  "heed: a score policy must say what it gives scores to: add `static constexpr heed::score_traits "
+                  "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
+    static_assert(detail::has_call<P>,
+                  "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
+                  "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
+    static_assert(!hook::adapts<P> || hook::passes_state<P> || (detail::has_begin<P> && detail::has_after<P>),
+                  "heed: a score that wraps another and has a state of its own must have "
+                  "`begin(memory)` and `after(past, weights, context, at)` (is a name misspelled?); one "
+                  "without derives from score::over::another<Self, Base, score::over::base_remembers>");
+    static_assert(score_traits_of<P>().weights != weight_kind::per_group || detail::has_groups<P>,
+                  "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
+                  "(is it misspelled?)");
+    detail::check_any_policy<P>();
+    static_assert(!detail::has_project<P> || detail::has_match<P>,
+                  "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
+                  "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
+                  "what project made of the query");
+    static_assert(!detail::has_start<P> || (detail::has_match<P> && (detail::has_advance<P> || detail::has_recall<P>)),
+                  "heed: a score policy with `start` remembers: it must have `match(projected, keys, past)`, and "
+                  "`advance(past, weights, at)` or `recall(past, at)` (is a name misspelled?)");
+    static_assert(detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
+                  "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
+                  "start(const auto& memory) const`, what is remembered before the first query");
+    static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
+    return true;
+}
+template <>
+consteval bool check_score_policy<visited>()  // while somebody only looks
+{
     return true;
 }
 
@@ -110,29 +104,32 @@ consteval bool check_score_policy()
 template <class P>
 consteval bool check_normalize_policy()
 {
-    if constexpr (!detail::placeholder<P>) {
-        static_assert(
-            detail::has_call<P>,
-            "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
-            "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
-        static_assert(
-            !requires { P::traits; } || detail::declares_traits<P, normalizer_traits>,
-            "heed: the traits of a normalize policy are `static constexpr heed::normalizer_traits traits{...};`");
-        if constexpr (!hook::by_tiles<P>) HEED_MAY_LACK(P, by_tiles);
-        if constexpr (!hook::by_sums<P>) HEED_MAY_LACK(P, by_sums);
-        detail::check_any_policy<P>();
-        static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && wraps_another<P>),
-                      "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
-                      "weights, state, at)` (is a name misspelled?)");
-        static_assert(
-            !wraps_another<P> || requires(const P& normalize) { normalize.inner; },
-            "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
-            "`inner` (is it misspelled?)");
-        static_assert(detail::has_focus<P> == detail::has_inside<P>,
-                      "heed: a normalize policy that looks at a window must have both `focus(at, positions)` and "
-                      "`inside(found)` (is a name misspelled?)");
-        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
-    }
+    static_assert(
+        detail::has_call<P>,
+        "heed: a normalize policy must be callable: add `auto operator()(const heed::tensor auto& scores, const "
+        "auto& state, const auto& at) const` (or without the state), from scores to weights of the same shape");
+    static_assert(
+        !requires { P::traits; } || detail::declares_traits<P, normalizer_traits>,
+        "heed: the traits of a normalize policy are `static constexpr heed::normalizer_traits traits{...};`");
+    HEED_MAY_LACK(P, by_tiles);
+    HEED_MAY_LACK(P, by_sums);
+    detail::check_any_policy<P>();
+    static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && wraps_another<P>),
+                  "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
+                  "weights, state, at)` (is a name misspelled?)");
+    static_assert(
+        !wraps_another<P> || requires(const P& normalize) { normalize.inner; },
+        "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
+        "`inner` (is it misspelled?)");
+    static_assert(detail::has_focus<P> == detail::has_inside<P>,
+                  "heed: a normalize policy that looks at a window must have both `focus(at, positions)` and "
+                  "`inside(found)` (is a name misspelled?)");
+    static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
+    return true;
+}
+template <>
+consteval bool check_normalize_policy<visited>()  // while somebody only looks
+{
     return true;
 }
 
@@ -140,21 +137,23 @@ consteval bool check_normalize_policy()
 template <class P>
 consteval bool check_combine_policy()
 {
-    if constexpr (!detail::placeholder<P>) {
-        static_assert(
-            detail::declares_traits<P, combiner_traits> || detail::written_for_0_2<P>,
-            "heed: a combine policy must say which weights it takes: add `static constexpr heed::combiner_traits "
-            "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
-        static_assert(
-            detail::has_call<P>,
-            "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
-            "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
-        detail::check_any_policy<P>();
-        static_assert(!wraps_another<P> || detail::has_finish<P>,
-                      "heed: a combine policy that wraps another must have `finish(context, positions, at)` "
-                      "(is it misspelled?)");
-        static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));
-    }
+    static_assert(detail::declares_traits<P, combiner_traits> || detail::written_for_0_2<P>,
+                  "heed: a combine policy must say which weights it takes: add `static constexpr heed::combiner_traits "
+                  "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
+    static_assert(
+        detail::has_call<P>,
+        "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
+        "heed::tensor auto& values) const`, from weights and values [B,T,D] to contexts [B,D]");
+    detail::check_any_policy<P>();
+    static_assert(!wraps_another<P> || detail::has_finish<P>,
+                  "heed: a combine policy that wraps another must have `finish(context, positions, at)` "
+                  "(is it misspelled?)");
+    static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("combine"));
+    return true;
+}
+template <>
+consteval bool check_combine_policy<visited>()  // while somebody only looks
+{
     return true;
 }
 
@@ -162,9 +161,7 @@ consteval bool check_combine_policy()
 template <class P>
 consteval bool check_map()
 {
-    if constexpr (!tensor<P>) {
-        if constexpr (!hook::map<P, const detail::any_map&>) HEED_MAY_LACK(P, map);
-    }
+    if constexpr (!tensor<P>) HEED_MAY_LACK(P, map, const detail::any_map&);
     return true;
 }
 #undef HEED_SAYS_PARAMETERS
@@ -186,25 +183,28 @@ enum class composition_fault { none, no_score, no_normalizer, no_combiner, diffe
 template <class Score, class Normalize, class Combine>
 consteval composition_fault fault_of()
 {
-    if constexpr (detail::declares_traits<Score, score_traits> && detail::declares_traits<Combine, combiner_traits>) {
-        if (Score::traits.weights != Combine::traits.weights) return composition_fault::different_weights;
-    }
+    if (detail::declares_traits<Score, score_traits> && detail::declares_traits<Combine, combiner_traits> &&
+        score_traits_of<Score>().weights != combiner_traits_of<Combine>().weights)
+        return composition_fault::different_weights;
     if (!scorer<Score>) return composition_fault::no_score;
     if (!normalizer<Normalize>) return composition_fault::no_normalizer;
     if (!combiner<Combine>) return composition_fault::no_combiner;
-    if constexpr (detail::declares_traits<Score, score_traits>) {
-        if (normalizer_traits_of<Normalize>().requires_nonnegative && !Score::traits.nonnegative)
-            return composition_fault::negative_scores;
-    }
+    if (normalizer_traits_of<Normalize>().requires_nonnegative && !score_traits_of<Score>().nonnegative)
+        return composition_fault::negative_scores;
     return composition_fault::none;
 }
 
 namespace detail {
 
-/// A tensor of numbers of type T with R axes, where one with others was given. Declared only.
+/// A tensor of numbers of type T with R axes, where one with others was given; T is void where any will do. Declared
+/// only.
 template <class T, std::size_t R>
 struct meant_with_axes {
-    array<T, R> operator()(const auto& x) const;
+    array<std::conditional_t<std::is_void_v<T>, float, T>, R> operator()(const auto& x) const;
+    template <tensor X>
+        requires(std::is_void_v<T>)
+    array<element_of<X>, R>
+    operator()(const X& x) const;
 };
 
 /// Has a query, or each part of it, R axes? A query of another kind, a user's own, may have any.
@@ -240,15 +240,12 @@ decltype(auto) query_of_axes(const Query& query)
     static_assert(fits || R != 3,
                   "heed: attention of many queries takes queries [B,S,Q], and each part of a state_and_word so; one "
                   "query, [B,Q], is for `step` and `read`");
-    if constexpr (lazy || numbers_differ || vector_of_numbers<Query>) {
-        using numbers = std::conditional_t<std::is_void_v<T>, float, T>;
-        return meant_with_axes<numbers, R>{}(query);
-    } else if constexpr (!fits && tensor<Query>) {
-        return meant_with_axes<element_of<Query>, R>{}(query);
-    } else if constexpr (!fits) {
-        return query.map(meant_with_axes<element_of<std::remove_cvref_t<decltype(query.word)>>, R>{});
+    constexpr bool taken = fits && !lazy && !vector && !numbers_differ;
+    using meant = meant_with_axes<T, R>;
+    if constexpr (!taken && requires { query.map(meant{}); }) {
+        return query.map(meant{});
     } else {
-        return (query);
+        return meant_unless<taken, decltype(meant{}(query))>(query);
     }
 }
 
@@ -288,9 +285,9 @@ concept alike_in_state = (!mappable_state<A> && !mappable_state<B>) ||
 
 /// The state, where it is one of this attention.
 template <class Attention, class Memory, class State>
-decltype(auto) own_state(const Attention& attend, const Memory& memory, const State& state)
+decltype(auto) own_state(const Attention&, const Memory&, const State& state)
 {
-    using first = std::remove_cvref_t<decltype(attend.start(memory))>;
+    using first = decltype(std::declval<const Attention&>().start(std::declval<const Memory&>()));
     constexpr bool own = requires
     {
         requires alike_in_state<decltype(first::normalize), decltype(State::normalize)>;
@@ -298,11 +295,7 @@ decltype(auto) own_state(const Attention& attend, const Memory& memory, const St
         state.step;
     };
     static_assert(own, HEED_SAYS_ANOTHER_STATE);
-    if constexpr (own) {
-        return (state);
-    } else {
-        return attend.start(memory);
-    }
+    return meant_unless<own, first>(state);
 }
 
 /// The memory of several heads, where it is one.
@@ -311,11 +304,7 @@ decltype(auto) memory_of_several(const Memory& memory)
 {
     constexpr bool of_several = requires { memory.of; };
     static_assert(of_several, "heed: this is no memory of several heads: give what the `on` of this mechanism made");
-    if constexpr (of_several) {
-        return (memory);
-    } else {
-        return several_memories<std::vector<Memory>>{};
-    }
+    return meant_unless<of_several, several_memories<std::vector<Memory>>>(memory);
 }
 
 /// The states of several heads, where they are states of so many.
@@ -324,11 +313,7 @@ decltype(auto) states_of_several(const auto& mechanism, const auto& memory, cons
 {
     constexpr bool of_several = requires { state.of; };
     static_assert(of_several, HEED_SAYS_ANOTHER_STATE);
-    if constexpr (of_several) {
-        return (state);
-    } else {
-        return mechanism.start(memory);
-    }
+    return meant_unless<of_several, decltype(mechanism.start(memory))>(state);
 }
 
 /// Numbers or truth values that are to be made a mask first.
@@ -350,11 +335,7 @@ decltype(auto) mask_of_one(const Mask& mask)
         "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
         "`attend.step(memory, query, state, lengths{...})`");
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
-    if constexpr (of_many || raw_mask<Mask>) {
-        return no_mask{};
-    } else {
-        return (mask);
-    }
+    return meant_unless < !of_many && !raw_mask<Mask>, no_mask > (mask);
 }
 
 /// The mask of many queries, where it is one; a function of a place becomes one.
@@ -365,12 +346,10 @@ decltype(auto) mask_of_many(const Mask& mask)
     constexpr bool one_value = std::is_arithmetic_v<Mask>;
     static_assert(!one_value,
                   "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
-    if constexpr (raw_mask<Mask> || one_value) {
-        return no_mask{};
-    } else if constexpr (bare_mask<Mask>) {
+    if constexpr (bare_mask<Mask> && !one_value) {
         return seen_if{mask};
     } else {
-        return (mask);
+        return meant_unless < !raw_mask<Mask> && !one_value, no_mask > (mask);
     }
 }
 
@@ -379,21 +358,21 @@ template <class X>
 inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
 
 /// What was meant.
-template <class X>
-decltype(auto) source_meant(const X& x)
+const auto& source_meant(const auto& x) { return x; }
+template <lazy_expression X>
+auto source_meant(const X& x)
 {
     static_assert(!lazy_expression<X>, HEED_SAYS_LAZY);
-    static_assert(!vector_of_numbers<X>, HEED_SAYS_VECTOR);
-    static_assert(!is_vector<X> || vector_of_numbers<X>,
+    return detail::as_meant<typename X::value_type>(x);
+}
+template <class T>
+lengths source_meant(const std::vector<T>&)
+{
+    static_assert(!std::floating_point<T>, HEED_SAYS_VECTOR);
+    static_assert(std::floating_point<T>,
                   "heed: the numbers of real positions are `lengths`: `attend.on(annotations, lengths(counts))` of a "
                   "std::vector<std::size_t>, or `lengths{7, 5}`");
-    if constexpr (lazy_expression<X>) {
-        return detail::as_meant<typename X::value_type>(x);
-    } else if constexpr (is_vector<X>) {
-        return lengths{};
-    } else {
-        return (x);
-    }
+    return {};
 }
 
 }  // namespace detail

@@ -7,22 +7,169 @@
 #include <utility>
 
 #include <heed/attention/hooks.hpp>
-#include <heed/attention/traits.hpp>
+#include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 
 /// The members that a score, a normalizer and a combiner must have. Beside them a policy may have `traits`
-/// (attention/traits.hpp), hooks (attention/hooks.hpp), and types:
+/// (below), hooks (attention/hooks.hpp), and types:
 ///
 /// Score         traits, operator()(query, keys), parameters(self, visit)
 /// Normalizer    operator()(scores, state, at) or (scores, at), parameters(self, visit)
 /// Combiner      traits, operator()(weights, values) or (weights, values, at), parameters(self, visit)
 ///
 /// Types: `in_kernels`, the name by which a step_kernel knows the policy, with `in_kernels::in_tiles` for tiles;
-/// `wraps` of a policy around another (attention/wrapping.hpp). attention/check.hpp explains what is missing, in a
-/// sentence each.
+/// `wraps` of a policy around another. attention/check.hpp explains what is missing, in a sentence each.
+///
+/// What a policy says of itself: one constant, `traits`, of a struct for each kind of policy.
+///
+///     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position, .reads_word = true};
+///
+/// A member that is not named keeps its default; a misspelled one does not compile. A normalizer without `traits` has
+/// all defaults, or those of the normalizer that it wraps.
+///
+/// Policies that wrap another of their kind. Each declares `using wraps = Inner;` and holds that policy as its member
+/// `inner`; a score holds it as `base`, the name that files of weights have for it.
+///
+/// A wrapping score either compares by itself, as `forgetting` does, or adapts: it adds to queries, keys and states,
+/// and the score inside compares, by its kernel if it has one. Such a score derives from score::over::another.
 namespace heed {
+
+/// Does this policy wrap another?
+template <class P>
+concept wraps_another = requires
+{
+    typename P::wraps;
+};
+
+namespace detail {
+
+/// The policy that this one wraps.
+constexpr const auto& wrapped_by(const auto& policy) { return policy.inner; }
+template <class P>
+    requires requires(const P& policy) { policy.base; }
+constexpr const auto& wrapped_by(const P& policy) { return policy.base; }
+
+/// The policy below all layers for which `is_layer` says yes; it is called with a policy and returns a
+/// std::bool_constant.
+template <class P, class IsLayer>
+constexpr const auto& below(const P& policy, const IsLayer& is_layer)
+{
+    if constexpr (decltype(is_layer(policy))::value) {
+        return detail::below(detail::wrapped_by(policy), is_layer);
+    } else {
+        return policy;
+    }
+}
+
+}  // namespace detail
+
+/// What a score assigns a weight to. A score and a combiner must agree.
+enum class weight_kind {
+    per_position,   // one number for each source position: scores and weights [B,T]
+    per_dimension,  // one for each dimension of each position: scores and weights [B,T,D]
+    per_group,      // one for each group of dimensions of each position: scores and weights [B,T,G]
+};
+
+/// What a score says of itself.
+struct score_traits {
+    weight_kind weights = weight_kind::per_position;  // of its scores; per_group asks for `std::size_t groups() const`
+    bool reads_word = false;            // it reads the embedding of the previous target word: decoders give it
+    bool adds_word = false;             // it adds that word to the query itself, so that score::with_word need not
+    bool ignores_context = false;       // it has `advance`, which does not read the context
+    bool reads_length = false;          // it reads the length of a row, and not only the positions that a query sees
+    bool reads_query_position = false;  // it reads the number of the query
+    bool extends_keys = false;          // its keys are wider than those that the score inside compares
+    bool prepares_alike = false;        // `prepare` computes the same keys for every head
+    bool nonnegative = false;           // none of its scores is negative
+};
+
+/// What a normalizer says of itself.
+struct normalizer_traits {
+    bool rowwise = false;               // it reads only the scores of a row and the row's length: queries are rows then
+    bool shift_invariant = false;       // weights of e + c are those of e
+    bool requires_nonnegative = false;  // it divides by the sum of the scores
+    bool reads_length = false;          // it reads the length of a row, and not only the positions that a query sees
+    bool state_decays = false;          // its state of a position changes in a step that does not show the position
+    bool random = false;                // its weights depend on a row's place in the batch
+    bool differentiable = true;         // its gradient is the derivative of what it computes
+    bool has_window = true;             // if it has `focus`: nothing is computed outside the window
+};
+
+/// What a combiner says of itself.
+struct combiner_traits {
+    weight_kind weights = weight_kind::per_position;
+    bool linear = false;  // contexts of h M are contexts of h, times M
+};
+
+namespace detail {
+
+template <class P, class Traits>
+concept declares_traits = std::is_same_v<std::remove_cvref_t<decltype(P::traits)>, Traits>;
+struct no_change {
+    constexpr void operator()(const auto&) const {}
+};
+
+/// The traits that P declares, or the defaults.
+template <class P, class Traits>
+consteval Traits declared_traits()
+{
+    if constexpr (declares_traits<P, Traits>) return P::traits;
+    return {};
+}
+
+}  // namespace detail
+
+/// The traits of a score; the defaults of a type that is none.
+template <class Score>
+consteval score_traits score_traits_of()
+{
+    return detail::declared_traits<Score, score_traits>();
+}
+
+template <class Normalize>
+consteval normalizer_traits normalizer_traits_of();
+
+/// The traits of a score around Base: those of Base, after `change`. Whether scores are negative, and whether keys are
+/// the same for every head, it must say for itself.
+template <class Base, class Change = detail::no_change>
+consteval score_traits traits_around_score(Change change = {})
+{
+    score_traits traits = score_traits_of<Base>();
+    traits.nonnegative = traits.prepares_alike = false;
+    traits.ignores_context = traits.ignores_context || !detail::has_advance<Base>;
+    change(traits);
+    return traits;
+}
+
+/// The traits of a normalizer around Inner: those of Inner, after `change`. Whether it reads single rows, it must say
+/// for itself.
+template <class Inner, class Change = detail::no_change>
+consteval normalizer_traits traits_around_normalizer(Change change = {})
+{
+    normalizer_traits traits = normalizer_traits_of<Inner>();
+    traits.rowwise = false;
+    traits.has_window = true;
+    change(traits);
+    return traits;
+}
+
+/// The traits of a normalizer: its own, those of the normalizer that it wraps, or the defaults.
+template <class Normalize>
+consteval normalizer_traits normalizer_traits_of()
+{
+    if constexpr (wraps_another<Normalize> && !detail::declares_traits<Normalize, normalizer_traits>)
+        return traits_around_normalizer<typename Normalize::wraps>();
+    return detail::declared_traits<Normalize, normalizer_traits>();
+}
+
+/// The traits of a combiner; the defaults of a type that is none.
+template <class Combine>
+consteval combiner_traits combiner_traits_of()
+{
+    return detail::declared_traits<Combine, combiner_traits>();
+}
 
 namespace hook {
 

@@ -222,33 +222,55 @@ struct hooks {
 
 namespace detail {
 
-/// Does P list its hooks?
+/// The hooks that P lists; of a policy without a list, none is missing in it.
 template <class P>
-concept lists_hooks = std::is_same_v<decltype(P::hooks::lists("")), bool>;
+struct listed_hooks : hooks<> {
+    static consteval bool lists(std::string_view) { return true; }
+};
+template <class P>
+    requires(std::is_same_v<decltype(P::hooks::lists("")), bool>)
+struct listed_hooks<P> : P::hooks {};
 
 /// Does P list its hooks without this one?
 template <class P>
 consteval bool leaves_out(std::string_view name)
 {
-    if constexpr (lists_hooks<P>) {
-        return !P::hooks::lists(name);
-    } else {
-        return false;
-    }
+    return !listed_hooks<P>::lists(name);
 }
 
 }  // namespace detail
 
-// Where the hook of this row cannot be called: refused if P has it. A static assertion takes a literal.
+// Refuses a hook of this row that P has, but not for arguments of these types. A static assertion takes a literal.
 // clang-format off
-#define HEED_MAY_LACK(P, row)                                                                                          \
-    static_assert(!HEED_HOOK_##row(HEED_HAS_HOOK)<P> || detail::leaves_out<P>(HEED_HOOK_##row(HEED_HOOK_NAME)),        \
-                  HEED_HOOK_##row(HEED_CANNOT_CALL))
+#define HEED_MAY_LACK(P, row, ...)                                                                                     \
+    static_assert(HEED_HOOK_##row(HEED_CAN_CALL)<P __VA_OPT__(,) __VA_ARGS__> || !HEED_HOOK_##row(HEED_HAS_HOOK)<P> || \
+                  ::heed::detail::leaves_out<P>(HEED_HOOK_##row(HEED_HOOK_NAME)), HEED_HOOK_##row(HEED_CANNOT_CALL))
 // clang-format on
-#define HEED_HAS_HOOK(name, ...) detail::has_##name
+#define HEED_CAN_CALL(name, ...) ::heed::hook::name
+#define HEED_HAS_HOOK(name, ...) ::heed::detail::has_##name
 #define HEED_HOOK_NAME(name, ...) #name
 #define HEED_CANNOT_CALL(name, signature, ...)                                                                         \
     "heed: this policy has a member `" #name "`, which heed cannot call: declare it `" signature                       \
     "` (or, if it is no hook, list those that are: `using hooks = heed::hooks<...>;`)"
+
+namespace detail {
+
+// call_prepare(policy, otherwise, x...), and so on: the result of the policy's hook for x..., or `otherwise` of a
+// policy without it.
+#define HEED_CALL(name, signature, ...)                                                                                \
+    template <class P, class Otherwise, class... X>                                                                    \
+    decltype(auto) call_##name(const P& policy, Otherwise&& otherwise, X&&... x)                                       \
+    {                                                                                                                  \
+        if constexpr (hook::name<P, X...>) {                                                                           \
+            return policy.name(static_cast<X&&>(x)...);                                                                \
+        } else {                                                                                                       \
+            static_assert(!has_##name<P> || leaves_out<P>(#name), HEED_CANNOT_CALL(name, signature));                  \
+            return static_cast<Otherwise&&>(otherwise);                                                                \
+        }                                                                                                              \
+    }
+HEED_HOOKS(HEED_CALL)
+#undef HEED_CALL
+
+}  // namespace detail
 
 }  // namespace heed

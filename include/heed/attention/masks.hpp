@@ -15,49 +15,7 @@
 #include <heed/core/transient.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/windows.hpp>
-
-namespace heed::ops {
-
-/// y = e + m, and -inf where m is -inf, even if e is NaN: e [B,T] or [B,T,D], m [B,T], the same for all dimensions.
-///
-///     where m is not -inf:  ∂e[b,t,:] += ∂y[b,t,:],  ∂m[b,t] += Σ_d ∂y[b,t,d]
-struct add_mask_op : operation<add_mask_op> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& e, const auto& mask)
-    {
-        require_shape("attention", "the additive mask", mask.shape, {e.shape[0], e.shape[1]},
-                      "one number for each position");
-        return e.shape;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> e, in<T, 2> mask, out<T, R> y)
-    {
-        constexpr T none = -std::numeric_limits<T>::infinity();
-        const std::size_t positions = mask.size(), width = detail::width_of(e.shape);
-        for (std::size_t i = 0; i < positions; ++i) {
-            const T m = mask.data[i];
-            for (std::size_t k = i * width; k < (i + 1) * width; ++k) y.data[k] = m == none ? none : e.data[k] + m;
-        }
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> e, in<T, 2> mask, in<T, R>, in<T, R> d_y, adjoint<T, R> d_e, adjoint<T, 2> d_mask)
-    {
-        const std::size_t positions = mask.size(), width = detail::width_of(e.shape);
-        for (std::size_t i = 0; i < positions; ++i) {
-            if (mask.data[i] == -std::numeric_limits<T>::infinity()) continue;
-            for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
-                if (d_e) d_e.data[k] += d_y.data[k];
-                if (d_mask) d_mask.data[i] += d_y.data[k];
-            }
-        }
-    }
-};
-inline constexpr add_mask_op add_mask{};
-
-}  // namespace heed::ops
+#include <heed/simd/place.hpp>
 
 /// What hides positions in a step. Results lie in this thread's workspace.
 namespace heed::detail {
@@ -76,17 +34,19 @@ inline boolean_mask_view<2> mask_of_step(const boolean_mask<3>& mask, std::size_
     return {row, {B, T}};
 }
 template <class Bias>
+    requires(rank_of<Bias> == 2)
+const additive_mask<Bias>& mask_of_step(const additive_mask<Bias>& mask, std::size_t, std::size_t, const lengths_view&)
+{
+    return mask;
+}
+template <class Bias>
 auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S, const lengths_view&)
 {
-    if constexpr (rank_of<Bias> == 2) {
-        return mask;
-    } else {
-        auto shape = shape_of(mask.bias);
-        shape[1] = S;
-        require_shape("attention of many queries", "the additive mask", shape_of(mask.bias), shape,
-                      "one row for each query");
-        return additive_mask{part_of_step(mask.bias, s)};
-    }
+    auto shape = shape_of(mask.bias);
+    shape[1] = S;
+    require_shape("attention of many queries", "the additive mask", shape_of(mask.bias), shape,
+                  "one row for each query");
+    return additive_mask{part_of_step(mask.bias, s)};
 }
 inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
 {
@@ -223,14 +183,11 @@ auto masks_of(const Source& source, const Mask& mask, const auto& bring)
 }
 
 /// How many of the memory's positions the query may see in each row: all real ones, or fewer by a mask of lengths.
-template <class Mask>
-lengths_view visible_lengths(const Mask& mask, const lengths_view& real, [[maybe_unused]] std::size_t positions)
+lengths_view visible_lengths(const auto&, const lengths_view& real, std::size_t) { return real; }
+lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& mask, const lengths_view& real,
+                             std::size_t positions)
 {
-    if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
-        return shortened(mask, real, positions);
-    } else {
-        return real;
-    }
+    return shortened(mask, real, positions);
 }
 
 /// Tags: outside of a window, and within one.
@@ -250,6 +207,8 @@ struct moment {
     const Masks& masks;    // what hides positions
     std::size_t head = 0;  // which one asks, among those of a multi_head
     using place = Place;
+    using query_type = Query;
+    using masks_type = Masks;
 
     /// The query as it was given, [B,Q] or its parts.
     const Query& query() const { return given; }
@@ -257,6 +216,20 @@ struct moment {
     /// The scores, -inf at the positions that a mask hides. A normalizer calls this after any modulation of its own.
     decltype(auto) visible(const tensor auto& scores) const { return masks.visible(scores); }
 };
+
+template <class Query, class Masks>
+moment(lengths_view, std::size_t, const Query&, const Masks&, std::size_t) -> moment<Query, Masks>;
+
+namespace detail {
+
+/// The same moment, within windows.
+template <class Query, class Masks>
+moment<Query, Masks, in_window> in_windows(const moment<Query, Masks>& at)
+{
+    return {at.real, at.step, at.given, at.masks, at.head};
+}
+
+}  // namespace detail
 
 /// A moment without query and masks: for calling a normalizer by hand.
 struct plain_moment {
@@ -267,3 +240,76 @@ struct plain_moment {
 };
 
 }  // namespace heed
+
+/// Masks of places as truth values, drawn for the queries of a block or a step and forgotten with their scores.
+namespace heed::detail {
+
+/// A mask of places and the queries that it is asked about: `all` of them, the first of which has the number `first`.
+template <class Mask>
+struct places_of_queries {
+    Mask mask;
+    std::size_t first, all, positions, head;
+
+    const places_of_queries& rows(std::size_t, std::size_t) const { return *this; }  // lengths know which sentences
+};
+template <class Mask>
+places_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> places_of_queries<Mask>;
+
+/// What `count` queries from the begin-th on see: [B,count,T] at `to`.
+template <class Mask>
+void draw(const places_of_queries<Mask>& what, const lengths_view& real, std::size_t begin, std::size_t count,
+          std::uint8_t* to)
+{
+    const std::size_t T = what.positions;
+    std::fill_n(to, real.batch() * count * T, std::uint8_t{0});
+    place p;
+    p.head = static_cast<std::int32_t>(what.head);
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        p.batch = static_cast<std::int32_t>(real.first_row() + b);
+        for (std::size_t s = begin; s < begin + count; ++s, to += T) {
+            p.query = static_cast<std::int32_t>(what.first + s);
+            p.here = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(what.all);
+            for (std::size_t t = 0; t < real[b]; t += lane_count) {
+                p.key.at = counted_from(t).at;
+                const lane_mask seen = what.mask(p);
+                for (std::size_t i = 0; i < lane_count && t + i < real[b]; ++i) to[t + i] = seen.at[i] != 0 ? 1 : 0;
+            }
+        }
+    }
+}
+
+/// The same in this thread's workspace.
+template <class Mask>
+boolean_mask_view<3> drawn(const places_of_queries<Mask>& what, const lengths_view& real, std::size_t begin,
+                           std::size_t count)
+{
+    auto* const to = transient_family::take<std::uint8_t>(real.batch() * count * what.positions);
+    detail::draw(what, real, begin, count, to);
+    return {to, {real.batch(), count, what.positions}};
+}
+
+/// What each of S queries of a head sees, [B,S,T].
+template <class Mask>
+boolean_mask<3> drawn_out(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
+                          std::size_t positions, std::size_t head = 0)
+{
+    boolean_mask<3> all(shape_of_rank<3>{real.batch(), S, positions});
+    if (real.batch() * S * positions > 0)
+        detail::draw(places_of_queries{mask, first, S, positions, head}, real, 0, S, &all[0]);
+    return all;
+}
+
+/// The part of a mask that applies to query s, [B,T].
+template <class Mask>
+boolean_mask_view<2> mask_of_step(const places_of_queries<Mask>& what, std::size_t s, std::size_t S,
+                                  const lengths_view& real)
+{
+    if (s >= S) {  // where there is no query, one of zeros stands in, and sees nothing
+        auto* const none = transient_family::take<std::uint8_t>(real.batch() * what.positions);
+        std::fill_n(none, real.batch() * what.positions, std::uint8_t{0});
+        return {none, {real.batch(), what.positions}};
+    }
+    return {detail::drawn(what, real, s, 1).data(), {real.batch(), what.positions}};
+}
+
+}  // namespace heed::detail

@@ -3,18 +3,17 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/inner_product.hpp>
+#include <heed/attention/concepts.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/attention/wrapping.hpp>
 #include <heed/kernels/tiles/rules.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -27,7 +26,7 @@
 ///     tiled               tile by tile, no score in memory                execute/tiled.hpp
 ///     tiled_with_state    the same, where each key has a history          execute/tiled_with_state.hpp
 ///     blocked             all scores of a block of queries                execute/blocked.hpp
-///     stepwise            one query after another                         execute/stepwise.hpp
+///     stepwise            one query after another                         execute/many_queries.hpp
 ///
 /// Each has requirements of types, and of sizes; `stepwise` has none. heed::explain tells which one answers a call, and
 /// what kept the faster ones away.
@@ -117,51 +116,28 @@ concept asks_all = !known_to_kernels_as<Score, kernels::inner_product_score> ||
     score.asking(projected);
 };
 
-/// Does the score compare as tiles can? The name of its kernel says how, `in_tiles`, and `factors(score)`, if it has
-/// some.
-template <class Score>
-concept compared_in_tiles = requires
-{
-    typename Score::in_kernels::in_tiles;
-};
-
-/// Does each query's weights depend on the scores of those before?
+/// The rule by which tiles compute the weights of this normalizer; no_rule if they do not know it.
 template <class Normalize>
-concept weighs_in_order = requires(const Normalize& normalize)
-{
-    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, ops::modulated_by_past>;
-};
-
-/// Do tiles know how it weighs?
+struct rule_in_tiles : std::type_identity<kernels::tiles::no_rule> {};
+template <hook::by_tiles<> Normalize>
+struct rule_in_tiles<Normalize> : std::remove_cvref<decltype(std::declval<const Normalize&>().by_tiles())> {};
 template <class Normalize>
-concept weighs_in_tiles = hook::by_tiles<Normalize> && !requires(const Normalize& normalize)
-{
-    requires std::is_same_v<std::remove_cvref_t<decltype(normalize.by_tiles())>, kernels::tiles::no_rule>;
-};
+using rule_of_tiles = typename rule_in_tiles<Normalize>::type;
 
 /// Can this combiner sum for all queries at once, with the number of the first one or without?
 template <class Combine, class Weights, class Values>
 concept combines_all = hook::combine_all<Combine, Weights, Values, const heed::score::over::queries_from&> ||
     hook::combine_all<Combine, Weights, Values>;
-template <class Combine, class Score, class Projected, class Memory>
-concept combines_scores = requires(const Score& score, const Projected& projected, const Memory& memory)
-{
-    requires combines_all<Combine,
-                          decltype(heed::score::over::match_all(score, projected, memory.keys,
-                                                                heed::score::over::queries_from{})),
-                          decltype((memory.values))>;
-};
 
-/// Masks that tiles read: a function of the place, or none of lengths.
+/// Masks that only shorten the rows.
 template <class Mask>
-concept mask_of_tiles = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || marked_mask<Mask>;
+concept mask_of_lengths = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths>;
 /// Masks that can be split into one row per query.
 template <class Mask>
-concept mask_of_rows = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> || std::is_same_v<Mask, causal> ||
-    std::is_same_v<Mask, boolean_mask<2>> || std::is_same_v<Mask, boolean_mask<3>>;
+concept mask_of_rows = mask_of_lengths<Mask> || std::is_same_v<Mask, causal> || std::is_same_v<Mask, boolean_mask<2>> ||
+    std::is_same_v<Mask, boolean_mask<3>>;
 
-// ---- sizes
-// -----------------------------------------------------------------------------------------------------------
+// ---- sizes ---------------------------------------------------------------------------------------------------------
 
 /// Are sums over keys cheaper? A pair of query and key costs F + D; the matrix of sums costs F·D for each query and
 /// each key.
@@ -176,7 +152,7 @@ inline bool worth_sums(const shape_of_rank<3>& queries, std::size_t positions, s
 template <class Score>
 bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& real, std::size_t first, std::size_t S)
 {
-    if constexpr (!fades<Score>) return true;
+    if (!fades<Score>) return true;
     for (std::size_t b = 0; b < real.batch(); ++b)
         if (first + S < real[b]) return false;
     return rule.decay == 1;
@@ -187,14 +163,12 @@ bool fits_sums(const Score&, const ops::rule_of_sums& rule, const lengths_view& 
 inline bool worth_tiles(std::size_t S, std::size_t positions) { return S >= 8 && S * positions >= 4096; }
 
 /// Can the tiles hold what this rule remembers?
-bool fits_tiles(const auto& rule)
-{
-    if constexpr (requires { rule.fits(); }) return rule.fits();
-    return true;
-}
+bool fits_tiles(const auto&) { return true; }
+template <class Rule>
+    requires requires(const Rule& rule) { rule.fits(); }
+bool fits_tiles(const Rule& rule) { return rule.fits(); }
 
-// ---- the plan
-// --------------------------------------------------------------------------------------------------------
+// ---- the plan ------------------------------------------------------------------------------------------------------
 
 /// Who answers a call, and why faster ones do not.
 struct decision {
@@ -219,84 +193,96 @@ struct call_of_many {
     using mask_of_blocks = std::conditional_t<mask_of_any_place<Mask>, boolean_mask<3>, Mask>;
 };
 
+/// Can the score compare, and the combiner sum, a block of queries whose weights are those of rows?
+template <class Call>
+concept compares_blocks =
+    rowwise<typename Call::normalize> && !shared_by_rows<typename Call::memory> &&
+    heed::score::over::matches_all<typename Call::score, typename Call::projected, typename Call::keys>;
+template <class Call>
+concept sums_blocks = compares_blocks<Call> &&
+    combines_all<typename Call::combine,
+                 decltype(heed::score::over::match_all(
+                     std::declval<const typename Call::score&>(), std::declval<const typename Call::projected&>(),
+                     std::declval<const typename Call::keys&>(), heed::score::over::queries_from{})),
+                 const decltype(Call::memory::values)&>;
+
+/// A requirement of an executor: does a call lack it, and the sentence about it.
+struct requirement {
+    bool lacks;
+    std::string_view because;
+};
+
+/// The sentence of the first requirement that a call lacks; empty if it has all.
+consteval std::string_view first_lacking(std::initializer_list<requirement> all)
+{
+    for (const requirement& one : all)
+        if (one.lacks) return one.because;
+    return {};
+}
+
 /// Why neither of the two can sum the values.
 template <class Call>
 consteval std::string_view not_summed()
 {
-    if constexpr (!known_to_kernels_as<typename Call::combine, kernels::weighted_sum_of_row>) {
-        return "the combiner is no weighted sum";
-    } else if constexpr (!std::is_same_v<decltype(Call::memory::mask), no_mask>) {
-        return "the memory hides positions by a mask";
-    } else if constexpr (shared_by_rows<typename Call::memory>) {
-        return "queries share the sentences of the memory";
-    } else {
-        return {};
-    }
+    return first_lacking({
+        {!known_to_kernels_as<typename Call::combine, kernels::weighted_sum_of_row>, "the combiner is no weighted sum"},
+        {!std::is_same_v<decltype(Call::memory::mask), no_mask>, "the memory hides positions by a mask"},
+        {shared_by_rows<typename Call::memory>, "queries share the sentences of the memory"},
+    });
 }
 
 /// Why sums over keys cannot answer; nothing if they can.
 template <class Call>
 consteval std::string_view not_linear()
 {
-    using products = comparing_score<summed_score<typename Call::score>>;
-    if constexpr (functions_in<summed_score<typename Call::score>>() > 0) {
-        return "a function changes the scores";
-    } else if constexpr (!known_to_kernels_as<products, kernels::inner_product_score> ||
-                         !asks_all<products, typename Call::projected>) {
-        return "the score is no inner product";
-    } else if constexpr (!hook::by_sums<typename Call::normalize>) {
-        return "the normalizer has no `by_sums()`";
-    } else if constexpr (fades<typename Call::score> && !std::is_same_v<typename Call::mask, causal>) {
-        return "gates need `causal{}`";
-    } else if constexpr (!std::is_same_v<typename Call::mask, causal> &&
-                         !std::is_same_v<typename Call::mask, no_mask> &&
-                         !std::is_same_v<typename Call::mask, lengths>) {
-        return "the mask is neither of lengths nor `causal{}`";
-    } else {
-        return not_summed<Call>();
-    }
+    using score = summed_score<typename Call::score>;
+    using products = comparing_score<score>;
+    constexpr bool is_causal = std::is_same_v<typename Call::mask, causal>;
+    return first_lacking({
+        {functions_in<score>() > 0, "a function changes the scores"},
+        {!known_to_kernels_as<products, kernels::inner_product_score> || !asks_all<products, typename Call::projected>,
+         "the score is no inner product"},
+        {!hook::by_sums<typename Call::normalize>, "the normalizer has no `by_sums()`"},
+        {fades<typename Call::score> && !is_causal, "gates need `causal{}`"},
+        {!is_causal && !mask_of_lengths<typename Call::mask>, "the mask is neither of lengths nor `causal{}`"},
+        {!not_summed<Call>().empty(), not_summed<Call>()},
+    });
 }
 
 /// Why tiles cannot answer.
 template <class Call>
 consteval std::string_view not_tiled()
 {
-    if constexpr (functions_in<typename Call::score>() > 1) {
-        return "more than one function changes the scores";
-    } else if constexpr (!compared_in_tiles<comparing_score<typename Call::score>> ||
-                         !asks_all<comparing_score<typename Call::score>, typename Call::projected>) {
-        return "tiles do not know the score";
-    } else if constexpr (!weighs_in_tiles<typename Call::normalize>) {
-        return "tiles do not know the normalizer";
-    } else if constexpr (weighs_in_order<typename Call::normalize> &&
-                         !known_to_kernels_as<comparing_score<typename Call::score>, kernels::inner_product_score>) {
-        return "tiles with a history compare by inner products alone";
-    } else if constexpr (!mask_of_tiles<typename Call::mask>) {
-        return "the mask is no function of the place";
-    } else {
-        return not_summed<Call>();
-    }
+    using score = comparing_score<typename Call::score>;
+    using rule = rule_of_tiles<typename Call::normalize>;
+    return first_lacking({
+        {functions_in<typename Call::score>() > 1, "more than one function changes the scores"},
+        {!requires { typename score::in_kernels::in_tiles;
+}
+|| !asks_all<score, typename Call::projected>, "tiles do not know the score"
+}  // namespace detail
+, {std::is_same_v<rule, kernels::tiles::no_rule>, "tiles do not know the normalizer"},
+    {std::is_same_v<rule, ops::modulated_by_past> && !known_to_kernels_as<score, kernels::inner_product_score>,
+     "tiles with a history compare by inner products alone"},
+    {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
+     "the mask is no function of the place"},
+    {!not_summed<Call>().empty(), not_summed<Call>()},
+}  // namespace heed
+);
 }
 
 /// Why blocks cannot answer.
 template <class Call>
 consteval std::string_view not_blocked()
 {
-    if constexpr (!rowwise<typename Call::normalize>) {
-        return "the normalizer reads more than a row of scores";
-    } else if constexpr (!mask_of_rows<typename Call::mask_of_blocks> || !mask_of_rows<decltype(Call::memory::mask)>) {
-        return "the mask has no row for each query";
-    } else if constexpr (shared_by_rows<typename Call::memory>) {
-        return "queries share the sentences of the memory";
-    } else if constexpr (!heed::score::over::matches_all<typename Call::score, typename Call::projected,
-                                                         typename Call::keys>) {
-        return "the score has no `match_all`";
-    } else if constexpr (!combines_scores<typename Call::combine, typename Call::score, typename Call::projected,
-                                          typename Call::memory>) {
-        return "the combiner has no `combine_all`";
-    } else {
-        return {};
-    }
+    return first_lacking({
+        {!rowwise<typename Call::normalize>, "the normalizer reads more than a row of scores"},
+        {!mask_of_rows<typename Call::mask_of_blocks> || !mask_of_rows<decltype(Call::memory::mask)>,
+         "the mask has no row for each query"},
+        {shared_by_rows<typename Call::memory>, "queries share the sentences of the memory"},
+        {!compares_blocks<Call>, "the score has no `match_all`"},
+        {!sums_blocks<Call>, "the combiner has no `combine_all`"},
+    });
 }
 
 /// The plan of a call with many queries.
@@ -307,7 +293,8 @@ struct plan {
                                       why_not_blocked = not_blocked<call>();
     static constexpr bool linear = why_not_linear.empty(), tiled = why_not_tiled.empty(),
                           blocked = why_not_blocked.empty(),
-                          with_state = tiled && weighs_in_order<typename call::normalize>;
+                          with_state =
+                              tiled && std::is_same_v<rule_of_tiles<typename call::normalize>, ops::modulated_by_past>;
 
     /// What answers queries of this shape, [B,S,A], the first of which has the number `first`.
     static decision choose(const Attention& attend, const Memory& memory, const shape_of_rank<3>& queries,
@@ -335,10 +322,13 @@ struct plan {
                 return made;
             }
         }
-        if constexpr (blocked) made.by = executor::blocked;
+        if (blocked) made.by = executor::blocked;
         return made;
     }
 };
+
+template <class Attention, class Projected, class Memory, class Mask>
+using plan_of = plan<Attention, std::remove_cvref_t<Projected>, std::remove_cvref_t<Memory>, Mask>;
 
 /// A decision as a sentence for people.
 inline std::string sentence_of(const decision& made)

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/growing.hpp>
+#include <heed/attention/memory.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/by_rows.hpp>
@@ -25,25 +25,20 @@ namespace heed {
 namespace detail {
 
 /// The query of step s, from queries for all steps: one tensor [B,S,.], or several parts. Zeros if there are no steps.
-template <class Queries>
-auto part_of_step(const Queries& queries, std::size_t s)
+auto part_of_step(const auto& queries, std::size_t s) { return queries.step(s); }
+auto part_of_step(const tensor auto& queries, std::size_t s)
 {
-    if constexpr (tensor<Queries>) {
-        const auto shape = shape_of(queries);
-        if (shape[1] == 0) return constant_like(queries, shape_of_rank<2>{shape[0], shape[2]}, 0.0);
-        return ops::step_of(queries, s);
-    } else {
-        return queries.step(s);
-    }
+    const auto shape = shape_of(queries);
+    if (shape[1] == 0) return constant_like(queries, shape_of_rank<2>{shape[0], shape[2]}, 0.0);
+    return ops::step_of(queries, s);
 }
 
 /// f of a query that is a tensor, or of every tensor in a query of several parts.
+auto map_query(const tensor auto& query, const auto& f) { return f(query); }
 template <class Query, class F>
 auto map_query(const Query& query, const F& f)
 {
-    if constexpr (tensor<Query>) {
-        return f(query);
-    } else if constexpr (lazy_expression<Query>) {
+    if constexpr (lazy_expression<Query>) {
         static_assert(tensor<Query>, HEED_SAYS_LAZY);
         return f(detail::as_meant<typename Query::value_type>(query));
     } else {
@@ -97,18 +92,13 @@ state_and_projected_word(State, Word) -> state_and_projected_word<State, Word>;
 namespace detail {
 
 /// The decoder's state [B,Q] of a query, which may have further parts.
-template <class Query>
-const auto& state_of(const Query& query)
+const auto& state_of(const tensor auto& query) { return query; }
+const auto& state_of(const auto& query)
 {
-    if constexpr (tensor<Query>) {
-        return query;
-    } else {
-        static_assert(
-            requires { query.state; },
-            "heed: this policy reads the decoder's state: ask with a tensor [B,Q], or with a "
-            "query that has it as `state`, as heed::state_and_word has");
-        return detail::state_of(query.state);
-    }
+    static_assert(
+        requires { query.state; }, "heed: this policy reads the decoder's state: ask with a tensor [B,Q], or with a "
+                                   "query that has it as `state`, as heed::state_and_word has");
+    return detail::state_of(query.state);
 }
 
 /// The same query of two parts, with another state.
@@ -124,13 +114,11 @@ template <class Keys>
 concept keys_grow = shares_rows<Keys> && is_growing<std::remove_cvref_t<decltype(Keys::of)>>;
 
 /// Which row of the keys row b of the queries asks.
-std::size_t row_asked(const auto& keys, std::size_t b)
+std::size_t row_asked(const auto&, std::size_t b) { return b; }
+template <class X>
+std::size_t row_asked(const shared_rows<X>& keys, std::size_t b)
 {
-    if constexpr (requires { keys.sentence; }) {
-        return keys.sentence[b];
-    } else {
-        return b;
-    }
+    return keys.sentence[b];
 }
 
 /// The number of the query of a sentence with `real` positions where the longest one has `longest`. 0 without any
@@ -161,11 +149,7 @@ inline bool differ_in_length(const lengths_view& real)
 template <class Score, class Memory>
 bool numbers_differ(const Memory& memory)
 {
-    if constexpr (score_traits_of<Score>().reads_query_position && grows<Memory>) {
-        return differ_in_length(memory.real);
-    } else {
-        return false;
-    }
+    return grows<Memory> && score_traits_of<Score>().reads_query_position && differ_in_length(memory.real);
 }
 
 /// Throws heed::error if queries have different numbers in this memory, for calls that take one for all sentences.

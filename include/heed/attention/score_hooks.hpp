@@ -25,15 +25,8 @@ const auto& innermost(const Score& score)
 }
 
 /// The base's state. A score without one of its own passes it on.
-template <class Score>
-const auto& past_of_base(const Score&, const auto& past)
-{
-    if constexpr (hook::passes_state<Score>) {
-        return past;
-    } else {
-        return past.base;
-    }
-}
+const auto& past_of_base(const auto&, const auto& past) { return past.base; }
+const auto& past_of_base(const hook::passes_state auto&, const auto& past) { return past; }
 
 /// The type of the base's state.
 template <class Score, class Past>
@@ -41,74 +34,52 @@ using base_past =
     std::remove_cvref_t<decltype(over::past_of_base(std::declval<const Score&>(), std::declval<const Past&>()))>;
 
 /// The state of the innermost score.
-template <class Score>
-const auto& innermost_past(const Score& score, const auto& past)
+const auto& innermost_past(const auto&, const auto& past) { return past; }
+const auto& innermost_past(const hook::adapts auto& score, const auto& past)
 {
-    if constexpr (hook::adapts<Score>) {
-        return over::innermost_past(score.base, over::past_of_base(score, past));
-    } else {
-        return past;
-    }
+    return over::innermost_past(score.base, over::past_of_base(score, past));
 }
 
-/// x after what each adapting score makes of it, the outermost first: `add(score, its state, x)`.
+/// x after what each adapting score makes of it, the outermost first: `add(score, its state, x)`. `name`: what x is,
+/// for errors.
 template <class Score, class X>
-auto through_layers(const Score& score, const auto& past, X&& x, const auto& add)
-{
+auto through_layers(const Score& score, const auto& past, X&& x, const char* name, const auto& add)
+try {
     if constexpr (hook::adapts<Score>) {
-        return over::through_layers(score.base, over::past_of_base(score, past), add(score, past, x), add);
+        return over::through_layers(score.base, over::past_of_base(score, past), add(score, past, x), name, add);
     } else {
         return std::remove_cvref_t<X>(std::forward<X>(x));
     }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, score, {detail::named(name, x)});
 }
 
 /// The projected query with what each adapting score adds to it: [B,A].
 auto query(const auto& score, const auto& projected, const auto& past)
 {
-    const auto add = []<class Layer>(const Layer& layer, const auto& state, const auto& x) -> decltype(auto) {
-        try {
-            if constexpr (hook::query<Layer, decltype(x), decltype(state)>) {
-                return layer.query(x, state);
-            } else {
-                HEED_MAY_LACK(Layer, query);
-                return (x);
-            }
-        } catch (const shape_error& found) {
-            detail::throw_whose(found, layer, {detail::named("the projected query", x)});
-        }
-    };
-    return over::through_layers(score, past, projected, add);
+    return over::through_layers(score, past, projected, "the projected query",
+                                [](const auto& layer, const auto& state, const auto& x) -> decltype(auto) {
+                                    return detail::call_query(layer, x, x, state);
+                                });
 }
 
 /// The keys with what each adapting score adds to them: [B,T,A].
 auto keys(const auto& score, const auto& plain_keys, const auto& past)
 {
-    const auto add = []<class Layer>(const Layer& layer, const auto& state, const auto& x) -> decltype(auto) {
-        try {
-            if constexpr (hook::keys<Layer, decltype(x), decltype(state)>) {
-                return layer.keys(x, state);
-            } else {
-                HEED_MAY_LACK(Layer, keys);
-                return (x);
-            }
-        } catch (const shape_error& found) {
-            detail::throw_whose(found, layer, {detail::named("the keys", x)});
-        }
-    };
-    return over::through_layers(score, past, plain_keys, add);
+    return over::through_layers(score, past, plain_keys, "the keys",
+                                [](const auto& layer, const auto& state, const auto& x) -> decltype(auto) {
+                                    return detail::call_keys(layer, x, x, state);
+                                });
 }
 
 /// Does any score on the way add something to the keys?
 template <class Score, class Keys, class Past>
 consteval bool changes_keys()
 {
-    if constexpr (!hook::adapts<Score>) {
-        return false;
-    } else if constexpr (hook::keys<Score, const Keys&, const Past&>) {
-        return true;
-    } else {
-        return over::changes_keys<typename Score::wraps, Keys, base_past<Score, Past>>();
-    }
+    if constexpr (hook::adapts<Score>)
+        return hook::keys<Score, const Keys&, const Past&> ||
+               over::changes_keys<typename Score::wraps, Keys, base_past<Score, Past>>();
+    return false;
 }
 
 /// Does `advance` of this score read the context that its weights produced? Yes, if it has an `advance`, unless its
@@ -168,11 +139,8 @@ auto prepare(const Score& score, const tensor auto& annotations, std::size_t fir
 try {
     if constexpr (hook::prepare<Score, decltype(annotations), std::size_t>) {
         return score.prepare(annotations, first);
-    } else if constexpr (hook::prepare<Score, decltype(annotations)>) {
-        return score.prepare(annotations);
     } else {
-        HEED_MAY_LACK(Score, prepare);
-        return annotations;
+        return detail::call_prepare(score, annotations, annotations);
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, score, {detail::named("the annotations", annotations)});
@@ -182,15 +150,11 @@ try {
 template <class Score>
 auto follow(const Score& score, const tensor auto& keys, const tensor auto& before)
 {
-    if constexpr (hook::follow<Score, decltype(keys), decltype(before)>) {
-        return score.follow(keys, before);
-    } else {
+    if constexpr (wraps_another<Score> && !hook::follow<Score, decltype(keys), decltype(before)>) {
         HEED_MAY_LACK(Score, follow);
-        if constexpr (wraps_another<Score>) {
-            return over::follow(score.base, keys, before);
-        } else {
-            return keys;
-        }
+        return over::follow(score.base, keys, before);
+    } else {
+        return detail::call_follow(score, keys, keys, before);
     }
 }
 
@@ -198,13 +162,9 @@ auto follow(const Score& score, const tensor auto& keys, const tensor auto& befo
 template <class Score, class Keys>
 consteval bool follows()
 {
-    if constexpr (hook::follow<Score, const Keys&, const Keys&>) {
-        return true;
-    } else if constexpr (wraps_another<Score>) {
+    if constexpr (wraps_another<Score> && !hook::follow<Score, const Keys&, const Keys&>)
         return over::follows<typename Score::wraps, Keys>();
-    } else {
-        return false;
-    }
+    return hook::follow<Score, const Keys&, const Keys&>;
 }
 
 /// Which queries are answered at once: the number of the first, the head that asks, the positions of each row, and the
@@ -266,22 +226,12 @@ consteval bool check_past()
 template <class Score, class Words>
 consteval bool projects_words()
 {
-    constexpr bool can = hook::project_words<Score, const Words&>;
-    if constexpr (!can) HEED_MAY_LACK(Score, project_words);
-    return can;
+    HEED_MAY_LACK(Score, project_words, const Words&);
+    return hook::project_words<Score, const Words&>;
 }
 
 /// The state before the first query.
-template <class Score>
-auto start(const Score& score, const auto& memory)
-{
-    if constexpr (hook::start<Score, decltype(memory)>) {
-        return score.start(memory);
-    } else {
-        HEED_MAY_LACK(Score, start);
-        return no_past{};
-    }
-}
+auto start(const auto& score, const auto& memory) { return detail::call_start(score, no_past{}, memory); }
 
 /// The state, updated with what only the new query tells, the word that was emitted; by a score that also reads the
 /// memory, its keys and lengths, or by one that does not.
@@ -290,11 +240,8 @@ auto recall(const Score& score, const auto& past, const auto& at, const auto&...
 try {
     if constexpr (hook::recall<Score, decltype(past), decltype(at), decltype(memory)...>) {
         return score.recall(past, at, memory...);
-    } else if constexpr (sizeof...(memory) > 0) {
-        return over::recall(score, past, at);
     } else {
-        HEED_MAY_LACK(Score, recall);
-        return past;
+        return detail::call_recall(score, past, past, at);
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, score, {detail::named("the state", past)});
@@ -306,11 +253,8 @@ auto advance(const Score& score, Past&& past, const tensor auto& weights, const 
 try {
     if constexpr (hook::advance<Score, Past, decltype(weights), decltype(context), decltype(at)>) {
         return score.advance(std::forward<Past>(past), weights, context, at);
-    } else if constexpr (hook::advance<Score, Past, decltype(weights), decltype(at)>) {
-        return score.advance(std::forward<Past>(past), weights, at);
     } else {
-        HEED_MAY_LACK(Score, advance);
-        return std::remove_cvref_t<Past>(std::forward<Past>(past));
+        return detail::call_advance(score, std::forward<Past>(past), std::forward<Past>(past), weights, at);
     }
 } catch (const shape_error& found) {
     detail::throw_whose(found, score, {detail::named("the weights", weights), detail::named("the context", context)});
@@ -353,11 +297,8 @@ auto grow(const Score& score, const Past& past, const auto& begun, const auto& j
 template <class Score>
 consteval bool advances()
 {
-    if constexpr (hook::passes_state<Score>) {
-        return over::advances<typename Score::wraps>();
-    } else {
-        return detail::has_advance<Score>;
-    }
+    if constexpr (hook::passes_state<Score>) return over::advances<typename Score::wraps>();
+    return detail::has_advance<Score>;
 }
 
 }  // namespace heed::score::over

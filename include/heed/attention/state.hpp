@@ -8,10 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include <heed/attention/query.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/core/transient.hpp>
 
 /// The state of a mechanism between steps, and how it gets onto a tape.
 ///
@@ -62,9 +66,16 @@ struct values_of {
 };
 
 /// The taped counterpart of a state without tensors.
-struct nothing_on_tape {};
+struct nothing_on_tape {
+    static bool has_value() { return false; }
+};
 /// The lengths of a state without tensors.
-struct nothing_known {};
+struct nothing_known {
+    static const std::size_t* data() { return nullptr; }
+    static std::size_t size() { return 0; }
+    static void clear() {}
+    static void assign(const std::size_t*, const std::size_t*) {}
+};
 
 /// f, which also gets the lengths of a state, as a tensor [B,1,…] like the first one that it gets: a beam that selects
 /// rows of tensors selects those of the lengths.
@@ -103,15 +114,14 @@ concept becomes = std::is_same_v<To, From> || requires(const From& from)
 {
     requires std::is_same_v<decltype(from.map(values_of{})), To>;
 };
-template <class To, class From>
-To numbers_of_state(const From& from)
+template <class To>
+To numbers_of_state(const To& from)
 {
-    if constexpr (std::is_same_v<To, From>) {
-        return from;
-    } else {
-        return from.map(values_of{});
-    }
+    return from;
 }
+template <class To, class From>
+    requires(!std::is_same_v<To, From>)
+To numbers_of_state(const From& from) { return from.map(values_of{}); }
 
 }  // namespace detail
 
@@ -144,7 +154,7 @@ struct attention_state {
         score = detail::numbers_of_state<Past>(taped.score);
         head = taped.head;
         on_tape = taped;
-        if constexpr (has_tensors) known.clear();  // a memory on a tape has no padding where it grows
+        known.clear();  // a memory on a tape has no padding where it grows
         return *this;
     }
 
@@ -152,12 +162,9 @@ struct attention_state {
     /// plain and the state is on a tape: f would reach only the numbers.
     auto map(auto&& f) const
     {
-        if constexpr (has_tensors) {
-            if (on_tape.has_value()) {
-                throw error(
-                    "attention_state::map: this state was assigned one that is on a tape, and map would lose its "
-                    "gradient; map the state that `step` returned");
-            }
+        if (on_tape.has_value()) {
+            throw error("attention_state::map: this state was assigned one that is on a tape, and map would lose its "
+                        "gradient; map the state that `step` returned");
         }
         using mapped = attention_state<decltype(normalize.map(f)), decltype(score.map(f))>;
         if constexpr (has_tensors && mapped::has_tensors && !spares_rows<decltype(f)>) {
@@ -188,13 +195,17 @@ const Taped* on_tape_of(const State& state)
 }
 
 /// The state as a `To`: its own type, or the taped one on the tape of `beside`.
+template <class To>
+To in_family_of(const tensor auto&, const To& state)
+{
+    return state;
+}
 template <class To, class State>
+    requires(!std::is_same_v<To, State>)
 To in_family_of(const tensor auto& beside, const State& state)
 {
     const auto lift = [&beside](const auto& x) { return same_family(beside, x); };
-    if constexpr (std::is_same_v<To, State>) {
-        return state;
-    } else if constexpr (std::is_same_v<To, decltype(state.map(lift))>) {
+    if constexpr (std::is_same_v<To, decltype(state.map(lift))>) {
         const To* const taped = on_tape_of<To>(state);
         return taped != nullptr ? *taped : state.map(lift);
     } else {
@@ -206,3 +217,80 @@ To in_family_of(const tensor auto& beside, const State& state)
 }  // namespace detail
 
 }  // namespace heed
+
+/// Which family of tensors computes a step, and how results leave the workspace.
+namespace heed::detail {
+
+/// A tensor's plain counterpart. Declared only.
+struct untaped {
+    template <plain_tensor X>
+    X operator()(const X&) const;
+    template <tensor X>
+        requires(!plain_tensor<X>)
+    array<element_of<X>, rank_of<X>>
+    operator()(const X&) const;
+};
+
+template <class Policy>
+inline constexpr bool taped_policy =
+    !std::is_same_v<Policy, decltype(map_parameters(std::declval<const Policy&>(), untaped{}))>;
+
+struct replace_by_visited {
+    visited operator()(const auto&) const { return {}; }
+};
+
+template <class State>
+using replaced_by_visited = decltype(std::declval<const State&>().map(replace_by_visited{}));
+
+/// Can the tensors of a state be reached one by one? Not without a `map` that applies f, as a beam needs.
+template <class State>
+concept mappable_state = hook::map<State, any_map> &&
+    (holds_no_tensors<State> || !std::is_same_v<State, replaced_by_visited<State>>);
+
+/// The same of both parts of an attention_state.
+template <class State>
+concept reachable_state = mappable_state<decltype(State::normalize)> && mappable_state<decltype(State::score)>;
+
+template <class State>
+concept taped_state =
+    reachable_state<State> && !std::is_same_v<State, decltype(std::declval<const State&>().map(untaped{}))>;
+template <class Query>
+concept taped_query =
+    mappable_query<Query> && !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
+template <class Mask>
+concept taped_mask = !plain_tensor<decltype(Mask::bias)>;
+
+/// An owning copy; beside another tensor, of that one.
+struct owned {
+    auto operator()(const plain_tensor auto& x) const { return copy_of(view_of(x)); }
+    auto operator()(const plain_tensor auto&, const plain_tensor auto& x) const { return copy_of(view_of(x)); }
+};
+
+/// Writes a tensor into one that the caller keeps.
+template <class T, std::size_t N>
+void assign(array<T, N>& to, const plain_tensor auto& from)
+{
+    fit(to, shape_of(from));
+    const auto view = view_of(from);
+    if (to.data() == view.data) return;
+    // Each thread copies what its own cache still holds.
+    parallel_for(view.size(), std::size_t{1} << 13, [&](std::size_t begin, std::size_t end, std::size_t) {
+        std::copy(view.data + begin, view.data + end, to.data() + begin);
+    });
+}
+
+/// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.
+struct assign_each {
+    visited operator()(const auto& to, const plain_tensor auto& from) const
+    {
+        assign(const_cast<std::remove_cvref_t<decltype(to)>&>(to), from);
+        return {};
+    }
+};
+template <class State>
+void assign_state(State& to, const auto& from)
+{
+    (void)to.map(assign_each{}, from);
+}
+
+}  // namespace heed::detail

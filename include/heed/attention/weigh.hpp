@@ -1,22 +1,145 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
+#include <heed/core/tensor.hpp>
+#include <heed/kernels/softmax.hpp>
+#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/weighted_sum.hpp>
+#include <heed/ops/steps.hpp>
 
 /// Score, normalize, combine: the three lines that attention is, and a kernel for all three where there is one.
 ///
 ///     e = match(query, keys)
 ///     α = normalize(e, state, at)
 ///     c = combine(α, values)
+///
+/// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing. A normalizer
+/// that wraps another declares `using wraps = Inner;` and has a member `inner`, whose hooks `start`, `advance` and
+/// `thin` and whose traits stand in for those that it lacks.
 namespace heed {
+
+/// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
+template <class Normalize>
+auto start_of(const Normalize& normalize, const auto& blank)
+{
+    HEED_MAY_LACK(Normalize, normalizer_start, decltype(blank));
+    if constexpr (hook::start<Normalize, decltype(blank)>) {
+        return normalize.start(blank);
+    } else if constexpr (wraps_another<Normalize>) {
+        return start_of(normalize.inner, blank);
+    } else {
+        return no_state{};
+    }
+}
+
+/// Scores become weights. A normalizer without state may be `normalize(scores, at)`; it gets scores in which masked
+/// positions are -inf already.
+template <class Normalize>
+auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
+try {
+    if constexpr (hook::call<Normalize, decltype(scores), decltype(state), decltype(at)>) {
+        return normalize(scores, state, at);
+    } else {
+        static_assert(!remembers<Normalize>,
+                      "heed: a normalize policy that remembers must take its state: declare `auto operator()(const "
+                      "heed::tensor auto& scores, const auto& state, const auto& at) const`");
+        using seen = decltype(at.visible(scores));
+        constexpr bool callable = hook::call<Normalize, seen, decltype(at)>;
+        static_assert(callable || remembers<Normalize>,
+                      "heed: this normalizer cannot be called: declare its `auto operator()(const heed::tensor auto& "
+                      "scores, const auto& state, const auto& at) const`, or without the state, with the `const` and "
+                      "for tensors of any kind");
+        if constexpr (callable) {
+            return normalize(at.visible(scores), at);
+        } else {
+            return std::remove_cvref_t<seen>(at.visible(scores));
+        }
+    }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
+}
+
+/// A normalizer's state after a query.
+template <class Normalize>
+auto next_of(const Normalize& normalize, const tensor auto& scores, const tensor auto& weights, const auto& state,
+             const auto& at)
+{
+    if constexpr (!remembers<Normalize>) {
+        return state;
+    } else if constexpr (hook::advance<Normalize, decltype(scores), decltype(weights), decltype(state), decltype(at)>) {
+        return normalize.advance(scores, weights, state, at);
+    } else {
+        HEED_MAY_LACK(Normalize, normalizer_advance);
+        return next_of(normalize.inner, scores, weights, state, at);
+    }
+}
+
+/// The weights of a query and the normalizer's state after it.
+template <class Weights, class Next>
+struct weights_and_next {
+    Weights weights;
+    Next next;
+};
+template <class Weights, class Next>
+weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
+
+/// Both at once. A normalizer that computes them together declares `weigh_and_advance` beside `operator()` and
+/// `advance`.
+template <class Normalize>
+auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
+try {
+    if constexpr (hook::weigh_and_advance<Normalize, decltype(scores), decltype(state), decltype(at)>) {
+        return normalize.weigh_and_advance(scores, state, at);
+    } else {
+        HEED_MAY_LACK(Normalize, weigh_and_advance);
+        auto weights = weigh(normalize, scores, state, at);
+        auto next = next_of(normalize, scores, weights, state, at);
+        return weights_and_next{std::move(weights), std::move(next)};
+    }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
+}
+
+/// The weights for the combiner, after `thin` (dropout on weights).
+template <class Normalize>
+auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
+try {
+    if constexpr (wraps_another<Normalize> && !hook::thin<Normalize, decltype(weights), decltype(at)>) {
+        HEED_MAY_LACK(Normalize, thin);
+        return thinned(normalize.inner, weights, at);
+    } else {
+        return detail::call_thin(normalize, weights, weights, at);
+    }
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the weights", weights)});
+}
+
+/// The window to which a normalizer restricts attention.
+template <cuts_windows Normalize>
+auto focus_of(const Normalize& normalize, const auto& at, std::size_t positions)
+try {
+    static_assert(hook::focus<Normalize, decltype(at), std::size_t&>, HEED_HOOK_focus(HEED_CANNOT_CALL));
+    return normalize.focus(at, positions);
+} catch (const shape_error& found) {
+    detail::throw_whose(found, normalize, {detail::named("the query", at.query())});
+}
+
+/// The normalizer that weighs the positions in that window.
+template <cuts_windows Normalize>
+decltype(auto) inside_of(const Normalize& normalize, const auto& found)
+{
+    static_assert(hook::inside<Normalize, decltype(found)>, HEED_HOOK_inside(HEED_CANNOT_CALL));
+    return normalize.inside(found);
+}
 
 /// Weights and values become a context, by a combiner that takes the moment or by one that does not.
 template <class Combine>
@@ -53,13 +176,14 @@ const auto& summing(const Combine& combine)
 
 /// The context after the combiners that wrap the summing one.
 template <class Combine>
+auto finished(const Combine&, const tensor auto& context, std::size_t, const auto&)
+{
+    return context;
+}
+template <wraps_another Combine>
 auto finished(const Combine& combine, const tensor auto& context, std::size_t positions, const auto& at)
 try {
-    if constexpr (wraps_another<Combine>) {
-        return combine.finish(heed::finished(combine.inner, context, positions, at), positions, at);
-    } else {
-        return context;
-    }
+    return combine.finish(heed::finished(combine.inner, context, positions, at), positions, at);
 } catch (const shape_error& found) {
     detail::throw_whose(found, combine, {detail::named("the context", context)});
 }
@@ -77,22 +201,23 @@ consteval bool finishes_all()
 template <class Combine>
 const auto& summing_all(const Combine& combine)
 {
-    if constexpr (heed::finishes_all<Combine>()) {
-        return heed::summing(combine);
-    } else {
-        return combine;
-    }
+    return combine;
 }
+template <class Combine>
+    requires(heed::finishes_all<Combine>())
+const auto& summing_all(const Combine& combine) { return heed::summing(combine); }
 
 /// Contexts [B,S,D] of many queries after the combiners that wrap the summing one.
 template <class Combine, tensor Contexts>
+Contexts finished_all(const Combine&, Contexts contexts, const auto&)
+{
+    return contexts;
+}
+template <wraps_another Combine, tensor Contexts>
+    requires(heed::finishes_all<Combine>())
 auto finished_all(const Combine& combine, Contexts contexts, const auto& queries)
 try {
-    if constexpr (wraps_another<Combine> && heed::finishes_all<Combine>()) {
-        return combine.finish_all(heed::finished_all(combine.inner, std::move(contexts), queries), queries);
-    } else {
-        return contexts;
-    }
+    return combine.finish_all(heed::finished_all(combine.inner, std::move(contexts), queries), queries);
 } catch (const shape_error& found) {
     detail::throw_whose(found, combine, {detail::named("the contexts", contexts)});
 }
@@ -145,5 +270,31 @@ struct operands {
 template <class Query, class Keys, class Values, class History>
 operands(const Query&, const Keys&, const Values&, const History&, lengths_view)
     -> operands<Query, Keys, Values, History>;
+
+/// The kernel of scores that are inner products, e_j = a(q) · k_j. Such a score declares `using in_kernels =
+/// kernels::inner_product_score;` and has `asking(query)`, its a(q).
+namespace kernels {
+
+struct inner_product_score {
+    using in_tiles = tiles::inner_product;
+};
+
+/// A score that wraps another, whose scores fade by gates: score::fading.
+struct fading_score {};
+
+}  // namespace kernels
+
+template <class Score, class Normalize, class Combine>
+    requires(known_to_kernels_as<Score, kernels::inner_product_score>&& known_to_kernels_as<
+             Normalize, kernels::softmax_of_row>&& known_to_kernels_as<Combine, kernels::weighted_sum_of_row>)
+struct step_kernel<Score, Normalize, Combine> {
+    using operation = ops::dot_step_op;
+
+    static auto answer(const auto& score, const Normalize&, const Combine&, const auto& in, const auto&)
+    {
+        auto seen = operation{}(score.asking(in.query), in.keys, in.values, in.real);
+        return outcome{std::move(seen.context), std::move(seen.weights), no_state{}};
+    }
+};
 
 }  // namespace heed

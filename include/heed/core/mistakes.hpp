@@ -96,6 +96,14 @@ struct meant_by<T, X> {
 template <class T, class X>
 typename meant_by<T, X>::type as_meant(const X& x);
 
+/// x if it is right; otherwise what was meant by it, so that the sentence of a static assertion remains the only error.
+template <bool right, class Meant, class X>
+    requires(right)
+const X& meant_unless(const X& x) { return x; }
+template <bool right, class Meant, class X>
+    requires(!right)
+Meant meant_unless(const X& x);  // declared only
+
 }  // namespace heed::detail
 
 /// Functions and operators of xtensor on tensors of a step, which it does not know: a policy computes by heed's

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 
-#include <heed/attention/projection.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/attention/projection.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/growing.hpp>
@@ -45,16 +44,13 @@ struct latent_memory {
     }
 };
 
-/// The memory with room behind its last positions: see attention/growing.hpp. Its rows are equally long.
-template <class Latent>
+/// The memory with room behind its last positions: see attention/memory.hpp. Its rows are equally long.
+template <plain_tensor Latent>
+    requires(!is_growing<Latent>)
 auto growing(const latent_memory<Latent>& from)
 {
-    if constexpr (plain_tensor<Latent> && !is_growing<Latent>) {
-        using kept = growing_tensor<element_of<Latent>>;
-        return latent_memory<kept>{kept(view_of(from.latent), from.real), from.real};
-    } else {
-        return from;
-    }
+    using kept = growing_tensor<element_of<Latent>>;
+    return latent_memory<kept>{kept(view_of(from.latent), from.real), from.real};
 }
 
 /// A copy of a growing memory that no longer grows.
@@ -141,14 +137,9 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     {}
 
     /// What is kept of annotations [B,T,D], and of lengths or a mask as for attention::on.
-    auto memory_of(const tensor auto& annotations) const { return memory_from(0, annotations); }
-    auto memory_of(const tensor auto& annotations, const lengths& real) const
+    auto memory_of(const tensor auto& annotations, const detail::source_limit auto&... limit) const
     {
-        return memory_from(0, annotations, real);
-    }
-    auto memory_of(const tensor auto& annotations, const boolean_mask<2>& mask) const
-    {
-        return memory_from(0, annotations, mask);
+        return memory_from(0, annotations, limit...);
     }
 
     /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
@@ -180,8 +171,8 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
         const auto& state = counting(given_state);
         check(memory);
         // The heads are rows of queries that share their keys.
-        const auto asked =
-            ops::swap_axes(ops::stack(queries_of_heads(query_of<2>(given), state.step, true)));  // [B,n,C+R]
+        const auto asked = ops::swap_axes(
+            ops::stack(queries_of_heads(detail::query_beside<2>(W_Q, given), state.step, true)));  // [B,n,C+R]
         auto [weights, sums] = summed(memory, asked, state, detail::mask_of_one(mask));
         const auto contexts = each([&, &of = sums](std::size_t h) { return value(ops::step_of(of, h), h); });
         return attended{ops::linear(ops::join(contexts), W_O), std::move(weights), state_of_head(state, 0, 1)};
@@ -194,7 +185,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
         const auto& memory = in_one_piece(given_memory);
         const auto& state = counting(given_state);
         check(memory);
-        const auto asked = queries_of_heads(query_of<2>(given), state.step, false);
+        const auto asked = queries_of_heads(detail::query_beside<2>(W_Q, given), state.step, false);
         const auto answers = each([&](std::size_t h) {
             return asking().compose(expanded(memory, h), asked[h], state_of_head(state, h), mask);
         });
@@ -208,7 +199,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     auto read_all(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
         const auto& memory = in_one_piece(given_memory);
-        const auto& queries = query_of<3>(given);
+        const auto& queries = detail::query_beside<3>(W_Q, given);
         const auto& state = counting(given_state);
         check(memory);
         const std::size_t S = shape_of(queries)[1];
@@ -230,7 +221,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
         const auto& memory = in_one_piece(given_memory);
         const auto& state = counting(given_state);
         check(memory);
-        const auto asked = queries_of_heads(query_of<3>(given), state.step, true);
+        const auto asked = queries_of_heads(detail::query_beside<3>(W_Q, given), state.step, true);
         const auto known = shown(memory);
         return ops::swap_axes(ops::stack(
             each([&](std::size_t h) { return asking().weights_of(known, asked[h], state_of_head(state, h), mask); })));
@@ -268,24 +259,13 @@ private:
         return {{}, state.step + more, {}, h};
     }
 
-    /// One query, [B,Q], if R is 2, or many, [B,S,Q], if it is 3.
-    template <std::size_t R>
-    static decltype(auto) query_of(const auto& given)
-    {
-        return detail::query_of_axes<R, typename detail::numbers_in<Matrix>::type>(given);
-    }
-
     /// The state, where it is one of latent heads: it only counts queries.
     template <class State>
     static decltype(auto) counting(const State& state)
     {
         constexpr bool counts = std::is_same_v<State, attention_state<no_state>>;
         static_assert(counts, HEED_SAYS_ANOTHER_STATE);
-        if constexpr (counts) {
-            return (state);
-        } else {
-            return attention_state<no_state>{};
-        }
+        return detail::meant_unless<counts, attention_state<no_state>>(state);
     }
 
     /// The attention of one head, over keys of either form.
@@ -384,7 +364,7 @@ private:
         return detail::from_source("latent_heads::on", make, detail::read_in_place(annotations), limit...);
     }
 
-    auto normalised(const tensor auto& latent) const
+    auto normalised(tensor auto latent) const
     {
         if constexpr (std::is_empty_v<Norm>) {
             return latent;

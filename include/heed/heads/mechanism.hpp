@@ -1,16 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <tuple>
 #include <utility>
 
 #include <heed/attention.hpp>
 #include <heed/attention/check.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/ops/products.hpp>
 
 /// What every mechanism offers, made of what it must define: for mechanisms of several heads or hops, and for your own.
 namespace heed {
 
 namespace detail {
+
+/// x W by a matrix of this mechanism, and b if there is one, in a tuple. `name`: what x is to it, "the query", for the
+/// error if it does not fit.
+template <class Bias = std::tuple<>>
+auto projection(const auto& mechanism, const char* name, const auto& x, const auto& W, const Bias& bias = {})
+try {
+    return std::apply([&](const auto&... b) { return ops::linear(x, W, b...); }, bias);
+} catch (const shape_error& found) {
+    throw_whose(found, mechanism, {detail::named(name, x)});
+}
+
+/// The query, [B,Q] if R is 2, or queries [B,S,Q], if it is 3, of numbers as these matrices hold.
+template <std::size_t R, class Matrix>
+decltype(auto) query_beside(const Matrix&, const auto& given)
+{
+    return query_of_axes<R, typename numbers_in<Matrix>::type>(given);
+}
 
 struct all_weights_of_base {
     void all_weights() const;

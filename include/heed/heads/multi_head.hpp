@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/attention/projection.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/several.hpp>
 #include <heed/core/tensor.hpp>
@@ -235,14 +234,10 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
     }
 
     /// The keys and values that a head asks.
-    template <class Memory, class Index>
-    const auto& memory_of_head(const Memory& memory, Index i) const
+    const auto& memory_of_head(const auto& memory, auto i) const { return detail::nth(memory.of, i); }
+    const auto& memory_of_head(const auto& memory, std::size_t i) const
     {
-        if constexpr (std::is_same_v<Index, std::size_t>) {
-            return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
-        } else {
-            return detail::nth(memory.of, i);
-        }
+        return memory.of[i * detail::count_of(memory.of) / detail::count_of(heads)];
     }
 
     /// joined(contexts) W_O of the heads' contexts side by side, [B,n·V] or [B,S,n·V], and the query that was given.
@@ -306,7 +301,7 @@ private:
     template <std::size_t R>
     auto queries_of_heads(const auto& given) const
     {
-        const auto& query = detail::query_of_axes<R, typename detail::numbers_in<Matrix>::type>(given);
+        const auto& query = detail::query_beside<R>(W_Q, given);
         if constexpr (tensor<std::remove_cvref_t<decltype(query)>>) {
             return projected("the query", query, W_Q, bias.query(), detail::count_of(heads));
         } else {

@@ -138,12 +138,8 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        check(memory, state);
-        auto [answers, last] = hop_by_hop(
-            in_family(memory, queries),
-            [&](const auto& hop, auto i, const auto& q) {
-                return hop.read_all(detail::nth(memory.of, i), q, detail::nth(state.of, i), mask);
-            },
+        auto [answers, last] = ask_each(
+            memory, queries, state, [&mask](const auto& hop, const auto&... in) { return hop.read_all(in..., mask); },
             detail::contexts_of);
         auto contexts = std::move(detail::collect(answers, detail::contexts_of).back());
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
@@ -221,7 +217,9 @@ private:
         return std::pair{std::move(answers), *std::move(later)};
     }
 
-    auto ask_each(const auto& memory, const auto& query, const auto& state, const auto& ask) const
+    template <class Context = decltype(detail::context_of)>
+    auto ask_each(const auto& memory, const auto& query, const auto& state, const auto& ask,
+                  const Context& context_of = detail::context_of) const
     {
         check(memory, state);
         return hop_by_hop(
@@ -229,7 +227,7 @@ private:
             [&](const auto& hop, auto i, const auto& q) {
                 return ask(hop, detail::nth(memory.of, i), q, detail::nth(state.of, i));
             },
-            detail::context_of);
+            context_of);
     }
 
     auto answer_with_weights(const auto& memory, const auto& query, const auto& state, const auto& ask) const

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/drawn.hpp>
 #include <heed/attention/execute/blocked.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/weigh.hpp>
@@ -105,12 +104,13 @@ struct talk {
         const auto queries = ops::split(in.queries, n);
         const auto scores = each_of(heads, [&](std::size_t h) {
             return heed::score::over::match_all(heads[h].score, queries[h], cut(in, in.keys[h], positions),
-                                                {in.from.first, h, in.real, in.real.first_row()});
+                                                {in.from.first, h, in.from.real, in.from.sentence});
         });
         const auto mixed = ops::mix_heads(ops::stack(scores), in.score.of_scores);  // [n,B·s,T]
         const auto weighed = each_of(heads, [&](std::size_t g) {
-            return weights_by_scores(heads[g].normalize, ops::block(mixed, g), cut(in, in.source, positions), in.real,
-                                     in.queries, g, detail::drawn_of_part(in.mask, in.real, in.part, g), in.part);
+            return weights_by_scores(heads[g].normalize, ops::block(mixed, g), cut(in, in.source, positions),
+                                     in.from.real, in.queries, g,
+                                     detail::drawn_of_part(in.mask, in.from.real, in.part, g), in.part);
         });
         const auto weights = ops::mix_heads(ops::stack(weighed), in.score.of_weights);
         auto all = ops::join(each_of(heads, [&](std::size_t h) {
@@ -142,8 +142,8 @@ private:
     static std::size_t reach(const In& in)
     {
         const std::size_t positions = shape_of(in.keys[0])[1], end = in.part.first + in.part.count;
-        if (!cuts<In>() || in.real.batch() != 1) return positions;
-        return std::min(positions, std::max(in.real[0] + end, in.part.all + 1) - in.part.all);
+        if (!cuts<In>() || in.from.real.batch() != 1) return positions;
+        return std::min(positions, std::max(in.from.real[0] + end, in.part.all + 1) - in.part.all);
     }
     template <class In, class X>
     static X cut(const In&, const X& x, std::size_t positions)
@@ -180,7 +180,7 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
     using family = family_of<decltype(policies.of_scores)>;
     auto seen = by_rows(family{}, talk<with_weights>{},
                         detail::block_of<element_of<decltype(policies.of_scores)>>(
-                            real, part, heed::score::over::queries_from{step + part.first}, policies, no_biases{},
+                            part, heed::score::over::queries_from{step + part.first, 0, real}, policies, no_biases{},
                             no_biases{}, ops::slice(projected, 1, part.first, part.first + part.count), keys, values,
                             mask_of_part(shown(any.mask), part, B, positions), sees),
                         B, keys.size() * part.count * positions * 16);
@@ -234,10 +234,10 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
         const auto& state = detail::states_of_several(*this, memory, given_state);
-        const auto& query = detail::query_of_axes<2, typename detail::numbers_in<Matrix>::type>(given);
+        const auto& query = detail::query_beside<2>(P_l, given);
         const scratch here;
-        const auto projected = ops::reshaped(detail::projection(base, "the query", query, base.W_Q, base.bias.query()),
-                                             shape_of(query)[0], 1, shape_of(base.W_Q)[1]);  // [B,1,n·K]
+        const auto projected = ops::reshaped(projected_by("the query", query), shape_of(query)[0], 1,
+                                             shape_of(base.W_Q)[1]);  // [B,1,n·K]
         auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
                                          detail::mask_of_many(mask), {0, 1, 1});
         auto context = base.from_heads(ops::step_of(seen.context, 0), query);
@@ -250,8 +250,8 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
         const auto& state = detail::states_of_several(*this, memory, given_state);
-        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
-        const auto projected = projected_queries(queries);
+        const auto& queries = detail::query_beside<3>(P_l, given);
+        const auto projected = projected_by("the queries", queries);
         const std::size_t S = shape_of(queries)[1], n = detail::count_of(base.heads);
         const std::size_t rows = std::max<std::size_t>(1, numbers_of_a_block / (n * memory.positions() + 1));
         const auto source = source_of(memory, projected);
@@ -271,9 +271,9 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     auto all_weights(const auto& memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
         const auto& state = detail::states_of_several(*this, memory, given_state);
-        const auto& queries = detail::query_of_axes<3, typename detail::numbers_in<Matrix>::type>(given);
+        const auto& queries = detail::query_beside<3>(P_l, given);
         const scratch here;
-        const auto projected = projected_queries(queries);
+        const auto projected = projected_by("the queries", queries);
         const std::size_t S = shape_of(queries)[1];
         const auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
                                                detail::mask_of_many(mask), {0, S, S});
@@ -288,9 +288,9 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
 private:
     static constexpr std::size_t numbers_of_a_block = std::size_t{1} << 18;
 
-    auto projected_queries(const auto& queries) const  // [B,S,n·K]
+    auto projected_by(const char* name, const auto& queries) const  // [...,n·K]
     {
-        return detail::projection(base, "the queries", queries, base.W_Q, base.bias.query());
+        return detail::projection(base, name, queries, base.W_Q, base.bias.query());
     }
 
     /// The policies, keys and values that blocks share: on the tape if anything is on it, and not copied otherwise.

@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/rows.hpp>

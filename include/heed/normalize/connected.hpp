@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/temporal.hpp>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/random.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/rows.hpp>

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include <heed/attention/normalize_hooks.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>

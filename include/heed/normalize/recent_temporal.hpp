@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>

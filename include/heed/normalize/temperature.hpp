@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/rules.hpp>
 #include <heed/normalize/softmax.hpp>

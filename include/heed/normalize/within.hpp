@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include <heed/attention/masks.hpp>
-#include <heed/attention/normalize_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/ops/masks.hpp>

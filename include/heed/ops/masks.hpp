@@ -104,4 +104,43 @@ struct clear_ended_op : move_operation<clear_ended_op, lengths_view> {
 };
 inline constexpr clear_ended_op clear_ended{};
 
+/// y = e + m, and -inf where m is -inf, even if e is NaN: e [B,T] or [B,T,D], m [B,T], the same for all dimensions.
+///
+///     where m is not -inf:  ∂e[b,t,:] += ∂y[b,t,:],  ∂m[b,t] += Σ_d ∂y[b,t,d]
+struct add_mask_op : operation<add_mask_op> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& e, const auto& mask)
+    {
+        require_shape("attention", "the additive mask", mask.shape, {e.shape[0], e.shape[1]},
+                      "one number for each position");
+        return e.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> e, in<T, 2> mask, out<T, R> y)
+    {
+        constexpr T none = -std::numeric_limits<T>::infinity();
+        const std::size_t positions = mask.size(), width = detail::width_of(e.shape);
+        for (std::size_t i = 0; i < positions; ++i) {
+            const T m = mask.data[i];
+            for (std::size_t k = i * width; k < (i + 1) * width; ++k) y.data[k] = m == none ? none : e.data[k] + m;
+        }
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> e, in<T, 2> mask, in<T, R>, in<T, R> d_y, adjoint<T, R> d_e, adjoint<T, 2> d_mask)
+    {
+        const std::size_t positions = mask.size(), width = detail::width_of(e.shape);
+        for (std::size_t i = 0; i < positions; ++i) {
+            if (mask.data[i] == -std::numeric_limits<T>::infinity()) continue;
+            for (std::size_t k = i * width; k < (i + 1) * width; ++k) {
+                if (d_e) d_e.data[k] += d_y.data[k];
+                if (d_mask) d_mask.data[i] += d_y.data[k];
+            }
+        }
+    }
+};
+inline constexpr add_mask_op add_mask{};
+
 }  // namespace heed::ops

@@ -620,4 +620,51 @@ struct transpose_op : move_operation<transpose_op> {
 };
 inline constexpr transpose_op transpose{};
 
+/// y = x at the first known[b] positions of row b, z at the others: x [B,T',N], z [B,T,N] -> [B,T,N], or without N.
+///
+///     ∂x[b,t] += ∂y[b,t] for t < known[b],  ∂z[b,t] += ∂y[b,t] for the others
+///
+/// Throws shape_error if a row has more known positions than x or z.
+struct join_positions_op : operation<join_positions_op> {
+    static auto shape(const auto& x, const auto& z, const lengths_view& known)
+    {
+        auto must = z.shape;
+        must[1] = x.shape[1];
+        require_shape("join_positions", "the first argument", x.shape, must, "as the second but for its positions, ",
+                      z.shape);
+        known.require("join_positions", x.shape[0], std::min(x.shape[1], z.shape[1]));
+        return z.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, R> z, const lengths_view& known, out<T, R> y)
+    {
+        each_row_of(x.shape, z.shape, known, [&](std::size_t b_x, std::size_t b_y, std::size_t first, std::size_t row) {
+            std::copy_n(x.data + b_x, first, y.data + b_y);
+            std::copy_n(z.data + b_y + first, row - first, y.data + b_y + first);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R> z, const lengths_view& known, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
+                         adjoint<T, R> d_z)
+    {
+        each_row_of(x.shape, z.shape, known, [&](std::size_t b_x, std::size_t b_y, std::size_t first, std::size_t row) {
+            if (d_x) kernels::add(first, d_x.data + b_x, d_y.data + b_y);
+            if (d_z) kernels::add(row - first, d_z.data + b_y + first, d_y.data + b_y + first);
+        });
+    }
+
+private:
+    /// f(begin of the row in x, in y, how many numbers of it are x's, how many there are) for each row.
+    template <std::size_t R>
+    static void each_row_of(const shape_of_rank<R>& x, const shape_of_rank<R>& y, const lengths_view& known,
+                            const auto& f)
+    {
+        const std::size_t N = detail::width_of(y);
+        for (std::size_t b = 0; b < y[0]; ++b) f(b * x[1] * N, b * y[1] * N, known[b] * N, y[1] * N);
+    }
+};
+inline constexpr join_positions_op join_positions{};
+
 }  // namespace heed::ops

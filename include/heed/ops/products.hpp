@@ -249,3 +249,20 @@ struct weighted_sum_op : operation<weighted_sum_op> {
 inline constexpr weighted_sum_op weighted_sum{};
 
 }  // namespace heed::ops
+
+namespace heed {
+
+/// A policy without the bias that it may have: x W. It has no parameter.
+struct no_bias {
+    static auto parameters(auto&, auto&&) { return no_bias{}; }
+};
+
+namespace detail {
+
+/// x W + b, or x W with no_bias: x [...,K], W [K,N], b [N] -> [...,N].
+auto linear_with(const tensor auto& x, const auto& W, const auto& b) { return ops::linear(x, W, b); }
+auto linear_with(const tensor auto& x, const auto& W, const no_bias&) { return ops::linear(x, W); }
+
+}  // namespace detail
+
+}  // namespace heed

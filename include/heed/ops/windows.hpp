@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
+#include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 
 /// Neighbouring positions: the window of each row, and windows that slide over all positions.
@@ -58,5 +60,69 @@ struct window_of_op : move_operation<window_of_op, window_view> {
     }
 };
 inline constexpr window_of_op window_of{};
+
+/// y = x with the window of each row replaced by w: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
+///
+///     ∂x += ∂y outside of the window,  ∂w += ∂y within
+struct put_window_op : operation<put_window_op> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& x, const auto& w, const window_view& where)
+    {
+        require_shape("put_window", "what is put", w.shape, detail::window_shape(x.shape, where),
+                      "as wide as the window");
+        return x.shape;
+    }
+
+    template <class T, std::size_t R>
+    static void forward(in<T, R> x, in<T, R> w, const window_view& where, out<T, R> y)
+    {
+        std::copy_n(x.data, y.size(), y.data);
+        detail::each_stretch(x.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
+            std::copy_n(w.data + from, n, y.data + to);
+        });
+    }
+
+    template <class T, std::size_t R>
+    static void backward(in<T, R> x, in<T, R>, const window_view& where, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
+                         adjoint<T, R> d_w)
+    {
+        const std::size_t row = x.size() / std::max<std::size_t>(1, x.shape[0]);
+        std::size_t first = 0;  // where the row begins
+        detail::each_stretch(x.shape, where, [&](std::size_t at, std::size_t in_window, std::size_t n) {
+            if (d_x) {
+                kernels::add(at - first, d_x.data + first, d_y.data + first);
+                kernels::add(first + row - at - n, d_x.data + at + n, d_y.data + at + n);
+            }
+            if (d_w) kernels::add(n, d_w.data + in_window, d_y.data + at);
+            first += row;
+        });
+    }
+};
+inline constexpr put_window_op put_window{};
+
+/// y[b,begin_b + j] = w[b,j], zeros elsewhere: w [B,W] or [B,W,N] -> [B,T] or [B,T,N].
+///
+///     ∂w += ∂y within the window
+struct spread_window_op : move_operation<spread_window_op, window_view, std::size_t> {
+    static constexpr ranks takes{2, 3};
+
+    static auto shape(const auto& w, const window_view& where, std::size_t positions)
+    {
+        auto y = w.shape;
+        y[1] = positions;
+        require_shape("put_window", "what is put", w.shape, detail::window_shape(y, where), "as wide as the window");
+        return y;
+    }
+
+    static void each_move(const auto& w, const window_view& where, std::size_t positions, auto move)
+    {
+        auto y = w;
+        y[1] = positions;
+        move.nothing(0, y[0] * positions * detail::width_of(y));
+        detail::each_stretch(y, where, [&](std::size_t to, std::size_t from, std::size_t n) { move(from, to, n); });
+    }
+};
+inline constexpr spread_window_op spread_window{};
 
 }  // namespace heed::ops

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/attention/streaming.hpp>
+#include <heed/attention/execute/linear.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/heads/multi_head.hpp>
 #include <heed/normalize/ratio.hpp>

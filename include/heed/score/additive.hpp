@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/projection.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/kernels/softmax.hpp>

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/projection.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>

@@ -4,11 +4,11 @@
 #include <type_traits>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/projection.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/ops/products.hpp>
 #include <heed/ops/steps.hpp>
 #include <heed/score/additive_grouped.hpp>
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/projection.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include <heed/attention/inner_product.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/workspace.hpp>

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/inner_product.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/inner_product.hpp>
 #include <heed/attention/score_hooks.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
 

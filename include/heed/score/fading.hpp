@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include <heed/attention/inner_product.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/score/forgetting.hpp>
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/inner_product.hpp>
 #include <heed/attention/query.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/transient.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <heed/attention/inner_product.hpp>
+#include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/tiles/distances.hpp>
 #include <heed/ops/parts.hpp>

@@ -26,7 +26,7 @@
 ///     p(y_i) = softmax(y_i W + b)                 Vaswani et al. 2017, section 3.1 and figure 1
 ///
 /// with layer normalization around each sum (nn/residual.hpp). Words enter as √D E w + position. In a search each layer
-/// keeps the words before in a memory that grows (attention/growing.hpp). Any attention fits that has contexts [B,S,D]
+/// keeps the words before in a memory that grows (attention/memory.hpp). Any attention fits that has contexts [B,S,D]
 /// for queries [B,S,D] and, for a search, can be extended. Deviation: a bias in the output layer.
 namespace heed::seq2seq {
 

@@ -74,8 +74,8 @@ template <class Attention>
 std::vector<double> by_matrices(const Attention& attend, const boolean_mask<3>& seen, const sizes& of)
 {
     return derivatives(attend, of, [&](const auto& lifted, const auto& memory, const auto& Q) {
-        return detail::answers_at_once(lifted.score, lifted.normalize, lifted.combine, memory, lifted.project(Q),
-                                       {0, 0, memory.real}, seen);
+        return detail::execute::blocked(lifted.score, lifted.normalize, lifted.combine, memory, lifted.project(Q),
+                                        {0, 0, memory.real}, seen, {std::size_t{1} << 30, std::size_t{1} << 40});
     });
 }
 

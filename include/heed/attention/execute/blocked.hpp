@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/drawn.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
@@ -82,18 +81,16 @@ const auto& shown(const auto& mask) { return mask; }
 /// The number of positions that each of these queries may see: its sentence's, or fewer if the mask shortens it.
 template <class Mask>
 lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real,
-                             [[maybe_unused]] std::size_t positions)
+                             std::size_t positions)
 {
     auto* const rows = transient_family::take<std::size_t>(real.batch() * part.count);
     for (std::size_t s = 0; s < part.count; ++s) {
         const scratch here;
-        const auto of_step = [&]() -> lengths_view {
-            if constexpr (std::is_same_v<Mask, lengths_view>) {
-                return shortened(mask, real, positions);
-            } else if constexpr (std::is_same_v<Mask, causal>) {
+        const auto of_step = [&] {
+            if constexpr (std::is_same_v<Mask, causal>) {
                 return mask_of_step(mask, part.first + s, part.all, real);
             } else {
-                return real;
+                return visible_lengths(mask, real, positions);
             }
         }();
         for (std::size_t b = 0; b < real.batch(); ++b) rows[b * part.count + s] = of_step[b];
@@ -102,25 +99,21 @@ lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, cons
 }
 
 /// A mask with a row for each of these queries of each sentence, [B·S,T]. Those of lengths are in lengths_of_rows.
-template <class Mask>
-no_mask mask_of_queries(const Mask&, const part_of_queries&, std::size_t, std::size_t)
+no_mask mask_of_queries(const auto&, const part_of_queries&, std::size_t, std::size_t) { return {}; }
+inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<3>& mask, const part_of_queries& part,
+                                            std::size_t B, std::size_t T)
 {
-    return {};
+    mask.require("attention of many queries", {B, part.count, T});
+    return {mask.data(), {B * part.count, T}};
 }
-template <std::size_t N>
-boolean_mask_view<2> mask_of_queries(const boolean_mask_view<N>& mask, const part_of_queries& part, std::size_t B,
-                                     std::size_t T)
+inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, const part_of_queries& part,
+                                            std::size_t B, std::size_t T)
 {
-    if constexpr (N == 3) {
-        mask.require("attention of many queries", {B, part.count, T});
-        return {mask.data(), {B * part.count, T}};
-    } else {
-        mask.require("attention of many queries", {B, T});
-        auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
-        for (std::size_t row = 0; row < B * part.count; ++row)
-            std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
-        return {rows, {B * part.count, T}};
-    }
+    mask.require("attention of many queries", {B, T});
+    auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
+    for (std::size_t row = 0; row < B * part.count; ++row)
+        std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
+    return {rows, {B * part.count, T}};
 }
 
 /// Weights [B·S,T] by the scores of projected queries [B,S,A]. Masks are views, one of rank 3 for these queries only.
@@ -132,38 +125,8 @@ auto weights_by_scores(const auto& normalize, const auto& scores, const auto& so
     using family = family_of<decltype(scores)>;
     const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
         mask_of_queries(source, part, B, T), mask_of_queries(mask, part, B, T), unchanged{});
-    const moment<std::remove_cvref_t<decltype(projected)>, std::remove_const_t<decltype(masks)>> at{
-        lengths_of_rows(mask, part, real, T), 0, projected, masks, head};
-    return weigh(normalize, scores, no_state{}, at);
-}
-
-/// The same by a score; the first query is from.first.
-auto weights_of_part(const auto& score, const auto& normalize, const auto& keys, const auto& source,
-                     const lengths_view& real, const auto& projected, const heed::score::over::queries_from& from,
-                     const auto& mask, const part_of_queries& part)
-{
-    return weights_by_scores(normalize, heed::score::over::match_all(score, projected, keys, from), source, real,
-                             projected, from.head, mask, part);
-}
-
-/// The same of all queries.
-template <class Memory, class Mask>
-auto weights_at_once(const auto& score, const auto& normalize, const Memory& memory, const auto& projected,
-                     const heed::score::over::queries_from& from, const Mask& mask)
-{
-    const std::size_t S = shape_of(projected)[1];
-    return weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real, projected, from, shown(mask),
-                           {0, S, S});
-}
-
-/// Their contexts [B,S,D].
-template <class Memory, class Mask>
-auto answers_at_once(const auto& score, const auto& normalize, const auto& combine, const Memory& memory,
-                     const auto& projected, const heed::score::over::queries_from& from, const Mask& mask)
-{
-    const scratch here;
-    return detail::combined_all(combine, weights_at_once(score, normalize, memory, projected, from, mask),
-                                memory.values, from);
+    return weigh(normalize, scores, no_state{},
+                 moment{lengths_of_rows(mask, part, real, T), 0, projected, masks, head});
 }
 
 /// How many scores are kept. Up to `on_tape` of them the tape keeps all, since computing them again takes time; 4 M
@@ -182,10 +145,9 @@ struct input_of_block;
 
 /// An input that refers to lvalues.
 template <class T, class... X>
-input_of_block<T, X...> block_of(lengths_view real, const part_of_queries& part,
-                                 const heed::score::over::queries_from& from, X&&... x)
+input_of_block<T, X...> block_of(const part_of_queries& part, const heed::score::over::queries_from& from, X&&... x)
 {
-    return {std::forward<X>(x)..., real, part, from};
+    return {std::forward<X>(x)..., part, from};
 }
 
 /// A block of queries of numbers T, the input of a program by rows. Masks are views.
@@ -203,33 +165,28 @@ struct input_of_block<T, Score, Normalize, Combine, Queries, Keys, Values, Sourc
     Values values;    // [B,T,D], likewise
     Source source;    // which positions the memory has
     Mask mask;
-    lengths_view real;
     part_of_queries part;
-    heed::score::over::queries_from from;
+    heed::score::over::queries_from from;  // of the block, with the lengths of these sentences
 
     auto map(const auto& row, const auto& whole) const
     {
         auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
         auto n = map_parameters(normalize, whole);
         auto c = map_parameters(combine, whole);
-        return detail::block_of<T>(row.part(real), part, from, std::move(s), std::move(n), std::move(c), row(queries),
+        auto now = from;
+        now.real = row.part(from.real);
+        now.sentence = now.real.first_row();
+        return detail::block_of<T>(part, now, std::move(s), std::move(n), std::move(c), row(queries),
                                    row_of_each(row, keys), row_of_each(row, values), rows_of_mask(row, source),
                                    rows_of_mask(row, mask));
     }
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 
 private:
-    template <class X>
-    static auto row_of_each(const auto& row, const X& x)
-    {
-        if constexpr (tensor<X>) {
-            return row(x);
-        } else {
-            return detail::collect(x, row);
-        }
-    }
+    static auto row_of_each(const auto& row, const tensor auto& x) { return row(x); }
+    static auto row_of_each(const auto& row, const auto& several) { return detail::collect(several, row); }
     template <class M>
-    static auto rows_of_mask(const auto& row, const M& mask)
+    static M rows_of_mask(const auto& row, const M& mask)
     {
         if constexpr (std::is_empty_v<M>) {
             return mask;
@@ -250,28 +207,43 @@ boolean_mask_view<3> drawn_of_part(const places_of_queries<Mask>& mask, const le
     return detail::drawn(asked, real, part.first, part.count);
 }
 
-/// The contexts of a block, [B,n,D].
+/// All queries [B,S,A] of a memory as a block.
+auto block_of_all(const auto& score, const auto& normalize, const auto& combine, const auto& memory,
+                  const auto& projected, const heed::score::over::queries_from& from, auto&& source, auto&& mask)
+{
+    const std::size_t S = shape_of(projected)[1];
+    return detail::block_of<element_of<decltype(projected)>>(
+        part_of_queries{0, S, S}, heed::score::over::queries_from{from.first, from.head, memory.real}, score, normalize,
+        combine, projected, memory.keys, memory.values, std::forward<decltype(source)>(source),
+        std::forward<decltype(mask)>(mask));
+}
+
+/// The weights [B·n,T] of a block.
+auto weights_of_block(const auto& in)
+{
+    const auto scores = heed::score::over::match_all(in.score, in.queries, in.keys, in.from);  // [B·n,T]
+    return weights_by_scores(in.normalize, scores, in.source, in.from.real, in.queries, in.from.head,
+                             detail::drawn_of_part(in.mask, in.from.real, in.part, in.from.head), in.part);
+}
+
+/// The contexts [B,n,D] of a block, a program by rows.
 struct contexts_of_block {
     auto operator()(const auto& in) const
     {
-        const auto compute = [&in] {
-            auto from = in.from;
-            from.sentence = in.real.first_row();
-            from.real = in.real;
-            return detail::combined_all(
-                in.combine,
-                weights_of_part(in.score, in.normalize, in.keys, in.source, in.real, in.queries, from,
-                                detail::drawn_of_part(in.mask, in.real, in.part, from.head), in.part),
-                in.values, from);
-        };
-        using result = one_result<decltype(compute())>;
+        using result = one_result<decltype(all(in))>;
         // The run on no row asks for the shape, which without a sentence no operation tells; nor may it list operations
         // whose results are worth keeping, since a row of [n,T] is not all that there is of a sentence.
-        if (in.real.batch() == 0) {
+        if (in.from.real.batch() == 0) {
             const shape_of_rank<3> none{0, in.part.count, shape_of(in.values)[2]};
             return result{constant_like(in.values, none, 0)};
         }
-        return result{compute()};
+        return result{all(in)};
+    }
+
+    /// The same of all sentences at once.
+    static auto all(const auto& in)
+    {
+        return detail::combined_all(in.combine, weights_of_block(in), in.values, in.from);
     }
 };
 
@@ -282,20 +254,20 @@ inline lengths_view mask_of_part(const lengths_view& mask, const part_of_queries
     mask.require("attention of many queries", B, T);
     return mask;
 }
-template <std::size_t N>
-boolean_mask_view<N> mask_of_part(const boolean_mask_view<N>& mask, const part_of_queries& part, std::size_t B,
-                                  std::size_t T)
+inline boolean_mask_view<2> mask_of_part(const boolean_mask_view<2>& mask, const part_of_queries&, std::size_t B,
+                                         std::size_t T)
 {
-    if constexpr (N == 2) {
-        mask.require("attention of many queries", {B, T});
-        return mask;
-    } else {
-        mask.require("attention of many queries", {B, part.all, T});
-        auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
-        for (std::size_t b = 0; b < B; ++b)
-            std::copy_n(mask.data() + (b * part.all + part.first) * T, part.count * T, rows + b * part.count * T);
-        return {rows, {B, part.count, T}};
-    }
+    mask.require("attention of many queries", {B, T});
+    return mask;
+}
+inline boolean_mask_view<3> mask_of_part(const boolean_mask_view<3>& mask, const part_of_queries& part, std::size_t B,
+                                         std::size_t T)
+{
+    mask.require("attention of many queries", {B, part.all, T});
+    auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
+    for (std::size_t b = 0; b < B; ++b)
+        std::copy_n(mask.data() + (b * part.all + part.first) * T, part.count * T, rows + b * part.count * T);
+    return {rows, {B, part.count, T}};
 }
 
 }  // namespace heed::detail
@@ -308,55 +280,42 @@ auto blocked(const auto& score, const auto& normalize, const auto& combine, cons
              const heed::score::over::queries_from& from, const Mask& mask, const kept_scores& keep = {})
 {
     const std::size_t S = shape_of(projected)[1], T = memory.positions(), B = memory.batch();
-    const part_of_queries every{0, S, S};
-    const auto answers = [&] {
+    const auto at_once = [&] {
         const scratch here;
-        return answers_at_once(score, normalize, combine, memory, projected, from,
-                               detail::drawn_of_part(mask, memory.real, every, from.head));
+        return contexts_of_block::all(
+            block_of_all(score, normalize, combine, memory, projected, from, shown(memory.mask), shown(mask)));
     };
-    using contexts = decltype(answers());
+    using contexts = decltype(at_once());
     using family = family_of<contexts>;
     const std::size_t most = keep.queries(T);
     constexpr bool taped = !std::is_same_v<family, plain_family>;
     if (S <= most || B == 0 || (taped && B * S * T < keep.on_tape) ||
         !known_to_kernels_as<std::remove_cvref_t<decltype(combine)>, kernels::weighted_sum_of_row>)
-        return answers();
-    std::vector<contexts> blocks;
-    const auto each = [&](const auto& queries, const auto& answer) {
+        return at_once();
+    const auto block_by_block = [&](const auto& all, const auto& answer) {
+        std::vector<contexts> blocks;
         for (std::size_t first = 0; first < S; first += most) {
             const scratch here;
             const part_of_queries part{first, std::min(most, S - first), S};
-            auto now = from;
-            now.first += first;
-            blocks.push_back(answer(ops::slice(queries, 1, first, first + part.count),
-                                    mask_of_part(shown(mask), part, B, T), part, now));
+            const heed::score::over::queries_from now{from.first + first, from.head, memory.real};
+            blocks.push_back(answer(detail::block_of<element_of<contexts>>(
+                part, now, all.score, all.normalize, all.combine,
+                ops::slice(all.queries, 1, first, first + part.count),  // [B,n,A]
+                all.keys, all.values, shown(memory.mask), mask_of_part(shown(mask), part, B, T))));
         }
+        return ops::append_all(blocks);
     };
+    const auto all = block_of_all(score, normalize, combine, memory, projected, from, no_mask{}, no_mask{});
     if constexpr (!taped) {
-        each(projected, [&](const auto& queries, const auto& sees, const auto& part, const auto& now) {
-            return detail::combined_all(combine,
-                                        weights_of_part(score, normalize, memory.keys, shown(memory.mask), memory.real,
-                                                        queries, now,
-                                                        detail::drawn_of_part(sees, memory.real, part, now.head), part),
-                                        memory.values, now);
-        });
+        return block_by_block(all, [](const auto& in) { return contexts_of_block::all(in); });
     } else {
         // Everything goes onto the tape, once.
-        using number = element_of<contexts>;
-        const auto all = detail::block_of<number>(memory.real, every, from, score, normalize, combine, projected,
-                                                  memory.keys, memory.values, no_mask{}, no_mask{});
-        const auto bring = variables_beside<number>(family{}, [&](const auto& look) { all.visit(look, look); });
-        const auto lifted = all.map(bring, bring);
-        each(lifted.queries, [&](const auto& queries, const auto& sees, const auto& part, const auto& now) {
-            return by_rows(family{}, contexts_of_block{},
-                           detail::block_of<number>(memory.real, part, now, lifted.score, lifted.normalize,
-                                                    lifted.combine, queries, lifted.keys, lifted.values,
-                                                    shown(memory.mask), sees),
-                           B, 8 * part.count * T * memory.width())
-                .x;
+        const auto bring =
+            variables_beside<element_of<contexts>>(family{}, [&](const auto& look) { all.visit(look, look); });
+        return block_by_block(all.map(bring, bring), [&](const auto& in) {
+            return by_rows(family{}, contexts_of_block{}, in, B, 8 * in.part.count * T * memory.width()).x;
         });
     }
-    return ops::append_all(blocks);
 }
 
 }  // namespace heed::detail::execute

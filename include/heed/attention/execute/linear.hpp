@@ -2,12 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <type_traits>
 
 #include <heed/attention/execute/tiled.hpp>
 #include <heed/attention/masks.hpp>
+#include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
+#include <heed/core/family.hpp>
+#include <heed/ops/all_pairs.hpp>
+#include <heed/ops/carried_sums.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/linear_attention.hpp>
+#include <heed/ops/parts.hpp>
 
 /// Many queries in linear time, where weights are inner products but for a factor: the sum over keys comes first.
 ///
@@ -24,16 +31,94 @@ auto linear(const Score& score, const auto& normalize, const auto& memory, const
         return ops::gated_linear_attention(asked, memory.keys, memory.values, memory.real, first,
                                            normalize.by_sums().divides);
     } else {
-        const auto answer = [&](const auto& real) {
-            return ops::linear_attention(asked, memory.keys, memory.values, real, std::is_same_v<Mask, causal>,
-                                         normalize.by_sums());
-        };
-        if constexpr (std::is_same_v<Mask, lengths>) {
-            return answer(shortened(mask, memory.real, memory.positions()));
-        } else {
-            return answer(memory.real);
-        }
+        return ops::linear_attention(asked, memory.keys, memory.values,
+                                     visible_lengths(mask, memory.real, memory.positions()),
+                                     std::is_same_v<Mask, causal>, normalize.by_sums());
     }
 }
 
 }  // namespace heed::detail::execute
+
+namespace heed {
+
+/// All that linear attention remembers of its keys: Σ_j γ^age k_j [v_j, 1]ᵀ.
+template <class Sums>
+struct sums_of_keys {
+    Sums of;  // [B,F,D+1]
+
+    /// As a beam selects hypotheses.
+    auto map(auto&& f, const auto&... others) const
+    {
+        auto next = f(of, others.of...);
+        return sums_of_keys<decltype(next)>{std::move(next)};
+    }
+};
+
+template <class Sums>
+sums_of_keys(Sums) -> sums_of_keys<Sums>;
+
+/// Linear attention that generates: it remembers one matrix for each sentence, and each word costs the same.
+///
+///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
+///     eq. 6; with a_t in place of γ, score::fading, Yang et al. 2024, section 4.1
+///
+///     streaming generate{attend};
+///     auto sums = generate.start(attend.on(prompt));
+///     while (…) {
+///         sums = generate.extend(sums, attend.on(word));      // word [B,1,D]
+///         auto context = generate.answer(sums, query);        // query [B,Q]
+///     }
+///
+/// The same contexts as attend(memory, queries, causal{}), in chunks of any size, without the padding. It trains, too.
+template <class Attention>
+struct streaming {
+    Attention attend;
+
+    /// The sums of a memory.
+    auto start(const auto& memory) const
+    {
+        const auto keys = shape_of(memory.keys);
+        const shape_of_rank<3> shape{keys[0], keys[2] - columns_of_gates, memory.width() + 1};
+        return extend(sums_of_keys{constant_like(memory.keys, shape, 0)}, memory);
+    }
+
+    /// The sums with the keys of another memory behind them.
+    auto extend(const auto& sums, const auto& memory) const
+    {
+        const double decay = attend.normalize.by_sums().decay;
+        if constexpr (columns_of_gates > 0) {
+            const auto [B, T, N] = shape_of(memory.keys);
+            if (T == 0) return sums_of_keys{ops::scale(sums.of, 1)};
+            const auto last = ops::carried_to(memory.keys, std::span<const std::size_t>{}, memory.real, T - 1,
+                                              std::size_t{1});  // (F_n, 1) [B,1,2]
+            const auto between = ops::dot_all(last, ops::columns_between(memory.keys, 0, 2));
+            const auto left = ops::faded(constant_like(memory.keys, shape_of_rank<2>{B, T}, 1), between);
+            const auto keys = ops::multiply(ops::columns_between(memory.keys, 2, N), ops::reshaped(left, B, T, 1));
+            return sums_of_keys{ops::add_to_sums(ops::multiply(sums.of, ops::exp(ops::columns_between(last, 0, 1))),
+                                                 keys, memory.values, memory.real, decay)};
+        } else {
+            return sums_of_keys{ops::add_to_sums(sums.of, memory.keys, memory.values, memory.real, decay)};
+        }
+    }
+
+    /// The context [B,D] of one query, which sees all keys.
+    auto answer(const auto& sums, const auto& query) const
+    {
+        using any_memory = memory<array<float, 3>, array<float, 3>>;
+        static_assert(
+            detail::plan<Attention, std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>::linear,
+            "heed: streaming is for linear attention: a score that is an inner product, such as "
+            "score::kernel, or score::fading over it, normalize::ratio or normalize::retention, "
+            "combine::weighted_sum");
+        return ops::read_sums(detail::summed(attend.score).asking(attend.project(query)), sums.of,
+                              attend.normalize.by_sums().divides);
+    }
+
+private:
+    // Keys that fade by gates have their sums in front.
+    static constexpr std::size_t columns_of_gates = detail::fades<decltype(Attention::score)> ? 2 : 0;
+};
+template <class Attention>
+streaming(Attention) -> streaming<Attention>;
+
+}  // namespace heed

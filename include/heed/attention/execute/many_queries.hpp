@@ -3,16 +3,87 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <heed/attention/check.hpp>
 #include <heed/attention/execute/blocked.hpp>
 #include <heed/attention/execute/linear.hpp>
-#include <heed/attention/execute/stepwise.hpp>
+#include <heed/attention/execute/one_query.hpp>
+#include <heed/attention/execute/step.hpp>
 #include <heed/attention/execute/tiled.hpp>
 #include <heed/attention/execute/tiled_with_state.hpp>
+#include <heed/attention/masks.hpp>
+#include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
+#include <heed/attention/query.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/core/workspace.hpp>
+#include <heed/ops/parts.hpp>
+
+/// Many queries, one after another: a step for each, which any mechanism can.
+namespace heed::detail {
+
+/// A mask of places together with the numbers of its queries; any other mask unchanged.
+const auto& asked_of_queries(const auto& mask, const auto&, const auto&, const auto&) { return mask; }
+auto asked_of_queries(const mask_of_any_place auto& mask, const auto& memory, const auto& projected, const auto& state)
+{
+    return places_of_queries{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
+}
+
+}  // namespace heed::detail
+
+namespace heed::detail::execute {
+
+/// Contexts [B,S,D] of queries [B,S,Q], each after the one before, and the state after them.
+template <class Mask>
+auto stepwise(const auto& attend, const auto& memory, const auto& queries, const auto& projected, const auto& state,
+              const Mask& given_mask)
+{
+    const std::size_t B = shape_of(projected)[0], S = shape_of(projected)[1];
+    const auto& mask = asked_of_queries(given_mask, memory, projected, state);
+    const auto answer_to = [&](std::size_t s, const auto& now) {
+        const scratch here;
+        return detail::answer<false, context_only>(attend, memory, part_of_step(projected, s), part_of_step(queries, s),
+                                                   now, mask_of_step(mask, s, S, memory.real));
+    };
+    auto first = answer_to(0, state);
+    if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
+        auto none = constant_like(first.context, shape_of_rank<3>{B, 0, shape_of(first.context)[1]}, 0.0);
+        auto same = in_family_of<decltype(first.state)>(first.context, state);
+        return all_read{std::move(none), std::move(same)};
+    }
+    if constexpr (plain_tensor<decltype(first.context)> &&
+                  reachable_state<std::remove_cvref_t<decltype(first.state)>>) {
+        array<element_of<decltype(first.context)>, 3> all(shape_of_rank<3>{B, S, shape_of(first.context)[1]});
+        ops::put_step(all, 0, first.context);
+        for (std::size_t s = 1; s < S; ++s) {
+            const scratch here;
+            const as_transient bring;
+            detail::answer_into(attend, first, memory, part_of_step(bring(projected), s),
+                                part_of_step(transient_query(queries), s), first.state,
+                                mask_of_step(mask, s, S, memory.real));
+            ops::put_step(all, s, first.context);
+        }
+        return all_read{std::move(all), std::move(first.state)};
+    } else {
+        auto now = std::move(first.state);
+        std::vector<decltype(first.context)> contexts;
+        contexts.reserve(S);
+        contexts.push_back(std::move(first.context));
+        for (std::size_t s = 1; s < S; ++s) {
+            auto next = answer_to(s, now);
+            contexts.push_back(std::move(next.context));
+            now = std::move(next.state);
+        }
+        auto all = ops::swap_axes(ops::stack(contexts));
+        return all_read{std::move(all), std::move(now)};
+    }
+}
+
+}  // namespace heed::detail::execute
 
 /// How an attention answers many queries: by the executor that the plan has chosen.
 namespace heed {
@@ -29,8 +100,7 @@ template <class Score, class Normalize, class Combine, class Mask>
 auto read_one(const attention<Score, Normalize, Combine>& attend, const auto& memory, const auto& queries,
               const auto& projected, const auto& state, const Mask& mask)
 {
-    using plan = detail::plan<attention<Score, Normalize, Combine>, std::remove_cvref_t<decltype(projected)>,
-                              std::remove_cvref_t<decltype(memory)>, Mask>;
+    using plan = plan_of<attention<Score, Normalize, Combine>, decltype(projected), decltype(memory), Mask>;
     if constexpr (mask_of_any_place<Mask> && functions_in<Score>() == 0 && !score_traits_of<Score>().extends_keys &&
                   plan::tiled && !plan::with_state) {
         if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end)
@@ -44,10 +114,9 @@ template <class Attention, class Mask>
 auto read_many(const Attention& attend, const auto& memory, const auto& queries, const auto& projected,
                const auto& state, const Mask& mask)
 {
-    using plan =
-        detail::plan<Attention, std::remove_cvref_t<decltype(projected)>, std::remove_cvref_t<decltype(memory)>, Mask>;
-    const auto shape = shape_of(projected);   // [B,S,A]
-    require_state_of(memory.batch(), state);  // also where the scores make it anew from the keys
+    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
+    const auto shape = shape_of(projected);                          // [B,S,A]
+    require_state_of(memory.batch(), state.score, state.normalize);  // also where the scores make it anew from the keys
     const auto finished = [&](auto contexts) {
         auto last = state;
         last.step += shape[1];
@@ -78,23 +147,36 @@ auto read_many(const Attention& attend, const auto& memory, const auto& queries,
     }
 }
 
+/// The same of a memory that grows. One query runs by rows, wherever they lie; many need them in one piece, and are
+/// worth a copy.
+template <class Attention, class Mask, class T>
+auto read_many(const Attention& attend, const memory<growing_tensor<T>, growing_tensor<T>>& memory, const auto& queries,
+               const auto& projected, const auto& state, const Mask& mask)
+{
+    require_no_tape<Attention, decltype(memory), decltype(projected), decltype(state), Mask>();
+    if (shape_of(projected)[1] == 1) return read_one(attend, memory, queries, projected, state, mask);
+    if (numbers_differ<decltype(Attention::score)>(memory))
+        return execute::stepwise(attend, memory, queries, projected, state, mask);
+    return knowing_lengths(memory, read_many(attend, in_one_piece(memory), queries, projected, state, mask));
+}
+
 /// The weights of many queries, [B,S,T].
 template <class Attention, class Mask>
 auto weights_of_many(const Attention& attend, const auto& memory, const auto& queries, const auto& projected,
                      const auto& state, const Mask& mask)
 {
-    using plan =
-        detail::plan<Attention, std::remove_cvref_t<decltype(projected)>, std::remove_cvref_t<decltype(memory)>, Mask>;
+    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
     const std::size_t B = memory.batch(), S = shape_of(projected)[1];
-    require_state_of(B, state);
+    require_state_of(B, state.score, state.normalize);
     if constexpr (mask_of_any_place<Mask>) {
         return attend.weights_of(memory, queries, state,
                                  drawn_out(mask, memory.real, state.step, S, memory.positions(), state.head));
     } else if constexpr (plan::blocked) {
         const scratch here;
-        return ops::reshaped(weights_at_once(attend.score, attend.normalize, memory, projected,
-                                             {state.step, state.head, memory.real}, mask),
-                             B, S, memory.positions());
+        return ops::reshaped(
+            weights_of_block(block_of_all(attend.score, attend.normalize, attend.combine, memory, projected,
+                                          {state.step, state.head}, shown(memory.mask), shown(mask))),
+            B, S, memory.positions());
     } else {
         auto now = state;
         std::vector<decltype(attend.step(memory, part_of_step(queries, 0), now).weights)> all;
@@ -109,5 +191,81 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
 }
 
 }  // namespace detail
+
+}  // namespace heed
+
+/// What answers a call, in words: for heed::explain and for tests that pin a mechanism's path.
+namespace heed::detail {
+
+/// Which executor runs a step, by the types.
+template <class Attention, class Memory, class Query, class Mask = no_mask>
+consteval step_executor executor_of_a_step()
+{
+    using state = decltype(std::declval<const Attention&>().start(std::declval<const Memory&>()));
+    using source = decltype(source_in(std::declval<const Memory&>(), unchanged{}));
+    using number = element_of<decltype(Memory::keys)>;
+    using at = moment<Query, decltype(masks_of<plain_family, number, lengths_are_a_mask<Attention, Mask>>(
+                                 std::declval<const Memory&>().mask, std::declval<const Mask&>(), unchanged{}))>;
+    if constexpr (reachable_state<state>)
+        return executor_of_step<Attention, std::remove_cvref_t<decltype(source::keys)>, decltype(state::score),
+                                decltype(state::normalize), at>();
+    return step_executor::composed;
+}
+
+inline std::string sentence_of(step_executor by, bool masked)
+{
+    switch (by) {
+    case step_executor::fused:
+        return "fused: one kernel for the whole batch";
+    case step_executor::fused_by_row:
+        return "fused_by_row: a kernel, sentence by sentence";
+    case step_executor::composed_by_row:
+        return std::string(
+                   "composed_by_row: score, normalizer and combiner, sentence by sentence, not fused because ") +
+               (masked ? "kernels take no mask" : "no kernel knows these three together");
+    case step_executor::composed:
+        break;
+    }
+    return "composed: score, normalizer and combiner for the whole batch, because `map` does not reach the state's "
+           "tensors";
+}
+
+/// The sentence of heed::explain.
+template <class Attention, class Mask>
+std::string explained(const Attention& attend, const auto& memory, const auto& queries, const Mask& mask)
+{
+    using memory_type = std::remove_cvref_t<decltype(memory)>;
+    using query = std::remove_cvref_t<decltype(queries)>;
+    if constexpr (has_axes<2, query>()) {
+        constexpr step_executor by = executor_of_a_step<Attention, memory_type, query, Mask>();
+        return sentence_of(by, !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>);
+    } else if constexpr (grows<memory_type>) {
+        if (numbers_differ<decltype(Attention::score)>(memory))
+            return "stepwise: one query after another, because the score reads the number of a query, and sentences of "
+                   "this growing memory differ in length";
+        return detail::explained(attend, in_one_piece(memory), queries, mask) + "; a growing memory is copied for this";
+    } else {
+        const auto projected = attend.project(queries);  // [B,S,A]
+        return sentence_of(plan<Attention, std::remove_const_t<decltype(projected)>, memory_type, Mask>::choose(
+            attend, memory, shape_of(projected), 0));
+    }
+}
+
+}  // namespace heed::detail
+
+namespace heed {
+
+/// Which executor answers these queries [B,S,Q], and what keeps the faster ones away, in one sentence; of one query
+/// [B,Q], how a step runs.
+///
+///     heed::explain(attend, memory, queries, causal{})
+///     // "tiled: tile by tile, no score is stored, not linear because the normalizer has no `by_sums()`"
+///
+/// A mechanism of several heads is explained by its first one.
+template <class Mask = no_mask>
+std::string explain(const auto& mechanism, const auto& memory, const auto& queries, const Mask& mask = {})
+{
+    return mechanism.explain(memory, queries, mask);
+}
 
 }  // namespace heed

@@ -6,8 +6,6 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/execute/step.hpp>
-#include <heed/attention/families.hpp>
-#include <heed/attention/growing.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
@@ -47,25 +45,27 @@ consteval bool on_a_tape()
 }
 
 /// Requirements of a growing memory: what it shows may be gone before a tape reads it again.
-template <class Attention, class Query, class State, class Mask>
+template <class Attention, class Memory, class Query, class State, class Mask>
 constexpr void require_no_tape()
 {
     using plain = memory<array<float, 3>, array<float, 3>>;
-    static_assert(!on_a_tape<Attention, plain, Query, State, Mask>(),
+    static_assert(!grows<std::remove_cvref_t<Memory>> || !on_a_tape<Attention, plain, Query, State, Mask>(),
                   "heed: a growing memory answers plain tensors; on a tape extend the memory that `on` made, of "
                   "annotations that are on the tape, too");
 }
 
-template <class Query>
-decltype(auto) query_in(const Query& query, const auto& bring)
-{
-    if constexpr (mappable_query<Query>) {
-        return map_query(query, bring);
-    } else {
-        return (query);
-    }
-}
+/// A query in the family of tensors that computes; one without `map` as it is.
+const auto& query_in(const auto& query, const auto&) { return query; }
+auto query_in(const mappable_query auto& query, const auto& bring) { return map_query(query, bring); }
 decltype(auto) transient_query(const auto& query) { return query_in(query, as_transient{}); }
+
+/// A query that a step projects by itself.
+struct not_projected {};
+decltype(auto) projected_by(const auto& attend, const not_projected&, const auto& given)
+{
+    return attend.project(given);
+}
+const auto& projected_by(const auto&, const auto& projected, const auto&) { return projected; }
 
 /// look(x) for every tensor that a step reads.
 void each_input(const auto& attend, const auto& look, const auto& memory, const auto& projected, const auto& given,
@@ -83,7 +83,8 @@ void each_input(const auto& attend, const auto& look, const auto& memory, const 
     if constexpr (requires { mask.bias; }) (void)look(mask.bias);
 }
 
-/// The part of `step` after the projection of the query; `given` is the query itself.
+/// `step` and `read`, and `compose`, if `specified`. `given` is the query, `projected` what the score projects it to,
+/// or not_projected.
 template <bool specified, class With, class Attention, class Mask>
 auto answer(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
             const Mask& mask)
@@ -98,28 +99,21 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         static_assert(!shared_by_rows<memory_type>,
                       "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
                       "query");
-        if constexpr (grows<memory_type>) require_no_tape<Attention, decltype(projected), decltype(state), Mask>();
+        require_no_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>();
         static_assert(
             heed::score::over::check_past<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>());
+        const auto& query = projected_by(attend, projected, given);
         // Put every tensor on the tape, even if only some need gradients, so that one taped step is compiled.
         using family = typename recording<std::bool_constant<taped>>::family;
         using T = element_of<decltype(memory.keys)>;
-        const auto lift = variables_beside<T>(family{}, [&](const auto& look) {
-            detail::each_input(attend, look, memory, projected, given, state, mask);
-        });
-        const auto now = [&] {
-            if constexpr (reachable) {
-                return state_in(state, lift);
-            } else {
-                return state;
-            }
-        }();
-        return answer_of<With>(step<family, specified, With>(map_parameters(attend, lift), memory,
-                                                             query_in(projected, lift), query_in(given, lift), now,
-                                                             mask, lift, lengths_view{}),
-                               now);
+        const auto lift = variables_beside<T>(
+            family{}, [&](const auto& look) { detail::each_input(attend, look, memory, query, given, state, mask); });
+        const auto& now = state_in(state, lift);
+        return answer_of(With{},
+                         step<family, specified, With>(map_parameters(attend, lift), memory, query_in(query, lift),
+                                                       query_in(given, lift), now, mask, lift, lengths_view{}));
     } else if constexpr (composed && grows<memory_type>) {
-        static_assert(reachable,
+        static_assert(reachable || specified,
                       "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
                       "`auto map(auto&& f, const auto&... others) const` that does, or ask gathered(memory), a copy "
                       "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
@@ -128,51 +122,35 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         return knowing_lengths(
             memory, detail::answer<specified, With>(attend, in_one_piece(memory), projected, given, state, mask));
     } else if constexpr (composed) {
-        return answer_of<With>(
-            step<plain_family, true, With>(attend, memory, projected, given, state, mask, unchanged{}, known_of(state)),
-            state);
+        return answer_of(With{}, step<plain_family, true, With>(attend, memory, projected_by(attend, projected, given),
+                                                                given, state, mask, unchanged{}, known_of(state)));
     } else {
-        const as_transient bring;
-        return owned_answer<With>(step<transient_family, false, With>(
-                                      map_parameters(attend, bring), memory, transient_query(projected),
-                                      transient_query(given), state_in(state, bring), mask, bring, known_of(state)),
-                                  state, memory);
-    }
-}
-
-/// `step` and `read`.
-template <class With, class Attention, class Mask>
-auto answer_query(const Attention& attend, const auto& memory, const auto& query, const auto& state, const Mask& mask)
-{
-    if constexpr (on_a_tape<Attention, decltype(memory), decltype(query), decltype(state), Mask>() ||
-                  !reachable_state<std::remove_cvref_t<decltype(state)>>) {
-        const auto& projected = attend.project(query);
-        return detail::answer<false, With>(attend, memory, projected, query, state, mask);
-    } else {
-        const scratch here;
         const as_transient bring;
         const auto shown = map_parameters(attend, bring);
-        const auto& asked = transient_query(query);
+        const auto& asked = transient_query(given);
         return owned_answer<With>(
-            step<transient_family, false, With>(shown, memory, transient_query(shown.project(asked)), asked,
-                                                state_in(state, bring), mask, bring, known_of(state)),
+            step<transient_family, false, With>(shown, memory, transient_query(projected_by(shown, projected, asked)),
+                                                asked, state_in(state, bring), mask, bring, known_of(state)),
             state, memory);
     }
 }
 
-/// The same into results that the caller keeps; `shown` as above.
+/// The same into results that the caller keeps, in the workspace.
 template <class Result>
-void answer_into(const auto& shown, Result& result, const auto& memory, const auto& projected, const auto& given,
+void answer_into(const auto& attend, Result& result, const auto& memory, const auto& projected, const auto& given,
                  const auto& state, const auto& mask)
 {
     constexpr bool weights = requires { result.weights; };
     using wanted = std::conditional_t<weights, weights_too, context_only>;
+    const scratch here;
     const as_transient bring;
+    const auto shown = map_parameters(attend, bring);
+    const auto& asked = transient_query(given);
     assign_answer(result,
-                  step<transient_family, false, wanted>(shown, memory, transient_query(projected),
-                                                        transient_query(given), state_in(state, bring), mask, bring,
-                                                        known_of(state)),
-                  state, memory);
+                  step<transient_family, false, wanted>(shown, memory,
+                                                        transient_query(projected_by(shown, projected, asked)), asked,
+                                                        state_in(state, bring), mask, bring, known_of(state)),
+                  memory);
 }
 
 }  // namespace heed::detail

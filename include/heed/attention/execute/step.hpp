@@ -1,100 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/attention/families.hpp>
-#include <heed/attention/growing.hpp>
-#include <heed/attention/grown.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/on.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/parts.hpp>
-#include <heed/ops/rows.hpp>
-
-namespace heed::ops {
-
-/// y = x with the window of each row replaced by w: x [B,T] or [B,T,N], w [B,W] or [B,W,N] -> the shape of x.
-///
-///     ∂x += ∂y outside of the window,  ∂w += ∂y within
-struct put_window_op : operation<put_window_op> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& x, const auto& w, const window_view& where)
-    {
-        require_shape("put_window", "what is put", w.shape, detail::window_shape(x.shape, where),
-                      "as wide as the window");
-        return x.shape;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, in<T, R> w, const window_view& where, out<T, R> y)
-    {
-        std::copy_n(x.data, y.size(), y.data);
-        detail::each_stretch(x.shape, where, [=](std::size_t to, std::size_t from, std::size_t n) {
-            std::copy_n(w.data + from, n, y.data + to);
-        });
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, R>, const window_view& where, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x,
-                         adjoint<T, R> d_w)
-    {
-        const std::size_t row = x.size() / std::max<std::size_t>(1, x.shape[0]);
-        std::size_t first = 0;  // where the row begins
-        detail::each_stretch(x.shape, where, [&](std::size_t at, std::size_t in_window, std::size_t n) {
-            if (d_x) {
-                kernels::add(at - first, d_x.data + first, d_y.data + first);
-                kernels::add(first + row - at - n, d_x.data + at + n, d_y.data + at + n);
-            }
-            if (d_w) kernels::add(n, d_w.data + in_window, d_y.data + at);
-            first += row;
-        });
-    }
-};
-inline constexpr put_window_op put_window{};
-
-/// y[b,begin_b + j] = w[b,j], zeros elsewhere: w [B,W] or [B,W,N] -> [B,T] or [B,T,N].
-///
-///     ∂w += ∂y within the window
-struct spread_window_op : move_operation<spread_window_op, window_view, std::size_t> {
-    static constexpr ranks takes{2, 3};
-
-    static auto shape(const auto& w, const window_view& where, std::size_t positions)
-    {
-        auto y = w.shape;
-        y[1] = positions;
-        require_shape("put_window", "what is put", w.shape, detail::window_shape(y, where), "as wide as the window");
-        return y;
-    }
-
-    static void each_move(const auto& w, const window_view& where, std::size_t positions, auto move)
-    {
-        auto y = w;
-        y[1] = positions;
-        move.nothing(0, y[0] * positions * detail::width_of(y));
-        detail::each_stretch(y, where, [&](std::size_t to, std::size_t from, std::size_t n) { move(from, to, n); });
-    }
-};
-inline constexpr spread_window_op spread_window{};
-
-}  // namespace heed::ops
+#include <heed/ops/windows.hpp>
 
 /// One step of attention, written once for all families of tensors.
 ///
 ///     past = recall(state.score, at)                       the state, with the word that this query brings
-///     seen = body(query(projected, past), keys(k, past))   a kernel, or score, normalizer, combiner; sentence by
-///     sentence next = advance(past, seen.weights, seen.context, at)
+///     seen = body(query(projected, past), keys(k, past))   a kernel, or score, normalizer, combiner
+///     next = advance(past, seen.weights, seen.context, at)
 ///
 /// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
 namespace heed::detail {
@@ -158,28 +86,21 @@ template <bool fused, class With>
 struct step_body {
     auto operator()(const auto& in) const
     {
-        using given = std::remove_cvref_t<decltype(in.given)>;
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
-            const moment<given, std::remove_cvref_t<decltype(in.masks)>> at{in.real, in.step, in.given, in.masks,
-                                                                            in.head};
-            return wanted(weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
+            const moment at{in.real, in.step, in.given, in.masks, in.head};
+            return wanted(With{}, weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
         } else {
             window_view where = in.focus.where;
             if (in.real.batch() == 1) where.width = where.count[0];
             const out_of_windows cut{where};
             const auto masks = in.masks.map(cut);
-            const moment<given, std::remove_const_t<decltype(masks)>, in_window> there{where.count, in.step, in.given,
-                                                                                       masks, in.head};
+            const auto there = in_windows(moment{where.count, in.step, in.given, masks, in.head});
             auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
                                 in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
             auto history = in.history.map(put, part.history);
-            if constexpr (std::is_same_v<With, context_only>) {
-                return wanted(outcome{std::move(part.context), std::move(part.weights), std::move(history)});
-            } else {
-                auto weights = ops::spread_window(part.weights, where, shape_of(in.keys)[1]);
-                return outcome{std::move(part.context), std::move(weights), std::move(history)};
-            }
+            auto all = outcome{std::move(part.context), std::move(part.weights), std::move(history)};
+            return wanted(With{}, std::move(all), where, shape_of(in.keys)[1]);
         }
     }
 
@@ -223,52 +144,49 @@ private:
                      detail::named("the values", values)});
     }
 
-    /// Drops the weights if they are not asked for.
-    template <class Outcome>
-    static auto wanted(Outcome all)
+    /// The outcome with its weights, those of a window among those of all positions, or without them.
+    static auto wanted(weights_too, auto all) { return all; }
+    static auto wanted(weights_too, auto all, const window_view& where, std::size_t positions)
     {
-        if constexpr (std::is_same_v<With, context_only>) {
-            auto none = constant_like(all.context, shape_of_rank<2>{shape_of(all.context)[0], 0}, 0.0);
-            return outcome{std::move(all.context), std::move(none), std::move(all.history)};
-        } else {
-            return all;
-        }
+        auto weights = ops::spread_window(all.weights, where, positions);
+        return outcome{std::move(all.context), std::move(weights), std::move(all.history)};
+    }
+    static auto wanted(context_only, auto all, const auto&...)
+    {
+        auto none = constant_like(all.context, shape_of_rank<2>{shape_of(all.context)[0], 0}, 0.0);
+        return outcome{std::move(all.context), std::move(none), std::move(all.history)};
     }
 };
 
 /// The normalizer that weighs: the one inside the window, if there is one.
-template <class In>
-decltype(auto) weighing(const In& in)
+const auto& weighing(const auto& normalize, const auto&) { return normalize; }
+decltype(auto) weighing(const cuts_windows auto& normalize, const auto& at)
 {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
-        return (in.normalize);
-    } else {
-        return inside_of(in.normalize, in.focus);
-    }
+    return inside_of(normalize, focus_of(normalize, at, 0));
 }
 
-/// Which executor runs the body of a step with this input. By rows, because temporaries are as large as the keys; for
-/// the whole batch where one kernel does all of it, or where a state's tensors cannot be reached.
-template <class In>
+/// Which executor runs the body of a step of this attention, with these keys, a state, and what the query brings. By
+/// rows, because temporaries are as large as the keys; for the whole batch where one kernel does all of it, or where a
+/// state's tensors cannot be reached.
+template <class Attention, class Keys, class Past, class History, class At>
 consteval step_executor executor_of_step()
 {
     namespace over = heed::score::over;
-    using score = std::remove_cvref_t<decltype(over::innermost(std::declval<const In&>().score))>;
-    using normalize = std::remove_cvref_t<decltype(detail::weighing(std::declval<const In&>()))>;
-    using kernel = step_kernel<score, normalize, std::remove_cvref_t<decltype(In::combine)>>;
-    using keys = std::remove_cvref_t<decltype(In::keys)>;
-    using past = std::remove_cvref_t<decltype(In::past)>;
-    constexpr bool by_row = mappable_query<std::remove_cvref_t<decltype(In::given)>> && mappable_state<past> &&
-                            mappable_state<std::remove_cvref_t<decltype(In::history)>>;
-    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(In::masks)>, no_masks> ||
-                  !requires { typename kernel::operation; }) {
-        return by_row ? step_executor::composed_by_row : step_executor::composed;
-    } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(In::focus)>, no_focus> && !shares_rows<keys>) {
-        constexpr bool alike = !over::changes_keys<std::remove_cvref_t<decltype(In::score)>, keys, past>();
-        return alike || !by_row ? step_executor::fused : step_executor::fused_by_row;
-    } else {
-        return by_row ? step_executor::fused_by_row : step_executor::fused;
-    }
+    using attend = const Attention&;
+    using kernel = step_kernel<
+        std::remove_cvref_t<decltype(over::innermost(std::declval<attend>().score))>,
+        std::remove_cvref_t<decltype(detail::weighing(std::declval<attend>().normalize, std::declval<const At&>()))>,
+        std::remove_cvref_t<decltype(summing(std::declval<attend>().combine))>>;
+    constexpr bool by_row = mappable_query<typename At::query_type> && mappable_state<Past> && mappable_state<History>;
+    constexpr bool fused = std::is_same_v<typename At::masks_type, no_masks> && requires
+    {
+        typename kernel::operation;
+    };
+    constexpr bool whole = !cuts_windows<decltype(Attention::normalize)> && !shares_rows<Keys>;
+    if (!fused) return by_row ? step_executor::composed_by_row : step_executor::composed;
+    if constexpr (fused && whole)
+        if (!over::changes_keys<decltype(Attention::score), Keys, Past>()) return step_executor::fused;
+    return by_row ? step_executor::fused_by_row : step_executor::fused;
 }
 
 /// A memory as a step reads it, in the family of tensors that computes.
@@ -279,28 +197,32 @@ struct source_of_step {
     std::size_t batch, positions, width;
     lengths_view real;
 };
-template <class Memory>
-auto source_in(const Memory& memory, const auto& bring)
+decltype(auto) rows_of_memory(const auto&, const auto& x, const auto& bring) { return bring(x); }
+template <class T>
+auto rows_of_memory(const memory<growing_tensor<T>, growing_tensor<T>>&, const growing_tensor<T>& x, const auto&)
 {
-    const auto source = [&]<class K, class V>(K&& keys, V&& values) {
-        return source_of_step<K, V>{std::forward<K>(keys), std::forward<V>(values), memory.batch(),
-                                    memory.positions(),    memory.width(),          memory.real};
-    };
-    using keys = std::remove_cvref_t<decltype(memory.keys)>;
-    using values = std::remove_cvref_t<decltype(memory.values)>;
-    if constexpr (shared_by_rows<Memory>) {
-        memory.require_sentences();
-        const auto* const sentence = memory.sentence.data();
-        return source(shared_rows<keys>{memory.keys, sentence}, shared_rows<values>{memory.values, sentence});
-    } else if constexpr (grows<Memory>) {
-        return source(growing_rows<keys>{memory.keys}, growing_rows<values>{memory.values});
-    } else {
-        return source(bring(memory.keys), bring(memory.values));
-    }
+    return growing_rows<growing_tensor<T>>{x};
+}
+auto rows_of_memory(const shared_by_rows auto& memory, const auto& x, const auto&)
+{
+    return shared_rows<std::remove_cvref_t<decltype(x)>>{x, memory.sentence.data()};
+}
+auto source_in(const auto& memory, const auto& bring)
+{
+    if constexpr (requires { memory.require_sentences(); }) memory.require_sentences();
+    using keys = decltype(rows_of_memory(memory, memory.keys, bring));
+    using values = decltype(rows_of_memory(memory, memory.values, bring));
+    return source_of_step<keys, values>{rows_of_memory(memory, memory.keys, bring),
+                                        rows_of_memory(memory, memory.values, bring),
+                                        memory.batch(),
+                                        memory.positions(),
+                                        memory.width(),
+                                        memory.real};
 }
 
 /// A state in the family of tensors that computes: its taped counterpart, if it has one and a tape computes.
-template <class State>
+const auto& state_in(const auto& state, const auto&) { return state; }
+template <reachable_state State>
 auto state_in(const State& state, const auto& bring)
 {
     using history = decltype(state.normalize.map(bring));
@@ -311,17 +233,6 @@ auto state_in(const State& state, const auto& bring)
     }
     return brought{state.normalize.map(bring), state.step, state.score.map(bring), state.head};
 }
-
-/// The results of a step.
-template <class Context, class Weights, class History, class Past>
-struct stepped {
-    Context context;
-    Weights weights;
-    History history;
-    Past past;
-};
-template <class Context, class Weights, class History, class Past>
-stepped(Context, Weights, History, Past) -> stepped<Context, Weights, History, Past>;
 
 /// Throws shape_error unless a tensor has a row for each sentence.
 struct require_row_each {
@@ -341,15 +252,30 @@ struct require_row_each {
 
 /// Throws shape_error unless every tensor of a state has a row for each sentence. (A state without tensors is a
 /// counter, which fits any batch.)
-void require_state_of(std::size_t batch, const auto& state)
+void require_rows(const auto&, const require_row_each&) {}
+void require_rows(const mappable_state auto& state, const require_row_each& look) { (void)state.map(look); }
+void require_state_of(std::size_t batch, const auto& past, const auto& history)
 {
-    if constexpr (mappable_state<std::remove_cvref_t<decltype(state.normalize)>>)
-        (void)state.normalize.map(require_row_each{"the normalizer's state", batch});
-    if constexpr (mappable_state<std::remove_cvref_t<decltype(state.score)>>)
-        (void)state.score.map(require_row_each{"the score's state", batch});
+    require_rows(history, require_row_each{"the normalizer's state", batch});
+    require_rows(past, require_row_each{"the score's state", batch});
 }
 
-/// Runs the body of a step for a batch of so many sentences, each of which costs about `work` multiplications.
+/// The window of a step; no_focus of a normalizer without one. Throws shape_error unless the history fits the memory.
+no_focus window_of_step(const auto&, const auto&, const auto&, std::size_t, std::size_t) { return {}; }
+auto window_of_step(const cuts_windows auto& normalize, const auto& at, const auto& history, std::size_t batch,
+                    std::size_t positions)
+{
+    (void)history.map([&](const auto& x) {
+        auto must = shape_of(x);
+        must[0] = batch;
+        must[1] = positions;
+        require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
+        return visited{};
+    });
+    return focus_of(normalize, at, positions);
+}
+
+/// Runs the body of a step for `batch` sentences, each of which costs about `work` multiplications.
 template <class Family, step_executor by, class With, class In>
 auto run_body(const In& in, std::size_t batch, std::size_t work)
 {
@@ -359,8 +285,7 @@ auto run_body(const In& in, std::size_t batch, std::size_t work)
     } else {
         (void)map_query(in.query, require_row_each{"the projected query", batch});
         (void)map_query(in.given, require_row_each{"the query", batch});
-        (void)in.past.map(require_row_each{"the score's state", batch});
-        (void)in.history.map(require_row_each{"the normalizer's state", batch});
+        require_state_of(batch, in.past, in.history);
         auto seen = by_rows(Family{}, body, in, batch, work);
         const auto second = [](const auto&, const auto& x) { return x; };
         auto history = in.history.map(second, seen.history);  // with the types of the caller's state
@@ -382,40 +307,29 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
 {
     namespace over = heed::score::over;
     using score = decltype(Attention::score);
-    using given_type = std::remove_cvref_t<decltype(given)>;
     using number = element_of<decltype(memory.keys)>;
     // Weights per position cost nothing to keep, and a score that advances its state needs them.
     using with = std::conditional_t<score::traits.weights == weight_kind::per_position || over::advances<score>(),
                                     weights_too, With>;
-    const auto source = source_in(memory, bring);
+    const auto source = source_in(memory, bring);  // keys [B,T,A], values [B,T,D]
     const auto masks = masks_of<Family, number, lengths_are_a_mask<Attention, Mask>>(memory.mask, mask, bring);
     const lengths_view real = visible_lengths(mask, memory.real, source.positions);
     masks.require(source.batch, source.positions);
-    require_state_of(source.batch, state);
-    const moment<given_type, std::remove_cvref_t<decltype(masks)>> at{real, state.step, given, masks, state.head};
+    require_state_of(source.batch, state.score, state.normalize);
+    const moment at{real, state.step, given, masks, state.head};
     auto past =
         detail::grown_past(attend.score, over::recall(attend.score, state.score, at, source), known, memory, at);
     const auto query = over::query(attend.score, projected, past);  // [B,A]
     const auto history = detail::grown_history(attend.score, attend.normalize, state.normalize, known, memory);
-    const auto focus = [&] {
-        if constexpr (cuts_windows<decltype(Attention::normalize)>) {
-            (void)history.map([&](const auto& x) {
-                auto must = shape_of(x);
-                must[0] = source.batch;
-                must[1] = source.positions;
-                require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
-                return visited{};
-            });
-            return focus_of(attend.normalize, at, source.positions);
-        } else {
-            return no_focus{};
-        }
-    }();
+    const auto focus = window_of_step(attend.normalize, at, history, source.batch, source.positions);
     const auto in = detail::input_of_step<number>(real, state.step, state.head, attend.score, attend.normalize,
                                                   summing(attend.combine), query, source.keys, source.values, past,
                                                   history, given, masks, focus);
     constexpr step_executor by =
-        specified ? step_executor::composed : executor_of_step<std::remove_const_t<decltype(in)>>();
+        specified ? step_executor::composed
+                  : executor_of_step<Attention, std::remove_cvref_t<decltype(source.keys)>, decltype(past),
+                                     std::remove_const_t<decltype(history)>, std::remove_const_t<decltype(at)>>();
+    // context [B,D], weights [B,T] or [B,T,D]
     auto seen = run_body<Family, by, with>(in, source.batch, 8 * source.positions * source.width);
     auto context = [&] {  // [B,D]
         if constexpr (!wraps_another<decltype(Attention::combine)>) {
@@ -424,26 +338,19 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
             return finished(attend.combine, seen.context, source.positions, at);
         } else {
             const auto within = masks.map(out_of_windows{focus.where});
-            const moment<given_type, std::remove_const_t<decltype(within)>, in_window> there{
-                focus.where.count, state.step, given, within, state.head};
-            return finished(attend.combine, seen.context, focus.where.width, there);
+            return finished(attend.combine, seen.context, focus.where.width,
+                            in_windows(moment{focus.where.count, state.step, given, within, state.head}));
         }
     }();
     auto next = over::advance(attend.score, std::move(past), seen.weights, context, at);
-    return stepped{std::move(context), std::move(seen.weights), std::move(seen.history), std::move(next)};
+    attention_state<decltype(seen.history), decltype(next)> after{std::move(seen.history), state.step + 1,
+                                                                  std::move(next), state.head};
+    return attended{std::move(context), std::move(seen.weights), std::move(after)};
 }
 
-/// The result as the caller gets it, of the query that was asked in the state `before`.
-template <class With, class Context, class Weights, class History, class Past>
-auto answer_of(stepped<Context, Weights, History, Past> seen, const auto& before)
-{
-    attention_state<History, Past> state{std::move(seen.history), before.step + 1, std::move(seen.past), before.head};
-    if constexpr (std::is_same_v<With, weights_too>) {
-        return attended{std::move(seen.context), std::move(seen.weights), std::move(state)};
-    } else {
-        return read_out{std::move(seen.context), std::move(state)};
-    }
-}
+/// The result as the caller gets it.
+auto answer_of(weights_too, auto seen) { return seen; }
+auto answer_of(context_only, auto seen) { return read_out{std::move(seen.context), std::move(seen.state)}; }
 
 /// The same in owning tensors, copied out of the workspace. The state keeps the types of the caller's, so that one
 /// variable can hold each in turn.
@@ -451,10 +358,12 @@ template <class With>
 auto owned_answer(const auto& seen, const auto& state, const auto& memory)
 {
     const owned copy;
-    return knowing_lengths(
-        memory, answer_of<With>(stepped{copy(seen.context), copy(seen.weights), state.normalize.map(copy, seen.history),
-                                        state.score.map(copy, seen.past)},
-                                state));
+    auto history = state.normalize.map(copy, seen.state.normalize);
+    auto past = state.score.map(copy, seen.state.score);
+    attention_state<decltype(history), decltype(past)> after{std::move(history), seen.state.step, std::move(past),
+                                                             seen.state.head};
+    know_lengths(after, memory);
+    return answer_of(With{}, attended{copy(seen.context), copy(seen.weights), std::move(after)});
 }
 
 /// An answer moved into results that the caller keeps; without weights if these have none.
@@ -466,14 +375,14 @@ void keep_answer(auto& result, auto answer)
 }
 
 /// An answer in the workspace, written into results that the caller keeps.
-void assign_answer(auto& result, const auto& seen, const auto& before, const auto& memory)
+void assign_answer(auto& result, const auto& seen, const auto& memory)
 {
     assign(result.context, seen.context);
     if constexpr (requires { result.weights; }) assign(result.weights, seen.weights);
-    assign_state(result.state.normalize, seen.history);
-    assign_state(result.state.score, seen.past);
-    result.state.step = before.step + 1;
-    result.state.head = before.head;
+    assign_state(result.state.normalize, seen.state.normalize);
+    assign_state(result.state.score, seen.state.score);
+    result.state.step = seen.state.step;
+    result.state.head = seen.state.head;
     know_lengths(result.state, memory);
 }
 

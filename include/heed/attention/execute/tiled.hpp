@@ -46,15 +46,10 @@ template <class Function>
 scaled_function(Function, double) -> scaled_function<Function>;
 
 /// What changes the scores of a tile, where the first query is the first-th.
+auto change_of(const auto&, std::size_t) { return kernels::tiles::unmodified{}; }
 template <class Score>
-auto change_of(const Score& score, std::size_t first)
-{
-    if constexpr (functions_in<Score>() == 0) {
-        return kernels::tiles::unmodified{};
-    } else {
-        return detail::changing(score).change(first);
-    }
-}
+    requires(functions_in<Score>() > 0)
+auto change_of(const Score& score, std::size_t first) { return detail::changing(score).change(first); }
 
 /// Is there no function in tiles because the score, with what changes it, is a comparison of theirs?
 template <class Score>
@@ -81,14 +76,11 @@ concept with_table = requires
 };
 
 /// That table, for queries as they are compared with keys; one number where there is none.
-template <class Score>
+auto table_of(const auto&, const auto& asked) { return constant_like(asked, shape_of_rank<1>{1}, 0); }
+template <with_table Score>
 auto table_of(const Score& score, const auto& asked)
 {
-    if constexpr (with_table<Score>) {
-        return changing(score).looked_up(asked);
-    } else {
-        return constant_like(asked, shape_of_rank<1>{1}, 0);
-    }
+    return changing(score).looked_up(asked);
 }
 
 /// Are scores multiplied by a number before they become weights?
@@ -99,16 +91,50 @@ concept scales_first = requires(const Rule& rule)
     rule.factor;
 };
 
-/// The rule without parameters: those are arguments of the operation.
-template <class Rule>
-auto rule_alone(const Rule& rule)
+/// That number, the rule for what is multiplied by it, and a function of scores whose result is.
+double factor_of(const auto&) { return 1; }
+double factor_of(const scales_first auto& rule) { return rule.factor; }
+const auto& unscaled(const auto& rule) { return rule; }
+const auto& unscaled(const scales_first auto& rule) { return rule.rule; }
+auto scaled(auto f, const auto&) { return f; }
+auto scaled(auto f, const scales_first auto& rule) { return scaled_function{std::move(f), rule.factor}; }
+
+/// The factors of a comparison, [A] for additive scores; one number where there are none.
+template <class Score>
+auto factors_of(const Score& score, const auto& asked)
 {
-    if constexpr (requires { rule.of_heads; }) {
-        return typename Rule::alone{};
+    if constexpr (changed_by_comparing<Score>) {
+        return changing(score).factors_in_tiles();
+    } else if constexpr (comparison_in_tiles<Score>::type::has_factors) {
+        return comparing_score<Score>::in_kernels::factors(comparing(score));
     } else {
-        return rule;
+        return constant_like(asked, shape_of_rank<1>{1}, 1);
     }
 }
+
+/// Has this rule a parameter, one number for each head?
+template <class Rule>
+concept learned = requires(const Rule& rule)
+{
+    rule.of_heads;
+};
+
+/// That parameter, an argument of the operation, and the rule without it.
+auto of_heads(const auto&, const auto& asked)
+{
+    return constant_like(asked, shape_of_rank<1>{1}, -std::numeric_limits<double>::infinity());
+}
+auto of_heads(const learned auto& rule, const auto&) { return rule.of_heads; }
+auto rule_alone(const auto& rule) { return rule; }
+template <learned Rule>
+auto rule_alone(const Rule&)
+{
+    return typename Rule::alone{};
+}
+
+/// The places that a mask of tiles shows; the lengths that it may have shorten the rows.
+decltype(auto) places_shown(const auto& mask) { return as_places(mask); }
+auto places_shown(const mask_of_lengths auto&) { return kernels::tiles::unmasked{}; }
 
 /// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
 template <class Score, class Rule, class Memory, class Mask>
@@ -119,45 +145,21 @@ auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, con
     constexpr typename comparison_in_tiles<Score>::type compare{};
     constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
     const auto asked = asking_all(score, projected, memory, state.step);  // [B,S,A]
-    const auto answer = [&](const auto& sees, const auto& real) {
-        constexpr bool learned = requires { rule.of_heads; };
-        if constexpr (learned || looks_up || compare.has_factors) {
-            const auto one = [&](double x) { return constant_like(memory.keys, shape_of_rank<1>{1}, x); };
-            const auto factors = [&] {  // of the comparison, [A] for additive scores
-                if constexpr (changed_by_comparing<Score>) {
-                    return changing(score).factors_in_tiles();
-                } else if constexpr (compare.has_factors) {
-                    return comparing_score<Score>::in_kernels::factors(comparing(score));
-                } else {
-                    return one(1);
-                }
-            }();
-            const auto of_heads = [&] {  // of the normalizer, one number for each head
-                if constexpr (learned) {
-                    return rule.of_heads;
-                } else {
-                    return one(-std::numeric_limits<double>::infinity());
-                }
-            }();
-            const auto table = [&] {  // in which the function looks numbers up
-                if constexpr (looks_up) {
-                    return table_of(score, asked);
-                } else {
-                    return one(0);
-                }
-            }();
-            return ops::attend_tiled_op{change, sees, rule_alone(rule), compare}(asked, memory.keys, memory.values,
-                                                                                 factors, of_heads, table, real, how);
-        } else {
-            return ops::attend_tiled_op{change, sees, rule, compare}(asked, memory.keys, memory.values, real, how);
-        }
-    };
-    if constexpr (std::is_same_v<Mask, no_mask>) {
-        return answer(kernels::tiles::unmasked{}, memory.real);
-    } else if constexpr (std::is_same_v<Mask, lengths>) {
-        return answer(kernels::tiles::unmasked{}, shortened(mask, memory.real, memory.positions()));
+    const auto& sees = places_shown(mask);
+    const lengths_view real = visible_lengths(mask, memory.real, memory.positions());
+    if constexpr (learned<Rule> || looks_up || compare.has_factors) {
+        const auto factors = factors_of(score, memory.keys);  // [A], or one number
+        const auto table = [&] {                              // any, in which the function looks numbers up
+            if constexpr (looks_up) {
+                return table_of(score, asked);
+            } else {
+                return constant_like(memory.keys, shape_of_rank<1>{1}, 0);
+            }
+        }();
+        return ops::attend_tiled_op{change, sees, rule_alone(rule), compare}(
+            asked, memory.keys, memory.values, factors, of_heads(rule, memory.keys), table, real, how);
     } else {
-        return answer(as_places(mask), memory.real);
+        return ops::attend_tiled_op{change, sees, rule, compare}(asked, memory.keys, memory.values, real, how);
     }
 }
 
@@ -175,14 +177,10 @@ auto tiled(const Score& score, const auto& normalize, const auto& memory, const 
     };
     constexpr bool unchanged = functions_in<Score>() == 0 || changed_by_comparing<Score>;
     const auto rule = normalize.by_tiles();
-    if constexpr (unchanged && scales_first<decltype(rule)>) {
-        return by_rule(rule.rule, kernels::tiles::unmodified{}, rule.factor);
-    } else if constexpr (unchanged) {
-        return by_rule(rule, kernels::tiles::unmodified{});
-    } else if constexpr (scales_first<decltype(rule)>) {
-        return by_rule(rule.rule, scaled_function{change_of(score, state.step), rule.factor});
+    if constexpr (unchanged) {
+        return by_rule(unscaled(rule), kernels::tiles::unmodified{}, factor_of(rule));
     } else {
-        return by_rule(rule, change_of(score, state.step));
+        return by_rule(unscaled(rule), scaled(change_of(score, state.step), rule));
     }
 }
 
