@@ -14,6 +14,8 @@ set(headers
     heed/ad/elementwise heed/ad/fused heed/ops/shape heed/ops/training heed/fused heed/seq2seq/fixed_context heed/kernels/adam heed/kernels/gru
     heed/attention/at_once heed/attention/in_blocks heed/attention/in_order heed/attention/step heed/attention/tiled
     heed/attention/answer heed/attention/linear heed/attention/hook_names heed/ad/kept_results
+    heed/kernels/tiles/attend heed/kernels/tiles/changes heed/kernels/tiles/distances heed/kernels/tiles/pairs
+    heed/kernels/tiles/rules
     # headers that have not moved
     heed/heed heed/attention heed/score/additive heed/ops/products)
 

@@ -5,7 +5,7 @@
 
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/steps.hpp>
 
