@@ -16,6 +16,8 @@ set(headers
     heed/attention/answer heed/attention/linear heed/attention/hook_names heed/ad/kept_results
     heed/attention/growing heed/attention/drawn heed/attention/families heed/attention/grown heed/attention/normalize_hooks
     heed/attention/inner_product heed/attention/projection heed/attention/streaming
+    heed/kernels/tiles/attend heed/kernels/tiles/changes heed/kernels/tiles/distances heed/kernels/tiles/pairs
+    heed/kernels/tiles/rules
     # headers that have not moved
     heed/heed heed/attention heed/score/additive heed/ops/products)
 

@@ -98,10 +98,11 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   heed_width_tests(kernels ${heed_width_kernels})
   heed_width_tests(own_gemm gemm/own_gemm)  # without a BLAS
   set(optimized -O0)
-  set(tiles simd/tables kernels/tiles/rules kernels/tiles/tiles)
+  set(tiles simd/tables kernels/tiles/normalizer_rules kernels/tiles/selection kernels/tiles/tiles kernels/tiles/products
+            kernels/tiles/transpose)
   # These are the most code. They use lanes alone, which the tests above check at each width.
   if(HEED_TEST_EXHAUSTIVE OR width STREQUAL native)
-    list(APPEND tiles ops/tiles kernels/tiles/pairs)
+    list(APPEND tiles ops/tiles kernels/tiles/comparisons)
   endif()
   heed_width_tests(tiles ${tiles})
 endforeach()

@@ -16,12 +16,11 @@ namespace heed {
 
 #define HEED_TRANSLATOR_TILES(extern, registers)                                                                       \
     extern template void kernels::tiles::forward<registers, kernels::tiles::inner_product>(                            \
-        const kernels::tiles::head<float>&, std::size_t, std::size_t, const kernels::tiles::changes<float>&,           \
-        const kernels::tiles::softmax&, kernels::tiles::rows<float>, float*);                                          \
+        const kernels::tiles::query_block<float>&, const kernels::tiles::softmax&, kernels::tiles::rows<float>,        \
+        float*);                                                                                                       \
     extern template void kernels::tiles::backward<registers, kernels::tiles::inner_product>(                           \
-        const kernels::tiles::head<float>&, std::size_t, std::size_t, const kernels::tiles::changes<float>&,           \
-        const kernels::tiles::softmax&, kernels::tiles::rows<const float>, const float*,                               \
-        kernels::tiles::rows<const float>, const kernels::tiles::head_gradients<float>&,                               \
+        const kernels::tiles::query_block<float>&, const kernels::tiles::softmax&,                                     \
+        const kernels::tiles::forward_results<float>&, const kernels::tiles::head_gradients<float>&,                   \
         const ops::detail::every_so_many&, bool);
 
 #define HEED_TRANSLATOR_KERNELS(extern)                                                                                \

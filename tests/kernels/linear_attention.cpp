@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <vector>
 
+#include <heed/kernels/tiles/reference.hpp>
 #include <support/kernels.hpp>
 
 namespace {
@@ -32,7 +33,13 @@ double off(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, const 
                       [&](std::size_t first, std::size_t count, const T* from) {
                           std::copy_n(from, count * D, y.data() + first * D);
                       });
-    list<double> want(outputs * D, 0), size(outputs * D, 1);
+    list<double> want(outputs * D);
+    const auto rows_in = [](const list<T>& from, std::size_t width) {
+        return tiles::rows<const T>{from.data(), width};
+    };
+    tiles::reference::sums_over_past<T>(outputs, inputs, shift, A, D, left, rows_in(x, A), rows_in(k, A), rows_in(v, D),
+                                        {want.data(), D});
+    list<double> size(outputs * D, 1);  // 1 + Σ_j |left · x_i · k_j|
     for (std::size_t i = 0; i < outputs; ++i) {
         const auto here = static_cast<std::ptrdiff_t>(i) + shift;
         for (std::size_t j = 0; j < inputs && static_cast<std::ptrdiff_t>(j) <= here; ++j) {
@@ -40,10 +47,7 @@ double off(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shift, const 
             for (std::size_t a = 0; a < A; ++a)
                 product += static_cast<double>(x[i * A + a]) * static_cast<double>(k[j * A + a]);
             product *= left(j, static_cast<std::size_t>(here));
-            for (std::size_t d = 0; d < D; ++d) {
-                want[i * D + d] += product * static_cast<double>(v[j * D + d]);
-                size[i * D + d] += std::fabs(product);
-            }
+            for (std::size_t d = 0; d < D; ++d) size[i * D + d] += std::fabs(product);
         }
     }
     double most = 0;

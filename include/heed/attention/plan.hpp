@@ -14,7 +14,7 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/weights_by_sum.hpp>

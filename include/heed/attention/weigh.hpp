@@ -12,7 +12,7 @@
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/steps.hpp>
 

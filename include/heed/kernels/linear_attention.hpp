@@ -16,7 +16,8 @@
 ///
 /// f(j, p) is what is left of row j at row p, f(j, p) f(p, r) = f(j, r): γ^{p−j}, or a product of gates. The rows
 /// behind a chunk are one matrix A = Σ_j f(j, p) k_j v_jᵀ; within a chunk all pairs are compared. The derivatives have
-/// the same form, with x, k and v in other places and rows counted from the last.
+/// the same form, with x, k and v in other places and rows counted from the last. `reference::sums_over_past` of
+/// kernels/tiles/reference.hpp computes the same in a plain loop over rows; tests compare the two.
 namespace heed::kernels {
 
 /// Rows of a chunk.

@@ -8,7 +8,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/rows.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::normalize {

@@ -8,7 +8,7 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/kernels/sparse.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/softmax.hpp>
 
 namespace heed::ops {

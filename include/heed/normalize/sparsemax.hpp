@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/sparse.hpp>
 
 namespace heed::normalize {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/rows.hpp>
 
 namespace heed::ops {

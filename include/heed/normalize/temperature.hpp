@@ -9,7 +9,7 @@
 
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/rows.hpp>

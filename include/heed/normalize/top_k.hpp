@@ -6,7 +6,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/sparse.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
 

@@ -11,10 +11,11 @@
 #include <heed/core/callback.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/kernels/tiles/attend.hpp>
+#include <heed/kernels/tiles/backward.hpp>
+#include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/tiles/entmax_rule.hpp>
-#include <heed/kernels/tiles/pairs.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/forward.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/simd/tables.hpp>
@@ -92,12 +93,12 @@ struct attend_heads {
     /// `factors`: the comparison's, those of each head behind those of the one before; `of_heads`: the rule's number
     /// of each head (softmax: its sink), or null.
     template <class T>
-    void forward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
+    void forward(const tiles::score_mod<T>& mod, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
                  const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
         const std::size_t S = queries.shape[1];
-        // A rule that selects is fastest where all scores of a block are kept: with many keys, of a narrow one.
-        const bool narrow = Rule::selects && !tiles::keeps_scores<T, tiles::most_registers_of<T>>(keys.shape[1]);
+        // A rule with two passes is fastest where all scores of a block are kept: with many keys, of a narrow one.
+        const bool narrow = Rule::two_passes && !tiles::keeps_scores<T, tiles::most_registers_of<T>>(keys.shape[1]);
         tiles::with_registers<T>(narrow ? 1 : S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
@@ -112,9 +113,10 @@ struct attend_heads {
                     of.memo = &memo;
                     if (i + 1 < end) of.next = &next;
                     if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
-                    tiles::forward<registers, Compare>(
-                        of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, nth % how.heads),
-                        part_of_head(contexts, how.heads, nth), numbers + nth * S * Rule::numbers);
+                    tiles::forward<registers, Compare>(tiles::query_block<T>{of, s, std::min(lanes, S - s), mod},
+                                                       rule_of_head(of_heads, nth % how.heads),
+                                                       part_of_head(contexts, how.heads, nth),
+                                                       numbers + nth * S * Rule::numbers);
                 }
             });
         });
@@ -123,7 +125,7 @@ struct attend_heads {
     /// `table_of_shard(i)`, `factors_of_shard(i)`, `of_heads_of_shard(i)`: where the i-th thread adds what comes back
     /// to the table, to the factors and to the rule's numbers [H], or null.
     template <class T>
-    void backward(const tiles::changes<T>& changes, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
+    void backward(const tiles::score_mod<T>& mod, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors,
                   const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts,
                   in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys,
                   adjoint<T, 3> d_values, const shard_place<T>& table_of_shard, const shard_place<T>& factors_of_shard,
@@ -142,17 +144,18 @@ struct attend_heads {
                                               table_of_shard(shard),
                                               d_factors == nullptr ? nullptr : d_factors + head * of.factor_count,
                                               d_of_heads == nullptr ? nullptr : d_of_heads + head};
-            tiles::backward<registers, Compare>(of, s, std::min(lanes, S - s), changes, rule_of_head(of_heads, head),
-                                                part_of_head(contexts, how.heads, nth),
-                                                numbers + nth * S * Rule::numbers,
-                                                part_of_head(d_contexts, how.heads, nth), to, wants);
+            const tiles::forward_results<T> from{part_of_head(contexts, how.heads, nth),
+                                                 numbers + nth * S * Rule::numbers,
+                                                 part_of_head(d_contexts, how.heads, nth)};
+            tiles::backward<registers, Compare>(tiles::query_block<T>{of, s, std::min(lanes, S - s), mod},
+                                                rule_of_head(of_heads, head), from, to, wants);
         };
         tiles::with_registers<T>(S, [&](auto registers) {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, shards = threads();
             // Heads that share keys add to the same gradients: a thread takes a whole group.
             const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
-            if (groups >= 2 * shards || shards == 1 || Rule::runs) {
+            if (groups >= 2 * shards || shards == 1 || Rule::sequential) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
                     scratch here;
                     lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
@@ -213,10 +216,10 @@ auto function_with(const Function& f, const in<T, N>& table)
 ///
 ///     C = W(scale · Q Kᵀ) V            queries [B,S,H·d], keys [B,T,G·d], values [B,T,G·D] -> [B,S,H·D]
 ///
-/// or with another comparison of kernels/tiles/pairs.hpp in place of Q Kᵀ. Heads stand side by side in the last axis.
-/// No [S,T] is ever stored: see kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what stands
-/// behind them is not read. A query without a key gets a context and a gradient of 0. Gradients are the same, bit for
-/// bit, at the same number of threads.
+/// or with another comparison of kernels/tiles/comparisons.hpp in place of Q Kᵀ. Heads stand side by side in the last
+/// axis. No [S,T] is ever stored: see kernels/tiles/tiles.hpp. `real`: the keys of each sentence that exist; what
+/// stands behind them is not read. A query without a key gets a context and a gradient of 0. Gradients are the same,
+/// bit for bit, at the same number of threads.
 ///
 ///     with the weights A = W(E), E = scale · Q Kᵀ, and ∂E from ∂A = ∂C Vᵀ by the derivative of W:
 ///     ∂V += Aᵀ ∂C,  ∂Q += scale · ∂E K,  ∂K += scale · ∂Eᵀ Q
@@ -284,17 +287,16 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     {
         static_assert(!Compare::has_factors, "heed: attend_tiled takes a comparison's factors behind the values");
         static_assert(!learns, "heed: attend_tiled takes a rule's numbers behind the values");
-        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        heads().template forward<T>(changes, queries, keys, values, {}, nullptr, real, how, contexts, numbers);
+        const tiles::score_mod_of<T, Pair, Mask> mod(pair, mask);
+        heads().template forward<T>(mod, queries, keys, values, {}, nullptr, real, how, contexts, numbers);
     }
     template <class T, std::size_t N>
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
         const auto f = function_with(pair, table);
-        const tiles::changes_by<T, std::remove_const_t<decltype(f)>, Mask> changes(f, mask);
-        heads().template forward<T>(changes, queries, keys, values, factors, of_heads.data, real, how, contexts,
-                                    numbers);
+        const tiles::score_mod_of<T, std::remove_const_t<decltype(f)>, Mask> mod(f, mask);
+        heads().template forward<T>(mod, queries, keys, values, factors, of_heads.data, real, how, contexts, numbers);
     }
 
     template <class T>
@@ -303,9 +305,9 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                   adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
     {
         const auto nobody = [](std::size_t) -> T* { return nullptr; };
-        const tiles::changes_by<T, Pair, Mask> changes(pair, mask);
-        heads().template backward<T>(changes, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts,
-                                     numbers, d_queries, d_keys, d_values, nobody, nobody, nobody);
+        const tiles::score_mod_of<T, Pair, Mask> mod(pair, mask);
+        heads().template backward<T>(mod, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers,
+                                     d_queries, d_keys, d_values, nobody, nobody, nobody);
     }
     template <class T, std::size_t N>
     void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
@@ -317,8 +319,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         const of_shards<T> to_table(here, d_table), to_factors(here, d_factors),
             to_heads(here, learns ? d_of_heads : adjoint<T, 1>{});
         const auto f = function_with(pair, table);
-        const tiles::changes_by<T, std::remove_const_t<decltype(f)>, Mask> changes(f, mask);
-        heads().template backward<T>(changes, queries, keys, values, factors, of_heads.data, real, how, contexts,
+        const tiles::score_mod_of<T, std::remove_const_t<decltype(f)>, Mask> mod(f, mask);
+        heads().template backward<T>(mod, queries, keys, values, factors, of_heads.data, real, how, contexts,
                                      d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors, to_heads);
         to_table.finish();
         to_factors.finish();

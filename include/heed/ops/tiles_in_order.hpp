@@ -62,9 +62,10 @@ struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
             parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                 for (std::size_t b = begin; b < end; ++b)
                     tiles::forward_in_order<registers>(
-                        detail::head_of<tiles::inner_product>(queries, keys, values, in<T, 1>{}, real, how, b), pair,
-                        mask, past, detail::part_of_head(contexts, 1, b), after.data + b * positions,
-                        numbers + 2 * b * S);
+                        tiles::remembering_head{
+                            detail::head_of<tiles::inner_product>(queries, keys, values, in<T, 1>{}, real, how, b),
+                            pair, mask, past},
+                        detail::part_of_head(contexts, 1, b), after.data + b * positions, numbers + 2 * b * S);
             });
         });
     }
@@ -94,12 +95,15 @@ struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
                     const tiles::head_gradients<T> to{
                         detail::part_of_head(d_queries, 1, b), detail::part_of_head(d_keys, 1, b),
                         detail::part_of_head(d_values, 1, b), d_table ? tables + shard * size : nullptr};
+                    const tiles::forward_results<T> from{detail::part_of_head(contexts, 1, b), numbers + 2 * b * S,
+                                                         detail::part_of_head(d_contexts, 1, b)};
+                    const tiles::history_gradients<T> to_history{d_after == nullptr ? nullptr : d_after + b * positions,
+                                                                 d_history ? d_history.data + b * positions : nullptr};
                     tiles::backward_in_order<registers>(
-                        detail::head_of<tiles::inner_product>(queries, keys, values, in<T, 1>{}, real, how, b), pair,
-                        mask, past, detail::part_of_head(contexts, 1, b), numbers + 2 * b * S,
-                        detail::part_of_head(d_contexts, 1, b), history.data + b * positions,
-                        d_after == nullptr ? nullptr : d_after + b * positions,
-                        d_history ? d_history.data + b * positions : nullptr, to);
+                        tiles::remembering_head{
+                            detail::head_of<tiles::inner_product>(queries, keys, values, in<T, 1>{}, real, how, b),
+                            pair, mask, past},
+                        from, history.data + b * positions, to_history, to);
                 }
             });
         });

@@ -8,7 +8,7 @@
 #include <heed/attention/weigh.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/attention/concepts.hpp>
-#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/ops/similarity.hpp>
 
 namespace heed::kernels {

@@ -8,7 +8,7 @@
 
 #include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/kernels/tiles/distances.hpp>
+#include <heed/kernels/tiles/relative_comparison.hpp>
 #include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/score/modified.hpp>

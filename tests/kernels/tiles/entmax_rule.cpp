@@ -78,9 +78,9 @@ void check_sums(double bound)
             if (count > 100 && !all_counts) continue;
             for (std::size_t kind = 0; kind < kinds; ++kind) {
                 const auto e = rows_of_scores<T>(count, kind);
-                const simd::vec<T> top{}, right = rule.settle(count, e.data(), L, top, simd::vec<T>{});
+                const simd::vec<T> top{}, right = rule.solve(count, e.data(), L, top, simd::vec<T>{});
                 for (const bool again : {false, true}) {
-                    const simd::vec<T> u = again ? rule.settle(count, e.data(), L, top, right * T(0.9)) : right;
+                    const simd::vec<T> u = again ? rule.solve(count, e.data(), L, top, right * T(0.9)) : right;
                     for (std::size_t i = 0; i < L; ++i) {
                         double sum = 0, slope = 0;  // of the sum, where u changes
                         for (std::size_t j = 0; j < count; ++j) {
@@ -172,7 +172,7 @@ void check_slopes_of_u(double bound)
                 for (std::size_t i = 0; i < L; ++i)
                     e[j * L + i] = {static_cast<T>(score(j)), static_cast<T>(slope(j, i))};
             const kernels::tiles::entmax_of_head<dual> rule(dual{static_cast<T>(delta), T(0)});
-            const simd::vec<dual> u = rule.settle(count, e.data(), L, simd::vec<dual>{}, simd::vec<dual>{});
+            const simd::vec<dual> u = rule.solve(count, e.data(), L, simd::vec<dual>{}, simd::vec<dual>{});
             for (std::size_t i = 0; i < L; ++i) {
                 double all = 0, pulled = 0;
                 for (std::size_t j = 0; j < count; ++j) {

@@ -10,10 +10,11 @@
 
 #include <heed/core/dual_number.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/simd/simd.hpp>
 
-/// α-entmax with a learned α in tiles: a rule of kernels/tiles/rules.hpp. With δ = α − 1 = σ(a), of the head:
+/// α-entmax with a learned α in tiles: a rule of kernels/tiles/normalizer_rules.hpp. With δ = α − 1 = σ(a), of the
+/// head:
 ///
 ///     w_j = b_j^{1/δ},  b_j = [1 + δ (e_j − top − u)]₊,  u such that Σ_j w_j = 1       Peters et al. 2019, eq. 4
 ///     de_j = s_j (dw_j − m),  s_j = w_j / b_j = w_j^{1−δ}                              Correia et al. 2019
@@ -120,7 +121,7 @@ class entmax_of_head;
 /// z: top, the greatest score, and u, both 0 for a row without scores.
 struct entmax {
     static constexpr std::size_t numbers = 2;
-    static constexpr bool online = false, selects = true, sparse = true, divides = false, runs = false;
+    static constexpr bool online = false, two_passes = true, sparse = true, divides = false, sequential = false;
     static constexpr centre mean = centre::slopes;
 
     /// The rule of the head with this a.
@@ -178,7 +179,7 @@ public:
     [[gnu::optimize("no-tree-slp-vectorize")]]  // g++ 12 crashes in this pass at -O3 where T is a dual number
 #endif
     simd::vec<T>
-    settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
+    solve(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> u) const
     {
         using namespace simd;
         if (count == 0) return u;

@@ -7,7 +7,9 @@
 
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/block_sums.hpp>
+#include <heed/kernels/tiles/products.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
+#include <heed/kernels/tiles/transpose.hpp>
 #include <heed/simd/simd.hpp>
 
 /// How the queries and keys of a tile are compared: by inner products, or by a sum over dimensions i of a function of
@@ -25,9 +27,9 @@
 /// A comparison is a struct with a `block`, which compares a block of queries with any keys:
 ///
 ///     block(of, s, n)                       n queries of the head from s on
-///     scores(seen, tile)                    of a tile, [keys][lanes]: what is seen
+///     scores(visible, tile)                 of a tile, [keys][lanes]: the visible rows
 ///     finite()                              are the queries?
-///     begin_back(), back(seen, d, to, selects)
+///     begin_back(), back(visible, d, to, selects)
 ///                                           from d, ∂e / scale; `d` may be changed. Nothing goes to a key or a query
 ///                                           where d is 0: if queries are not finite, `selects` is true
 ///     sums_finite()                         else back() has to be called again, to select
@@ -47,10 +49,10 @@ struct inner_product {
             detail::transposed<registers>(of.width, n, queries(), of.scale, panel_);
         }
 
-        void scores(const tile_reach& seen, T* tile) const
+        void scores(const visible_tile& visible, T* tile) const
         {
-            detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
-                detail::products<some, false>(rows.size(), of_.width, of_.keys[seen.first + rows.begin],
+            detail::each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
+                detail::products<some, false>(rows.size(), of_.width, of_.keys[visible.first + rows.begin],
                                               of_.keys.stride, 1, panel_ + lane, tile + rows.begin * width + lane,
                                               width);
             });
@@ -63,17 +65,18 @@ struct inner_product {
             if (of_.positions > keys_of_sum) before_ = detail::filled(here_, 2 * size, T(0));
         }
         bool finite() const { return detail::finite_lanes<registers>(of_.width, n_, panel_); }
-        void back(const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
+        void back(const visible_tile& visible, const T* d, const head_gradients<T>& to, bool selects)
         {
-            const std::size_t first = seen.first;
+            const std::size_t first = visible.first;
             if (to.keys.data != nullptr)
-                detail::products_of_lanes<registers>(!selects, seen.count, n_, d, queries(), to.keys.from(first),
-                                                     of_.width, &seen);
+                detail::products_of_lanes<registers>(!selects, visible.count, n_, d, queries(), to.keys.from(first),
+                                                     of_.width, &visible);
             if (to.queries.data == nullptr) return;
             if (selects)
-                return detail::selected_products<registers>(of_.width, seen.count, of_.keys.from(first), d, d_queries_);
+                return detail::selected_products<registers>(of_.width, visible.count, of_.keys.from(first), d,
+                                                            d_queries_);
             if (before_ != nullptr && first / keys_of_sum != block_) end_block(first / keys_of_sum);
-            detail::each_part<registers, T>(seen, [&](auto some, std::size_t lane, const range& rows) {
+            detail::each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
                 detail::products<some, true>(of_.width, rows.size(), of_.keys[first + rows.begin], 1, of_.keys.stride,
                                              d + rows.begin * width + lane, d_queries_ + lane, width);
             });
@@ -341,19 +344,19 @@ struct sum_of {
             for (std::size_t i = 0; has_factors && i < of.width; ++i) factors_ += of.factors[i];
         }
 
-        void scores(const tile_reach& seen, T* tile) const
+        void scores(const visible_tile& visible, T* tile) const
         {
-            const std::size_t first = seen.first;
-            for (std::size_t j = 0; used_ < width && j < seen.count; ++j)
+            const std::size_t first = visible.first;
+            for (std::size_t j = 0; used_ < width && j < visible.count; ++j)
                 std::fill(tile + j * width + used_, tile + (j + 1) * width, T(0));
             const simd::vec<T> scale = simd::splat(of_.scale), factors = simd::splat(factors_);
             if constexpr (prepares) {
                 T* to = keys_;
-                for (std::size_t j = 0; serves_ && j < seen.count; ++j, to += of_.width + 1)
+                for (std::size_t j = 0; serves_ && j < visible.count; ++j, to += of_.width + 1)
                     to[of_.width] = prepared(of_.width, of_.keys[first + j], to) ? T(1) : T(0);
             }
-            simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
-                const range in = seen.lanes_of({j, j + few}, used_);
+            simd::in_groups<4>(0, visible.count, [&](auto few, std::size_t j) {
+                const range in = visible.lanes_of({j, j + few}, used_);
                 with_terms<few>(first, j, [&](const auto& x, auto terms) {
                     using chosen = decltype(terms);
                     for (std::size_t lane = in.begin; lane < in.end; lane += simd::lanes<T>) {
@@ -374,11 +377,11 @@ struct sum_of {
         /// Keys are looked at, which costs little beside a function of each dimension.
         bool sums_finite() const { return true; }
         /// Of the tile whose scores were the last ones.
-        void back(const tile_reach& seen, T* d, const head_gradients<T>& to, bool selects)
+        void back(const visible_tile& visible, T* d, const head_gradients<T>& to, bool selects)
         {
-            const std::size_t first = seen.first;
-            simd::in_groups<4>(0, seen.count, [&](auto few, std::size_t j) {
-                const range in = seen.lanes_of({j, j + few}, used_);
+            const std::size_t first = visible.first;
+            simd::in_groups<4>(0, visible.count, [&](auto few, std::size_t j) {
+                const range in = visible.lanes_of({j, j + few}, used_);
                 if (in.empty()) return;
                 if (selects || !detail::finite_rows(few, of_.width, of_.keys.from(first + j)))
                     return back_selected(few, first, j, in, d, to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/kernels/tiles/rules.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
 
 #include <doctest/doctest.h>
 
@@ -37,24 +37,6 @@ template <class T>
 double slope_of(const auto& rule, double w)
 {
     return static_cast<double>(rule.slope(simd::splat(static_cast<T>(w)))[0]);
-}
-
-/// The numbers of a row [count] by a selection that sees it in tiles, each lane of it moved by its number.
-template <class T, class Rule>
-std::vector<T> selected(const Rule& rule, const std::vector<T>& scores, bool& kept)
-{
-    constexpr std::size_t width = simd::lanes<T>;
-    tiles::selection<1, T, Rule> found(rule);
-    for (std::size_t first = 0; first < scores.size(); first += tiles::keys) {
-        const std::size_t count = std::min(tiles::keys, scores.size() - first);
-        std::vector<T> tile(count * width);
-        for (std::size_t j = 0; j < count; ++j)
-            for (std::size_t q = 0; q < width; ++q) tile[j * width + q] = scores[first + j] + static_cast<T>(q);
-        found.add(tile.data(), count);
-    }
-    std::vector<T> z(2 * width);
-    kept = !found.finish(z.data());
-    return z;
 }
 
 }  // namespace
@@ -107,43 +89,6 @@ TEST_CASE_TEMPLATE("stick breaking: from the last key, parts of what is left, th
         CHECK(worst <= rounding<T>);
         CHECK(std::fabs(sum + left - 1) <= rounding<T>);
     }
-}
-
-TEST_CASE_TEMPLATE("rules that select find τ, or the k-th greatest, of a row that comes in tiles", T, float, double)
-{
-    constexpr std::size_t width = simd::lanes<T>;
-    const auto scores = waves<T>(700, 1, 40);
-    bool kept = false;
-    const auto check_sums = [&](const auto& rule) {
-        const auto z = selected(rule, scores, kept);
-        CHECK(kept);
-        for (std::size_t q = 0; q < width; ++q) {
-            double sum = 0;
-            for (const T e : scores)
-                sum += weight_of<T, 2>(rule, static_cast<double>(e + static_cast<T>(q)),
-                                       {static_cast<double>(z[q]), static_cast<double>(z[width + q])});
-            CHECK(std::fabs(sum - 1) <= 40 * rounding<T>);
-        }
-    };
-    check_sums(tiles::sparse_weights<1>{});
-    check_sums(tiles::sparse_weights<2>{});
-    auto sorted = scores;
-    std::sort(sorted.begin(), sorted.end(), std::greater<>());
-    for (const std::size_t k : {1u, 7u, 100u}) {
-        const auto z = selected(tiles::top_k{k}, scores, kept);
-        CHECK(kept);
-        for (std::size_t q = 0; q < width; ++q) {
-            CHECK(z[q] == sorted[0] + static_cast<T>(q));
-            CHECK(z[width + q] == sorted[k - 1] + static_cast<T>(q));
-        }
-    }
-    CHECK(tiles::top_k{160}.fits());
-    CHECK_FALSE(tiles::top_k{161}.fits());
-    // More nearly equal scores than are kept; rows of which nothing is seen.
-    selected(tiles::sparse_weights<1>{}, std::vector<T>(400, T(1)), kept);
-    CHECK_FALSE(kept);
-    const auto z = selected(tiles::sparse_weights<1>{}, std::vector<T>(9, -std::numeric_limits<T>::infinity()), kept);
-    CHECK(std::all_of(z.begin(), z.end(), [](T e) { return e == 0; }));
 }
 
 TEST_CASE("factors before a rule multiply; no rule stays none")

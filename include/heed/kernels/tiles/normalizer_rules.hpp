@@ -7,19 +7,22 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/core/workspace.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/simd/simd.hpp>
 
-/// How a row of scores becomes weights when it is seen tile by tile: each weight is a function of its score and of a
-/// few numbers of the row.
+/// Normalizers tile by tile: each weight of a row is a function of its score and of a few numbers of the row.
 ///
 ///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
 ///
-/// z is known beforehand (sigmoid), found from all scores first (rules that select) or on the way (softmax, online). m:
-/// see `centre`. A hidden score, -inf, has weight 0 whatever z is; beside a NaN or +inf, z may be NaN.
+/// m: see `centre`. A hidden score, -inf, has weight 0 whatever z is; beside a NaN or +inf, z may be NaN. A rule's
+/// constants tell how z is found:
 ///
-/// A rule that `runs` (stick-breaking) takes the keys from the last to the first and changes numbers of each row.
+///     online       in the same pass as the contexts: softmax
+///     two_passes   in a first pass over all scores: sparsemax, entmax, top-k (kernels/tiles/selection.hpp)
+///     neither      z is known: sigmoid
+///     sequential   weights depend on those of later keys: tiles come from the last key to the first (stick-breaking)
+///     divides      z ends with 1 / Σ_j weight_j, which the pass over the values sums
+///     sparse       weights may be 0: tiles without any are left out
 namespace heed::kernels::tiles {
 
 /// What is subtracted from the gradient of a weight.
@@ -81,7 +84,7 @@ auto scaled_before(Rule rule, double factor)
 /// e^{e_j − top}; the logarithm of the divisor would lose digits.
 struct softmax {
     static constexpr std::size_t numbers = 2;
-    static constexpr bool online = true, selects = false, sparse = false, divides = false, runs = false;
+    static constexpr bool online = true, two_passes = false, sparse = false, divides = false, sequential = false;
     static constexpr centre mean = centre::weights;
 
     template <class V>
@@ -96,7 +99,7 @@ struct softmax {
 template <class Bias>
 struct sigmoid_by {
     static constexpr std::size_t numbers = 0;
-    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = false;
+    static constexpr bool online = false, two_passes = false, sparse = false, divides = false, sequential = false;
     static constexpr centre mean = centre::none;
     Bias bias{};
 
@@ -131,7 +134,7 @@ struct learned_sigmoid : sigmoid {
 ///     de_j = (1 − σ(e_j)) w_j dw_j − σ(e_j) Σ_{i<j} w_i dw_i
 struct stick_breaking {
     static constexpr std::size_t numbers = 0;
-    static constexpr bool online = false, selects = false, sparse = false, divides = false, runs = true;
+    static constexpr bool online = false, two_passes = false, sparse = false, divides = false, sequential = true;
     static constexpr centre mean = centre::weights;
 
     /// What is left, and the rounding error: thousands of parts may each be too small to change `left`.
@@ -180,7 +183,7 @@ struct stick_breaking {
 template <int power>
 struct sparse_weights {
     static constexpr std::size_t numbers = 2;
-    static constexpr bool online = false, selects = true, sparse = true, divides = false, runs = false;
+    static constexpr bool online = false, two_passes = true, sparse = true, divides = false, sequential = false;
     static constexpr centre mean = centre::slopes;
 
     template <class V>
@@ -203,8 +206,7 @@ struct sparse_weights {
     /// τ of the scores in each lane of a column, by Newton's method from one that is too small. Beside a score of +inf
     /// there is none, as in kernels/sparse.hpp.
     template <class T>
-    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top,
-                        simd::vec<T> tau) const
+    simd::vec<T> solve(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T> tau) const
     {
         using namespace simd;
         const T enough = 8 * std::numeric_limits<T>::epsilon();
@@ -246,7 +248,7 @@ inline constexpr std::size_t scores_kept = 160;
 /// weight, and 1 divided by the divisor, as softmax has it.
 struct top_k {
     static constexpr std::size_t numbers = 3;
-    static constexpr bool online = false, selects = true, sparse = true, divides = true, runs = false;
+    static constexpr bool online = false, two_passes = true, sparse = true, divides = true, sequential = false;
     static constexpr centre mean = centre::weights;
     std::size_t k = 1;
 
@@ -260,7 +262,7 @@ struct top_k {
 
     /// The k-th greatest score in each lane of a column, by halving the interval; −inf if there are fewer.
     template <class T>
-    simd::vec<T> settle(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T>) const
+    simd::vec<T> solve(std::size_t count, const T* scores, std::size_t stride, simd::vec<T> top, simd::vec<T>) const
     {
         using namespace simd;
         const vec<T> nothing = splat(-std::numeric_limits<T>::infinity()), many = splat(static_cast<T>(k));
@@ -293,104 +295,6 @@ struct top_k {
     std::size_t kept() const { return k; }
     bool fits() const { return k <= scores_kept; }  // k scores of each row are kept while keys go by
     static constexpr double first = -std::numeric_limits<double>::infinity();
-};
-
-/// The greatest scores of each lane's row, as far as they may have a weight: a list for each lane, [slot][lane].
-template <std::size_t registers, class T, class Rule>
-class selection {
-public:
-    explicit selection(const Rule& rule) : rule_(rule)
-    {
-        list_ = detail::filled(here_, width * (room + tiles::keys), lowest);
-        top_ = detail::filled(here_, 3 * width, lowest);
-        second_ = top_ + width;
-        bound_ = second_ + width;
-        std::fill_n(second_, width, static_cast<T>(Rule::first));
-        count_ = detail::filled(here_, width, std::size_t{0});
-    }
-
-    /// The scores of some more keys.
-    void add(const T* tile, std::size_t count)
-    {
-        using namespace simd;
-        unrolled<registers>([&](auto c) {
-            T *const tops = top_ + c * simd::lanes<T>, *const seconds = second_ + c * simd::lanes<T>;
-            const T *const from = tile + c * simd::lanes<T>, *const bounds = bound_ + c * simd::lanes<T>;
-            const vec<T> before = load(tops), none = splat(lowest), bound = load(bounds);
-            vec<T> top = before;
-            for (std::size_t j = 0; j < count; ++j) top = simd::max(load(from + j * width), top);  // not NaN
-            store(tops, top);
-            store(seconds, select(before == none, load(seconds), rule_.moved(load(seconds), top - before)));
-            if (slots_ == 0) {
-                for (std::size_t j = 0; j < count; ++j)
-                    store(list_ + j * width + c * simd::lanes<T>, load(from + j * width));
-                return;
-            }
-            for (std::size_t j = 0; j < count; ++j) {
-                const T* const scores = from + j * width;
-                if (!any(load(scores) > bound)) continue;
-                for (std::size_t i = 0; i < simd::lanes<T>; ++i) {
-                    const std::size_t q = c * simd::lanes<T> + i;
-                    if (scores[i] > bounds[i]) list_[count_[q]++ * width + q] = scores[i];
-                }
-            }
-        });
-        if (slots_ == 0) std::fill_n(count_, width, count);
-        slots_ = *std::max_element(count_, count_ + width);
-        if (slots_ > rule_.kept()) settle();
-        if (slots_ > room / 2) compact();
-    }
-
-    /// z of each row. Returns whether a row has more weights than are kept here: its z is only a start then.
-    bool finish(T* z)
-    {
-        settle();
-        std::copy_n(top_, 2 * width, z);
-        for (std::size_t q = 0; q < width; ++q)
-            if (z[q] == lowest) z[q] = z[width + q] = T(0);
-        return std::find(bound_, bound_ + width, -lowest) != bound_ + width;
-    }
-    bool full(std::size_t q) const { return bound_[q] == -lowest; }
-
-private:
-    static constexpr std::size_t width = lanes<T, registers>, room = scores_kept;
-    static constexpr T lowest = -std::numeric_limits<T>::infinity();
-
-    void settle()
-    {
-        using namespace simd;
-        unrolled<registers>([&](auto c) {
-            const std::size_t at = c * simd::lanes<T>;
-            const vec<T> none = splat(lowest), top = select(load(top_ + at) == none, vec<T>{}, load(top_ + at));
-            const vec<T> second = rule_.settle(slots_, list_ + at, width, top, load(second_ + at));
-            store(second_ + at, second);
-            store(bound_ + at, select(load(bound_ + at) == -none, -none, rule_.bound(top, second)));
-        });
-    }
-    /// Forgets what has no weight. A row that is full takes nothing more.
-    void compact()
-    {
-        slots_ = 0;
-        for (std::size_t q = 0; q < width; ++q) {
-            std::size_t kept = 0;
-            for (std::size_t j = 0; j < count_[q]; ++j) {
-                const T e = list_[j * width + q];
-                list_[kept * width + q] = e;
-                kept += e > bound_[q] || full(q) ? 1 : 0;
-            }
-            for (; kept < std::min(rule_.kept(), count_[q]); ++kept) list_[kept * width + q] = bound_[q];
-            for (std::size_t j = kept; j < count_[q]; ++j) list_[j * width + q] = lowest;
-            count_[q] = kept;
-            if (kept > room) bound_[q] = -lowest;
-            slots_ = std::max(slots_, kept);
-        }
-    }
-
-    scratch here_;
-    const Rule& rule_;
-    std::size_t slots_ = 0;
-    T *list_, *top_, *second_, *bound_;
-    std::size_t* count_;
 };
 
 }  // namespace heed::kernels::tiles

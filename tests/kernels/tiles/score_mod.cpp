@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/kernels/tiles/changes.hpp>
+#include <heed/kernels/tiles/score_mod.hpp>
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Scores of tiles of zeros, changed, against function and mask asked about each place; returns how many tiles come.
+/// Scores of tiles of zeros, changed, against the function and the mask of each place; returns how many tiles come.
 template <class T>
 std::size_t check_scores(const auto& mask, const auto& function, const auto& plain, const auto& slope,
                          const auto& is_seen)
@@ -29,7 +29,7 @@ std::size_t check_scores(const auto& mask, const auto& function, const auto& pla
     head_of_numbers<T> x(70, 250, 3, 2);
     const auto of = x.head();
     using function_type = std::remove_cvref_t<decltype(function)>;
-    const tiles::changes_by<T, function_type, std::remove_cvref_t<decltype(mask)>> what(function, mask);
+    const tiles::score_mod_of<T, function_type, std::remove_cvref_t<decltype(mask)>> mod(function, mask);
     std::size_t come = 0, wrong = 0;
     tiles::with_registers<T>(x.S, [&](auto registers) {
         constexpr std::size_t width = tiles::lanes<T, registers>;
@@ -37,23 +37,24 @@ std::size_t check_scores(const auto& mask, const auto& function, const auto& pla
             const std::size_t n = std::min(width, x.S - s);
             std::vector<bool> met(x.P * width);
             const auto every = [](std::size_t) { return true; };
-            tiles::detail::each_tile<registers>(of, s, n, what, every, [&](const tiles::tile_reach& seen) {
+            const tiles::query_block<T> block{of, s, n, mod};
+            tiles::detail::each_tile<registers>(block, every, [&](const tiles::visible_tile& visible) {
                 ++come;
-                std::vector<T> tile(seen.count * width, T(0.5)), again = tile, slopes(tile.size(), T(9));
-                what.scores(of, seen, tile.data(), nullptr);
-                if (what.changed) what.scores(of, seen, again.data(), slopes.data());
-                for (std::size_t j = 0; j < seen.count; ++j) {
+                std::vector<T> tile(visible.count * width, T(0.5)), again = tile, slopes(tile.size(), T(9));
+                mod.apply(of, visible, tile.data(), nullptr);
+                if (mod.modifies) mod.apply(of, visible, again.data(), slopes.data());
+                for (std::size_t j = 0; j < visible.count; ++j) {
                     for (std::size_t q = 0; q < n; ++q) {
-                        const auto query = static_cast<double>(s + q), key = static_cast<double>(seen.first + j);
+                        const auto query = static_cast<double>(s + q), key = static_cast<double>(visible.first + j);
                         const bool sees = is_seen(query + 180, key);  // the last of 70 stands at the last of 250
                         const double must = sees ? plain(0.5, query, key) : -infinity;
                         const auto off = [&](T is) {
                             return !(static_cast<double>(is) == must ||
                                      std::fabs(static_cast<double>(is) - must) <= 1e-5 * (1 + std::fabs(must)));
                         };
-                        met[(seen.first + j) * width + q] = sees;
+                        met[(visible.first + j) * width + q] = sees;
                         wrong += off(tile[j * width + q]) ? 1u : 0u;
-                        if (!what.changed) continue;
+                        if (!mod.modifies) continue;
                         wrong += off(again[j * width + q]) ? 1u : 0u;
                         const double by = sees ? 0.7 * slope(0.5, query, key) : 0;
                         const double is = static_cast<double>(slopes[j * width + q]);
@@ -78,7 +79,7 @@ constexpr auto no_slope = [](double, double, double) { return 1.0; };
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("masks hide scores, whether they know their reach or have to be asked", T, float, double)
+TEST_CASE_TEMPLATE("masks hide scores, whether they declare a range or have to be evaluated", T, float, double)
 {
     const auto all = [](double, double) { return true; };
     const auto behind = [](double here, double key) { return key <= here; };
@@ -87,10 +88,10 @@ TEST_CASE_TEMPLATE("masks hide scores, whether they know their reach or have to 
     const std::size_t most = check_scores<T>(tiles::unmasked{}, tiles::unmodified{}, as_it_is, no_slope, all);
     check_scores<T>(not_behind{}, tiles::unmodified{}, as_it_is, no_slope, behind);
     CHECK(check_scores<T>(sliding_window{5}, tiles::unmodified{}, as_it_is, no_slope, near) < most);
-    const seen_if asked_near{[](const place& p) { return (p.here - p.key < 5) & (p.key - p.here < 5); }};
-    CHECK(check_scores<T>(asked_near, tiles::unmodified{}, as_it_is, no_slope, near) < most);
-    const seen_if asked_odd{[](const place& p) { return ((p.here + p.key) % 2 == 1) & (p.key < 100); }};
-    check_scores<T>(asked_odd, tiles::unmodified{}, as_it_is, no_slope, odd);
+    const seen_if evaluated_near{[](const place& p) { return (p.here - p.key < 5) & (p.key - p.here < 5); }};
+    CHECK(check_scores<T>(evaluated_near, tiles::unmodified{}, as_it_is, no_slope, near) < most);
+    const seen_if evaluated_odd{[](const place& p) { return ((p.here + p.key) % 2 == 1) & (p.key < 100); }};
+    check_scores<T>(evaluated_odd, tiles::unmodified{}, as_it_is, no_slope, odd);
 }
 
 TEST_CASE_TEMPLATE("functions change scores by their places, and have slopes", T, float, double)
@@ -102,7 +103,7 @@ TEST_CASE_TEMPLATE("functions change scores by their places, and have slopes", T
     check_scores<T>(not_behind{}, f, plain, slope, [](double here, double key) { return key <= here; });
 }
 
-TEST_CASE("a function with a table: what comes back goes to the place that was looked up")
+TEST_CASE("a function with a table: mod comes back goes to the place that was looked up")
 {
     head_of_numbers<double> x(9, 30, 3, 2);
     const auto of = x.head();
@@ -111,22 +112,22 @@ TEST_CASE("a function with a table: what comes back goes to the place that was l
     using pair = tiles::modified_by_table<decltype(f), lane_table<double, 1>>;
     const pair by{f, {numbers.data(), {7}}};
     const tiles::unmasked all;
-    const tiles::changes_by<double, pair, tiles::unmasked> what(by, all);
-    CHECK(what.learns);
+    const tiles::score_mod_of<double, pair, tiles::unmasked> mod(by, all);
+    CHECK(mod.learns);
     tiles::with_registers<double>(x.S, [&](auto registers) {
         constexpr std::size_t width = tiles::lanes<double, registers>;
         const auto every = [](std::size_t) { return true; };
-        tiles::detail::each_tile<registers>(
-            of, 0, std::min(x.S, width), what, every, [&](const tiles::tile_reach& seen) {
-                std::vector<double> d(seen.count * width, 0), products(d.size(), 0.25), table(7, 0), must(7, 0);
-                for (std::size_t j = 0; j < seen.count; ++j) {
-                    for (std::size_t q = 0; q < std::min(x.S, width); ++q) {
-                        d[j * width + q] = std::cos(static_cast<double>(j * 5 + q));
-                        must[(seen.first + j) % 7] += 2 * d[j * width + q];
-                    }
+        const tiles::query_block<double> block{of, 0, std::min(x.S, width), mod};
+        tiles::detail::each_tile<registers>(block, every, [&](const tiles::visible_tile& visible) {
+            std::vector<double> d(visible.count * width, 0), products(d.size(), 0.25), table(7, 0), must(7, 0);
+            for (std::size_t j = 0; j < visible.count; ++j) {
+                for (std::size_t q = 0; q < std::min(x.S, width); ++q) {
+                    d[j * width + q] = std::cos(static_cast<double>(j * 5 + q));
+                    must[(visible.first + j) % 7] += 2 * d[j * width + q];
                 }
-                what.back_to_table(of, seen, products.data(), d.data(), table.data());
-                for (std::size_t i = 0; i < 7; ++i) CHECK(std::fabs(table[i] - must[i]) <= 1e-13);
-            });
+            }
+            mod.table_gradient(of, visible, products.data(), d.data(), table.data());
+            for (std::size_t i = 0; i < 7; ++i) CHECK(std::fabs(table[i] - must[i]) <= 1e-13);
+        });
     });
 }

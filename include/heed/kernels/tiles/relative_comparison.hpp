@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include <heed/core/workspace.hpp>
-#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/tiles/comparisons.hpp>
+#include <heed/kernels/tiles/products.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -45,10 +46,10 @@ struct inner_product_with_distances {
             each_lane([&](std::size_t of_row, std::size_t of_column) { by_row_[of_row] = by_column[of_column]; });
         }
 
-        void scores(const tile_reach& seen, T* tile) const
+        void scores(const visible_tile& visible, T* tile) const
         {
-            product::scores(seen, tile);
-            each_run(seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
+            product::scores(visible, tile);
+            each_run(visible, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
                 const T* own = by_row_ + row;
                 for (std::size_t j = run.begin; j < run.end; ++j, own += step) {
                     T* const at = tile + j * width + lane;
@@ -64,9 +65,9 @@ struct inner_product_with_distances {
             product::begin_back();
             d_by_row_ = detail::filled(here_, rows_ * width, T(0));
         }
-        void back(const tile_reach& seen, const T* d, const head_gradients<T>& to, bool selects)
+        void back(const visible_tile& visible, const T* d, const head_gradients<T>& to, bool selects)
         {
-            each_run(seen, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
+            each_run(visible, [&](std::size_t row, std::size_t step, const range& run, std::size_t lane) {
                 simd::unrolled<lane_count / one>([&](auto c) {
                     T* own = d_by_row_ + row + c * one;
                     const T* const from = d + lane + c * one;
@@ -80,7 +81,7 @@ struct inner_product_with_distances {
                     }
                 });
             });
-            product::back(seen, d, to, selects);
+            product::back(visible, d, to, selects);
         }
         void add_to(const head_gradients<T>& to)
         {
@@ -117,25 +118,25 @@ struct inner_product_with_distances {
 
         /// f(row, step, keys, lane) for runs of the keys that a group may see: where the row of the first one is, and
         /// from each to the next: none before and behind all distances.
-        HEED_SIMD_INLINE void each_run(const tile_reach& seen, const auto& f) const
+        HEED_SIMD_INLINE void each_run(const visible_tile& visible, const auto& f) const
         {
             for (std::size_t g = 0; g < groups; ++g) {
-                const range& reach = seen.reach[g];
-                if (reach.empty()) continue;
+                const range& rows = visible.rows[g];
+                if (rows.empty()) continue;
                 const auto query = static_cast<std::int64_t>(product::of_.first_query + product::s_ + g * lane_count);
                 const std::int64_t count = static_cast<std::int64_t>(rows_),
-                                   row = static_cast<std::int64_t>(seen.first + reach.begin + columns_ / 2) - query;
-                const auto after = [&](std::int64_t rows) {  // so many rows from the first one
-                    const std::int64_t size = static_cast<std::int64_t>(reach.size());
-                    return reach.begin + static_cast<std::size_t>(std::clamp(rows, std::int64_t{0}, size));
+                                   row = static_cast<std::int64_t>(visible.first + rows.begin + columns_ / 2) - query;
+                const auto after = [&](std::int64_t number) {  // this number of rows from the first one
+                    const std::int64_t size = static_cast<std::int64_t>(rows.size());
+                    return rows.begin + static_cast<std::size_t>(std::clamp(number, std::int64_t{0}, size));
                 };
                 const std::size_t here = g * rows_ * lane_count, near = after(-row), far = after(count - row);
-                if (reach.begin < near) f(here, 0, range{reach.begin, near}, g * lane_count);
+                if (rows.begin < near) f(here, 0, range{rows.begin, near}, g * lane_count);
                 if (near < far) {
                     const auto at = static_cast<std::size_t>(std::max(row, std::int64_t{0}));
                     f(here + at * lane_count, lane_count, range{near, far}, g * lane_count);
                 }
-                if (far < reach.end) f(here + (rows_ - 1) * lane_count, 0, range{far, reach.end}, g * lane_count);
+                if (far < rows.end) f(here + (rows_ - 1) * lane_count, 0, range{far, rows.end}, g * lane_count);
             }
         }
 

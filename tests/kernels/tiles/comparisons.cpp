@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/kernels/tiles/pairs.hpp>
+#include <heed/kernels/tiles/comparisons.hpp>
 
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/family.hpp>
-#include <heed/kernels/tiles/distances.hpp>
+#include <heed/kernels/tiles/relative_comparison.hpp>
 #include <heed/ops/tiles.hpp>
 #include <support/exhaustive.hpp>
 #include <support/gradients.hpp>

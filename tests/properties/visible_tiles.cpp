@@ -118,31 +118,37 @@ void check_rule(const auto& mask, const Rule& rule)
           });
 }
 
-/// Changes that count what is computed: tiles, and pairs of a query and a key.
-struct counting final : kernels::tiles::changes<float> {
+/// A score_mod that counts the tiles that are computed, and the pairs of a query and a key.
+struct counting final : kernels::tiles::score_mod<float> {
     using head = kernels::tiles::head<float>;
-    using tile_reach = kernels::tiles::tile_reach;
+    using visible_tile = kernels::tiles::visible_tile;
 
-    const kernels::tiles::changes<float>& of;
+    const kernels::tiles::score_mod<float>& of;
     mutable std::size_t tiles = 0, pairs = 0;
 
-    explicit counting(const kernels::tiles::changes<float>& what) : of(what)
+    explicit counting(const kernels::tiles::score_mod<float>& counted) : of(counted)
     {
-        changed = true;  // so that they are asked to change every tile
-        asks = what.asks;
+        modifies = true;  // so that it is applied to every tile
+        evaluates_mask = of.evaluates_mask;
     }
-    key_range reach(std::int32_t first, std::int32_t last) const override { return of.reach(first, last); }
-    key_range whole(std::int32_t first, std::int32_t last) const override { return of.whole(first, last); }
-    void ask(const head& h, std::size_t n, tile_reach& seen) const override { of.ask(h, n, seen); }
-    void scores(const head& h, const tile_reach& seen, float* tile, float* slopes) const override
+    key_range visible_range(std::int32_t first, std::int32_t last) const override
+    {
+        return of.visible_range(first, last);
+    }
+    key_range full_range(std::int32_t first, std::int32_t last) const override { return of.full_range(first, last); }
+    void evaluate_mask(const head& h, std::size_t n, visible_tile& visible) const override
+    {
+        of.evaluate_mask(h, n, visible);
+    }
+    void apply(const head& h, const visible_tile& visible, float* tile, float* slopes) const override
     {
         ++tiles;
-        for (std::size_t g = 0; g < seen.groups && seen.s + g * lane_count < h.queries_count; ++g)
-            if (!seen.reach[g].empty())
-                pairs += seen.reach[g].size() * std::min(lane_count, h.queries_count - seen.s - g * lane_count);
-        of.scores(h, seen, tile, slopes);
+        for (std::size_t g = 0; g < visible.groups && visible.s + g * lane_count < h.queries_count; ++g)
+            if (!visible.rows[g].empty())
+                pairs += visible.rows[g].size() * std::min(lane_count, h.queries_count - visible.s - g * lane_count);
+        of.apply(h, visible, tile, slopes);
     }
-    void back_to_table(const head&, const tile_reach&, const float*, const float*, float*) const override {}
+    void table_gradient(const head&, const visible_tile&, const float*, const float*, float*) const override {}
 };
 
 constexpr std::size_t most_registers = kernels::tiles::most_registers_of<float>,
@@ -185,19 +191,20 @@ struct one_head {
     {
         for (std::size_t s = 0; s < S; s += queries_of_block) f(s, std::min(queries_of_block, S - s));
     }
-    void forward(const kernels::tiles::changes<float>& what)
+    void forward(const kernels::tiles::score_mod<float>& mod)
     {
         each_block([&](std::size_t s, std::size_t n) {
-            kernels::tiles::forward<most_registers>(of, s, n, what, kernels::tiles::softmax{}, {contexts.data(), 5},
-                                                    numbers.data());
+            kernels::tiles::forward<most_registers>(kernels::tiles::query_block<float>{of, s, n, mod},
+                                                    kernels::tiles::softmax{}, {contexts.data(), 5}, numbers.data());
         });
     }
-    void backward(const kernels::tiles::changes<float>& what)
+    void backward(const kernels::tiles::score_mod<float>& mod)
     {
+        const kernels::tiles::forward_results<float> from{{contexts.data(), 5}, numbers.data(), {d.data(), 5}};
         const kernels::tiles::head_gradients<float> to{{d_q.data(), 6}, {d_k.data(), 6}, {d_v.data(), 5}};
         each_block([&](std::size_t s, std::size_t n) {
-            kernels::tiles::backward<most_registers>(of, s, n, what, kernels::tiles::softmax{}, {contexts.data(), 5},
-                                                     numbers.data(), {d.data(), 5}, to,
+            kernels::tiles::backward<most_registers>(kernels::tiles::query_block<float>{of, s, n, mod},
+                                                     kernels::tiles::softmax{}, from, to,
                                                      [](std::size_t) { return true; });
         });
     }
@@ -219,9 +226,9 @@ std::pair<std::size_t, std::size_t> tiles_and_pairs(const auto& mask, const one_
                     p.query = heed::detail::counted_from(static_cast<std::int32_t>(g));
                     p.here = heed::detail::counted_from(x.of.place_of(g));
                     p.key = static_cast<std::int32_t>(t);
-                    const lane_mask seen(mask(p));
+                    const lane_mask visible(mask(p));
                     bool sees = false;
-                    for (std::size_t s = g; s < end; ++s) sees = sees || seen.at[s - g] != 0;
+                    for (std::size_t s = g; s < end; ++s) sees = sees || visible.at[s - g] != 0;
                     if (!sees) continue;
                     first = std::min(first, t);
                     last = std::max(last, t);
@@ -241,7 +248,7 @@ void check_computed(const Mask& mask, std::size_t S = 403, std::size_t T = 403)
 {
     one_head x(S, T);
     const auto same = [](auto e, place) { return e; };
-    const kernels::tiles::changes_by<float, std::remove_const_t<decltype(same)>, Mask> by(same, mask);
+    const kernels::tiles::score_mod_of<float, std::remove_const_t<decltype(same)>, Mask> by(same, mask);
     const auto [tiles, pairs] = tiles_and_pairs(mask, x);
     CHECK(pairs < S * T);
     counting forward(by), backward(by);
@@ -275,7 +282,7 @@ TEST_CASE("only what a block of queries sees is computed, forward and backward")
     check_computed([](place) { return false; });
 }
 
-TEST_CASE("a mask is asked about each place once, but for the keys around the first and the last that are seen")
+TEST_CASE("a mask is asked about each place once, but for the keys around the first and the last that are visible")
 {
     one_head x(403, 403);
     std::size_t questions = 0;
@@ -284,7 +291,7 @@ TEST_CASE("a mask is asked about each place once, but for the keys around the fi
         return same_document(p);
     };
     const unmodified pair;
-    const kernels::tiles::changes_by<float, unmodified, std::remove_const_t<decltype(mask)>> by(pair, mask);
+    const kernels::tiles::score_mod_of<float, unmodified, std::remove_const_t<decltype(mask)>> by(pair, mask);
     const std::size_t groups = (x.S + lane_count - 1) / lane_count,
                       tiles = (x.T + kernels::tiles::keys - 1) / kernels::tiles::keys;
     x.forward(by);
@@ -296,18 +303,17 @@ TEST_CASE("keys that remember: a tile that no query sees has no weights")
     one_head x(403, 80 + queries_of_block);
     const unmodified pair;
     const ops::modulated_by_past past;
-    const auto seen = [&](const auto& mask, std::size_t key, std::size_t query) {
-        using mask_type = std::remove_cvref_t<decltype(mask)>;
-        kernels::tiles::detail::block_of_keys<most_registers, float, unmodified, mask_type, ops::modulated_by_past>
-            block(x.of, pair, mask, past);
+    const auto visible = [&](const auto& mask, std::size_t key, std::size_t query) {
+        const kernels::tiles::remembering_head sentence{x.of, pair, mask, past};
+        kernels::tiles::detail::key_block<most_registers, std::remove_const_t<decltype(sentence)>> block(sentence);
         block.go_to(key);
         std::vector<float> tile(kernels::tiles::queries * queries_of_block);
         return block.hide(query, kernels::tiles::queries, tile.data());
     };
-    CHECK(seen(same_document, 0, 0));
-    CHECK(!seen(same_document, 0, 300));
+    CHECK(visible(same_document, 0, 0));
+    CHECK(!visible(same_document, 0, 300));
     const auto behind_all = [&](place p) { return p.key >= static_cast<std::int32_t>(x.T); };  // there is no such key
-    CHECK(!seen(behind_all, x.T - 5, 0));
+    CHECK(!visible(behind_all, x.T - 5, 0));
 }
 
 TEST_CASE("masks")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/kernels/tiles/distances.hpp>
+#include <heed/kernels/tiles/relative_comparison.hpp>
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include <heed/kernels/tiles/changes.hpp>
+#include <heed/kernels/tiles/score_mod.hpp>
 #include <support/tiles.hpp>
 
 using namespace heed;
@@ -38,7 +38,7 @@ void check(std::size_t S, std::size_t P, std::size_t R, std::size_t first_query)
     };
     const tiles::unmodified plain;
     const tiles::unmasked all;
-    const tiles::changes_by<T, tiles::unmodified, tiles::unmasked> what(plain, all);
+    const tiles::score_mod_of<T, tiles::unmodified, tiles::unmasked> mod(plain, all);
     std::vector<T> d_queries(S * x.A, T(0.5)), d_keys(P * x.A, T(0.5)), d_D(D.size(), T(0.5));
     std::vector<double> must_q(d_queries.size(), 0.5), must_k(d_keys.size(), 0.5), must_D(D.size(), 0.5);
     const tiles::head_gradients<T> to{
@@ -55,28 +55,29 @@ void check(std::size_t S, std::size_t P, std::size_t R, std::size_t first_query)
             tiles::inner_product_with_distances::block<registers, T> compare(of, s, n);
             compare.begin_back();
             const auto every = [](std::size_t) { return true; };
-            tiles::detail::each_tile<registers>(of, s, n, what, every, [&](const tiles::tile_reach& seen) {
-                std::vector<T> tile(seen.count * width), d(tile.size(), T(0));
-                compare.scores(seen, tile.data());
-                for (std::size_t j = 0; j < seen.count; ++j) {
+            const tiles::query_block<T> block{of, s, n, mod};
+            tiles::detail::each_tile<registers>(block, every, [&](const tiles::visible_tile& visible) {
+                std::vector<T> tile(visible.count * width), d(tile.size(), T(0));
+                compare.scores(visible, tile.data());
+                for (std::size_t j = 0; j < visible.count; ++j) {
                     for (std::size_t q = 0; q < n; ++q) {
-                        const std::size_t r = column(s + q, seen.first + j);
+                        const std::size_t r = column(s + q, visible.first + j);
                         const double back = std::cos(static_cast<double>(3 * j + q));
                         d[j * width + q] = static_cast<T>(back);
                         double sum = 0;
                         for (std::size_t i = 0; i < x.A; ++i) {
                             const double query = static_cast<double>(x.queries[(s + q) * x.A + i]),
-                                         key = static_cast<double>(x.keys[(seen.first + j) * x.A + i]),
+                                         key = static_cast<double>(x.keys[(visible.first + j) * x.A + i]),
                                          distance = static_cast<double>(D[i * columns + r]);
                             sum += 0.7 * query * (key + distance);
                             must_q[(s + q) * x.A + i] += back * (key + distance);
-                            must_k[(seen.first + j) * x.A + i] += back * query;
+                            must_k[(visible.first + j) * x.A + i] += back * query;
                             must_D[i * columns + r] += back * query;
                         }
                         meet(tile[j * width + q], sum);
                     }
                 }
-                compare.back(seen, d.data(), to, false);
+                compare.back(visible, d.data(), to, false);
             });
             CHECK(compare.sums_finite());
             compare.add_to(to);

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include <heed/core/workspace.hpp>
+#include <heed/kernels/block_sums.hpp>
+#include <heed/kernels/tiles/comparisons.hpp>
+#include <heed/kernels/tiles/normalizer_rules.hpp>
+#include <heed/kernels/tiles/prefetch.hpp>
+#include <heed/kernels/tiles/products.hpp>
+#include <heed/kernels/tiles/score_mod.hpp>
+#include <heed/kernels/tiles/selection.hpp>
+#include <heed/kernels/tiles/tiles.hpp>
+#include <heed/kernels/tiles/transpose.hpp>
+#include <heed/kernels/tiles/weights.hpp>
+#include <heed/simd/simd.hpp>
+
+/// Contexts of a block of queries, tile by tile, as in FlashAttention.
+///
+///     C = W(Q Kᵀ) V            W: a rule of kernels/tiles/normalizer_rules.hpp, softmax for one
+///
+/// Q Kᵀ stands for any comparison of kernels/tiles/comparisons.hpp. `reference::forward` of kernels/tiles/reference.hpp
+/// computes the same in a plain loop over queries and keys; tests compare the two.
+///
+/// softmax takes one pass, the online softmax of Milakov, Gimelshein 2018. Other rules know their numbers, or find
+/// these in a first pass.
+namespace heed::kernels::tiles {
+
+namespace detail {
+
+/// Σ_j w_j v_j and Σ_j w_j of a block of queries. The rows of lanes `sum`, Σ_j w_j, and `top`, the greatest score, are
+/// locals of the caller, so that they stay in registers.
+///
+/// Many keys are summed in blocks of keys_of_sum (kernels/block_sums.hpp); few keys are one block.
+template <std::size_t registers, class T, class Rule>
+class context_sums {
+public:
+    using row = tiles::row<T, registers>;
+
+    context_sums(const query_block<T>& block, scratch& here)
+        : size_(block.of.value_width * width), of_(block.of), values_(filled(here, size_, T(0)))
+    {
+        if (of_.positions <= keys_of_sum) return;
+        before_ = filled(here, 2 * (size_ + width), T(0));
+        lost_ = before_ + size_ + width;
+    }
+
+    /// Σ_j w_j v_j, [value_width][lanes].
+    T* values() const { return values_; }
+
+    /// Begins the tile with this first key. Tiles may be left out: a tile's block follows from its first key.
+    HEED_SIMD_INLINE void begin_tile(std::size_t first, const row& top, row& sum)
+    {
+        if (before_ == nullptr || first / keys_of_sum == block_) return;
+        block_ = first / keys_of_sum;
+        finish_block(top, sum);
+        sum = row::all(0);
+    }
+
+    /// The values so far, for a greater `top`.
+    HEED_SIMD_INLINE void rescale(const row& factor)
+    {
+        T* const values = values_;
+        for (std::size_t i = 0, end = of_.value_width; i < end; ++i) {
+            T* const at = values + i * width;
+            simd::unrolled<registers>([&](auto c) {
+                simd::store(at + c * simd::lanes<T>, simd::load(at + c * simd::lanes<T>) * factor.at[c]);
+            });
+        }
+    }
+
+    /// Σ_j w_j v_j += the keys of a tile of weights.
+    void add(const visible_tile& visible, const T* weights)
+    {
+        each_part<registers, T>(visible, [&](auto some, std::size_t lane, const range& rows) {
+            products<some, true>(of_.value_width, rows.size(), of_.values[visible.first + rows.begin], 1,
+                                 of_.values.stride, weights + rows.begin * width + lane, values_ + lane, width);
+        });
+    }
+
+    /// After the last tile: values() and `sum` are those of all keys.
+    HEED_SIMD_INLINE void finish(const row& top, row& sum)
+    {
+        using namespace simd;
+        if (before_ == nullptr) return;
+        finish_block(top, sum);
+        const auto total = [&](std::size_t at) {  // `lost_` is NaN beside a sum that is not finite
+            const vec<T> all = load(before_ + at), rest = load(lost_ + at);
+            return select(rest == rest, all + rest, all);
+        };
+        for (std::size_t at = 0; at < size_; at += simd::lanes<T>) store(values_ + at, total(at));
+        unrolled<registers>([&](auto c) { sum.at[c] = total(size_ + c * simd::lanes<T>); });
+    }
+
+private:
+    static constexpr std::size_t width = lanes<T, registers>;
+    static constexpr T lowest = -std::numeric_limits<T>::infinity();
+
+    /// Adds a block's sums to those of the blocks before it. `top` and `sum` by value: elsewhere they are in registers.
+    [[gnu::noinline]] void finish_block([[maybe_unused]] row top, row sum)
+    {
+        using namespace simd;
+        row factor = row::all(1);
+        if constexpr (Rule::online) {
+            unrolled<registers>([&](auto c) {
+                const vec<T> base = select(top.at[c] == splat(lowest), vec<T>{}, top.at[c]);
+                factor.at[c] = simd::exp(top_before_.at[c] - base);
+            });
+            top_before_ = top;
+        }
+        const auto join = [&](std::size_t at, auto c, vec<T> more) {
+            const vec<T> faded = load(before_ + at) * factor.at[c], together = faded + more;
+            store(lost_ + at, load(lost_ + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
+            store(before_ + at, together);
+        };
+        for (std::size_t i = 0; i < of_.value_width; ++i) {
+            unrolled<registers>([&](auto c) {
+                const std::size_t at = i * width + c * simd::lanes<T>;
+                join(at, c, load(values_ + at));
+                store(values_ + at, vec<T>{});
+            });
+        }
+        unrolled<registers>([&](auto c) { join(size_ + c * simd::lanes<T>, c, sum.at[c]); });
+    }
+
+    std::size_t size_;
+    const head<T>& of_;
+    T* values_;
+    // Sums of the blocks of keys before this one, relative to `top_before_`, and their rounding errors: of the values,
+    // then of the divisor. Null: there is one block.
+    T *before_ = nullptr, *lost_ = nullptr;
+    row top_before_ = row::all(lowest);
+    std::size_t block_ = 0;
+};
+
+/// The steps of `forward` for a block of queries.
+template <std::size_t registers, class Compare, class T, class Rule>
+class forward_pass {
+public:
+    using row = tiles::row<T, registers>;
+
+    forward_pass(const query_block<T>& block, const Rule& rule)
+        : block_(block), rule_(rule), compare_(block.of, block.s, block.n), sums_(block, here_)
+    {
+        tile_ = here_.take<T>(tiles::keys * width);
+        z_ = filled(here_, std::max(Rule::numbers, std::size_t{2}) * width, T(0));
+    }
+
+    /// Online softmax: sums e^{e_j − top} and e^{e_j − top} v_j, where top is the greatest score so far. Returns the
+    /// sum.
+    HEED_SIMD_INLINE row online_softmax(rows<T> contexts)
+    {
+        const head<T>& of = block_.of;
+        row top = row::all(of.sink), sum = row::all(of.sink > lowest ? T(1) : T(0));
+        const next_rows<registers, T> next(block_);
+        auto queries = next.queries();
+        prefetch<T> results(contexts, {block_.s, block_.s + block_.n}, of.value_width);
+        bool begun = false;
+        each_tile<registers>(block_, every_tile, [&](const visible_tile& visible) {
+            sums_.begin_tile(visible.first, top, sum);
+            score_tile(compare_, block_, visible, tile_);
+            row base = greatest(visible.count, top);
+            const row factor = raise_top(top, sum, base);
+            const std::size_t end = visible.first + visible.count;
+            auto keys = next.keys(end), values = next.values(end);
+            exponentials(
+                visible.count, base, sum, [&]() __attribute__((always_inline)) {
+                    queries.lines(2);
+                    results.lines(2);
+                    keys.lines(8);
+                    values.lines(8);
+                });
+            if (begun) sums_.rescale(factor);
+            begun = true;
+            sums_.add(visible, tile_);
+        });
+        sums_.finish(top, sum);
+        top.put(z_);
+        return sum;
+    }
+
+    /// Two passes, the first one: the rule's numbers from all scores. Does nothing for rules that know them.
+    void first_pass()
+    {
+        if constexpr (Rule::two_passes) {
+            if (keeps_scores<T, registers>(block_.of.positions)) {
+                kept_ = here_.take<T>(block_.of.positions * width);
+                numbers_of_kept_scores<registers>(compare_, block_, rule_, kept_, z_);
+            } else {
+                numbers_tile_by_tile<registers>(compare_, block_, rule_, tile_, z_);
+            }
+        }
+    }
+
+    /// The second one: sums w_j v_j, with weights by the rule's numbers. Returns Σ_j w_j if the rule divides by it.
+    HEED_SIMD_INLINE row second_pass()
+    {
+        auto z = numbers_at<registers, Rule>(z_, width, 0, width);
+        if constexpr (Rule::divides) z.back() = row::all(1);  // the divisor is the sum of these weights
+        carried<registers, Rule, T> rest;
+        row sum = row::all(0);
+        T* next = kept_;
+        each_tile<registers, Rule::sequential>(block_, every_tile, [&](const visible_tile& visible) {
+            sums_.begin_tile(visible.first, sum, sum);
+            T* const scores = kept_ != nullptr ? std::exchange(next, next + visible.count * width) : tile_;
+            if (kept_ == nullptr) score_tile(compare_, block_, visible, scores);
+            const auto divisor = [&](std::size_t, auto c, simd::vec<T> w) {
+                if constexpr (Rule::divides) sum.at[c] += w;
+            };
+            if (weigh<registers>(visible.count, rule_, z, rest, scores, nullptr, divisor)) sums_.add(visible, scores);
+        });
+        sums_.finish(sum, sum);
+        return sum;
+    }
+
+    /// Writes the contexts, divided by `sum` if the rule divides, and the rule's numbers.
+    HEED_SIMD_INLINE void write(const row& sum, rows<T> contexts, T* numbers)
+    {
+        using namespace simd;
+        const head<T>& of = block_.of;
+        T factors[width];
+        unrolled<registers>([&](auto c) {
+            vec<T> factor = splat(T(1));
+            if constexpr (Rule::online || Rule::divides) {
+                const auto none = sum.at[c] == vec<T>{};
+                T *const top = z_ + c * simd::lanes<T>, *const last = top + (Rule::numbers - 1) * width;
+                factor = select(none, vec<T>{}, 1 / sum.at[c]);
+                store(top, select(none, vec<T>{}, load(top)));
+                store(last, factor);
+            }
+            store(factors + c * simd::lanes<T>, factor);
+        });
+        for (std::size_t i = 0; i < Rule::numbers; ++i)
+            std::copy_n(z_ + i * width, block_.n, numbers + i * of.queries_count + block_.s);
+        // The values of hidden keys, which have a weight of 0, may be NaN.
+        if (!finite_lanes<registers>(of.value_width, block_.n, sums_.values())) return write_selected(contexts);
+        transposed_back<registers, false>(of.value_width, block_.n, sums_.values(), factors, contexts.from(block_.s));
+    }
+
+private:
+    static constexpr std::size_t width = lanes<T, registers>;
+    static constexpr T lowest = -std::numeric_limits<T>::infinity();
+
+    /// The greatest of `top` and of the scores of a tile.
+    HEED_SIMD_INLINE row greatest(std::size_t count, row top) const
+    {
+        const T* const tile = tile_;
+        for (std::size_t j = 0; j < count; ++j) {
+            const row e = row::of(tile + j * width);
+            simd::unrolled<registers>([&](auto c) { top.at[c] = simd::max(top.at[c], e.at[c]); });
+        }
+        return top;
+    }
+
+    /// Online softmax, the update: `now` becomes the top, and what is subtracted from the scores; it is 0 where a query
+    /// has seen nothing. Returns the factor of the sums so far.
+    HEED_SIMD_INLINE static row raise_top(row& top, row& sum, row& now)
+    {
+        using namespace simd;
+        row factor;
+        unrolled<registers>([&](auto c) {
+            const vec<T> base = select(now.at[c] == splat(lowest), vec<T>{}, now.at[c]);
+            factor.at[c] = simd::exp(top.at[c] - base);
+            sum.at[c] *= factor.at[c];
+            top.at[c] = now.at[c];
+            now.at[c] = base;
+        });
+        return factor;
+    }
+
+    /// Scores of a tile become e^{e_j − base}, which are added to the sum. Calls begin_key() for each.
+    HEED_SIMD_INLINE void exponentials(std::size_t count, const row& base, row& sum, const auto& begin_key)
+    {
+        using namespace simd;
+        T* const tile = tile_;
+        for (std::size_t j = 0; j < count; ++j) {
+            begin_key();
+            T* const at = tile + j * width;
+            unrolled<registers>([&](auto c) {
+                const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - base.at[c]);
+                sum.at[c] += p;
+                store(at + c * simd::lanes<T>, p);
+            });
+        }
+    }
+
+    /// Contexts where a value is infinite or NaN: skips values without a weight.
+    [[gnu::noinline]] void write_selected(rows<T> contexts)
+    {
+        const head<T>& of = block_.of;
+        const std::size_t s = block_.s, n = block_.n;
+        for (std::size_t q = 0; q < n; ++q) std::fill_n(contexts[s + q], of.value_width, T(0));
+        const auto z = numbers_at<registers, Rule>(z_, width, 0, width);
+        carried<registers, Rule, T> rest;
+        each_tile<registers, Rule::sequential>(block_, every_tile, [&](const visible_tile& visible) {
+            score_tile(compare_, block_, visible, tile_);
+            weigh<registers>(visible.count, rule_, z, rest, tile_);
+            for (std::size_t j = 0; j < visible.count; ++j) {
+                for (std::size_t q = 0; q < n; ++q) {
+                    const T w = tile_[j * width + q];
+                    for (std::size_t i = 0; w != T(0) && i < of.value_width; ++i)
+                        contexts[s + q][i] += w * of.values[visible.first + j][i];
+                }
+            }
+        });
+    }
+
+    const query_block<T>& block_;
+    const Rule& rule_;
+    scratch here_;
+    typename Compare::template block<registers, T> compare_;
+    context_sums<registers, T, Rule> sums_;
+    T *tile_, *z_;       // scores, then weights, [keys][lanes]; the rule's numbers [numbers][lanes]
+    T* kept_ = nullptr;  // the scores of all keys that a query may see, if they are kept
+};
+
+}  // namespace detail
+
+/// Contexts of a block of queries, 0 where one sees nothing; `numbers` [Rule::numbers, queries] of the head.
+template <std::size_t registers, class Compare = inner_product, class T, class Rule>
+void forward(const query_block<T>& block, const Rule& rule, rows<T> contexts, T* numbers)
+{
+    detail::forward_pass<registers, Compare, T, Rule> pass(block, rule);
+    if constexpr (Rule::online) {
+        pass.write(pass.online_softmax(contexts), contexts, numbers);
+    } else {
+        pass.first_pass();
+        pass.write(pass.second_pass(), contexts, numbers);
+    }
+}
+
+}  // namespace heed::kernels::tiles
