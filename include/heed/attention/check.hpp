@@ -335,7 +335,8 @@ decltype(auto) mask_of_one(const Mask& mask)
         "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
         "`attend.step(memory, query, state, lengths{...})`");
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
-    return meant_unless < !of_many && !raw_mask<Mask>, no_mask > (mask);
+    constexpr bool refused = of_many || raw_mask<Mask>;
+    return meant_unless<!refused, no_mask>(mask);
 }
 
 /// The mask of many queries, where it is one; a function of a place becomes one.
@@ -346,10 +347,11 @@ decltype(auto) mask_of_many(const Mask& mask)
     constexpr bool one_value = std::is_arithmetic_v<Mask>;
     static_assert(!one_value,
                   "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
-    if constexpr (bare_mask<Mask> && !one_value) {
+    constexpr bool refused = raw_mask<Mask> || one_value;
+    if constexpr (bare_mask<Mask> && !refused) {
         return seen_if{mask};
     } else {
-        return meant_unless < !raw_mask<Mask> && !one_value, no_mask > (mask);
+        return meant_unless<!refused, no_mask>(mask);
     }
 }
 

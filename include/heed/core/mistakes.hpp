@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -102,7 +103,10 @@ template <bool right, class Meant, class X>
 const X& meant_unless(const X& x) { return x; }
 template <bool right, class Meant, class X>
     requires(!right)
-Meant meant_unless(const X& x);  // declared only
+Meant meant_unless(const X&)
+{
+    std::terminate();  // never compiled: the caller has refused x
+}
 
 }  // namespace heed::detail
 
