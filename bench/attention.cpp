@@ -123,7 +123,7 @@ bench::work forward_backward(const attention_size& z, Make make_attention)
                 auto cost = tape.constant(filled<float, 0>({}, 0.0F));
                 for (int i = 0; i < recorded_steps; ++i) {
                     auto seen = attend.read(source, tape.parameter(s->given.query), state);
-                    cost = ops::add(cost, ops::inner(seen.context, s->given.context_gradient));
+                    cost = ops::add(cost, ops::dot(seen.context, s->given.context_gradient));
                     state = std::move(seen.state);
                 }
                 tape.backward(cost);

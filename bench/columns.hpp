@@ -65,7 +65,7 @@ column mechanism(int threads, const std::string& name, const size& z, bool backw
                     s->tape.clear();
                     const auto q = s->tape.parameter(s->q), h = s->tape.parameter(s->h);
                     const auto lifted = ad::lift(s->tape, attend);
-                    s->tape.backward(ops::inner(lifted(lifted.on(h), q, mask), s->d));
+                    s->tape.backward(ops::dot(lifted(lifted.on(h), q, mask), s->d));
                     benchmark::DoNotOptimize(s->tape.gradient(q));
                 }
             })};

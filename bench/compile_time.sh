@@ -69,7 +69,7 @@ float train(const Function& f, const tensor& annotations, const tensor& queries,
     heed::ad::tape<float> tape;
     const auto q = tape.parameter(queries), h = tape.parameter(annotations);
     const auto lifted = heed::ad::lift(tape, attend);
-    tape.backward(heed::ops::inner(lifted(lifted.on(h), q), by));
+    tape.backward(heed::ops::dot(lifted(lifted.on(h), q), by));
     return *tape.gradient(q).data;
 }
 float near(const tensor& annotations, const tensor& queries, const tensor& by)

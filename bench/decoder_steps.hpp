@@ -127,7 +127,7 @@ private:
             auto seen = attend.read(source, query(s), state);
             // One weight per sentence: `inner` keeps a copy of its constants, which belongs to the loss and not to
             // attention.
-            loss = heed::ops::add(loss, heed::ops::inner(heed::ops::sum_last(seen.context), slope_));
+            loss = heed::ops::add(loss, heed::ops::dot(heed::ops::sum_last(seen.context), slope_));
             state = std::move(seen.state);
         }
         return {loss, source.values, source.keys};
@@ -188,7 +188,7 @@ struct nearness {
     auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
     {
         using namespace heed;
-        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(keys, projected))), -1);
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_per_position(keys, projected))), -1);
     }
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {

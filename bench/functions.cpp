@@ -81,21 +81,21 @@ void tables(const bench::choices& with)
 {
     learned<1>(with, "T5's relative bias, up to 16", {33}, catalogue::relative);
     learned<1>(with, "a bias for each distance", {2 * sizes.length - 1},
-               [](auto e, place p, const auto& b) { return e + b(p.key - p.query + (L - 1)); });
+               [](auto e, score_index p, const auto& b) { return e + b(p.key - p.query + (L - 1)); });
     std::vector<std::int32_t> bucket_of;  // of query − key
     const papers::raffel2020::buckets buckets{32, 128, true};
     for (std::int32_t i = 1 - L; i < L; ++i) bucket_of.push_back(buckets(pack<std::int32_t>(i))[0]);
     learned<1>(with, "T5's buckets, looked up", {32},
-               [buckets_at = looked_up(bucket_of)](auto e, place p, const auto& b) {
+               [buckets_at = looked_up(bucket_of)](auto e, score_index p, const auto& b) {
                    return e + b(buckets_at(p.query - p.key + (L - 1)));
                });
     learned<2>(with, "T5's buckets, computed", {1, 32}, papers::raffel2020::bias_of_distance{buckets});
     learned<1>(with, "Graphormer's distances", {L / 2}, catalogue::spatial);
     learned<1>(with, "Graphormer's edges", {21}, catalogue::edges);
     learned<2>(with, "a bias for each query and distance", {sizes.length, 2 * reach + 1},
-               [](auto e, place p, const auto& b) { return e + b(p.query, p.key - p.query + reach); });
+               [](auto e, score_index p, const auto& b) { return e + b(p.query, p.key - p.query + reach); });
     learned<2>(with, "a bias for each query and key", {sizes.length, sizes.length},
-               [](auto e, place p, const auto& b) { return e + b(p.query, p.key); });
+               [](auto e, score_index p, const auto& b) { return e + b(p.query, p.key); });
     compare(with, "Shaw's distances (score::relative)",
             score::relative{score::scaled_dot{}, table_of<2>({sizes.width, 2 * reach + 1})});
     compare(with, "rotary positions (score::rotary)", score::rotary{score::scaled_dot{}});

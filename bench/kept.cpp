@@ -54,8 +54,8 @@ void count_normalizers()
     count_normalizer("softmax", softmax{});
     count_normalizer("temporal", temporal{});
     count_normalizer("recent_temporal", recent_temporal{1});
-    count_normalizer("fading_temporal", fading_temporal{0.7, 0.3});
-    count_normalizer("connected", connected{w});
+    count_normalizer("decayed_temporal", decayed_temporal{0.7, 0.3});
+    count_normalizer("learned_temporal", learned_temporal{w});
     count_normalizer("local_m", local_m{10});
     count_normalizer("local_m-temporal", local_m{10, temporal{}});
     count_normalizer("local_p", local_p{W_p, v_p, 10});
@@ -78,7 +78,7 @@ void count_scores()
     const auto base = bench::additive_of(z);
     count_score<asks::state_and_word>("with_word", with_word{base, random_weight(Q, A, 60)});
     count_score("with_positions", with_positions{base, random_weight(3, A, 61)});
-    count_score("with_neighbours", with_neighbours{base, random_weight(3, A, 62)});
+    count_score("with_neighbors", with_neighbors{base, random_weight(3, A, 62)});
     count_score("with_fertility", bench::with_fertility_of(z));
     count_score("with_location", bench::with_location_of(z));
     count_score<asks::state_and_word>("with_coverage", bench::with_coverage_of(z, N));

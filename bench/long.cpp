@@ -72,7 +72,7 @@ column tiles(int threads, const std::string& name, const size& z, bool backward,
                 } else {
                     s->tape.clear();
                     const auto q = s->tape.parameter(s->q), k = s->tape.parameter(s->k), v = s->tape.parameter(s->v);
-                    s->tape.backward(ops::inner(attend(q, k, v, s->real, z.how()), s->d));
+                    s->tape.backward(ops::dot(attend(q, k, v, s->real, z.how()), s->d));
                     benchmark::DoNotOptimize(s->tape.gradient(q));
                 }
             })};
@@ -89,7 +89,7 @@ double digest(const size& z, bool backward, const Operation& attend)
     const auto queries = tape.parameter(q), keys = tape.parameter(k), values = tape.parameter(v);
     const auto contexts = attend(queries, keys, values, lengths::full(z.batch, z.length), z.how());
     if (!backward) return sum(contexts.value());
-    tape.backward(ops::inner(contexts, d));
+    tape.backward(ops::dot(contexts, d));
     return sum(tape.gradient(queries)) + sum(tape.gradient(keys)) + sum(tape.gradient(values));
 }
 
@@ -192,13 +192,13 @@ void functions(const settings& with)
         };
         line(with, name,
              {mechanism(with.threads, "none", z, backward, made(), no_mask{}),
-              of("ALiBi", [](auto e, place p) { return e - 0.01 * abs(p.query - p.key); }),
-              of("soft-cap", [](auto e, place) { return 20 * tanh(e / 20); }),
-              mechanism(
-                  with.threads, "learned bias", z, backward,
-                  made(score::modified{score::scaled_dot{}, bias,
-                                       [](auto e, place p, const auto& b) { return e + b(p.key - p.query + 1023); }}),
-                  no_mask{})});
+              of("ALiBi", [](auto e, score_index p) { return e - 0.01 * abs(p.query - p.key); }),
+              of("soft-cap", [](auto e, score_index) { return 20 * tanh(e / 20); }),
+              mechanism(with.threads, "learned bias", z, backward,
+                        made(score::modified{
+                            score::scaled_dot{}, bias,
+                            [](auto e, score_index p, const auto& b) { return e + b(p.key - p.query + 1023); }}),
+                        no_mask{})});
     }
 }
 
@@ -246,11 +246,11 @@ void masks(const settings& with)
         const auto full = mechanism(with.threads, "full", z, backward, made(), no_mask{});
         line(with, "masks/" + way + ", 8 documents of 512",
              {full, mechanism(with.threads, "documents", z, backward, made(),
-                              [=](place p) { return document(p.query) == document(p.key); })},
+                              [=](score_index p) { return document(p.query) == document(p.key); })},
              0, 1.0 / 8);
         line(with, "masks/" + way + ", each third key",
              {full, mechanism(with.threads, "scattered", z, backward, made(),
-                              [](place p) { return (p.query + p.key) % 3 == 0; })});
+                              [](score_index p) { return (p.query + p.key) % 3 == 0; })});
     }
 }
 
@@ -331,7 +331,7 @@ void generation(const settings& with)
             line(with,
                  "generation: " + std::to_string(words) + " words behind " + std::to_string(length) +
                      (hypotheses > 1 ? ", beam of 5" : ""),
-                 {of("growing", [](const auto& memory) { return growing(memory); }),
+                 {of("growing", [](const auto& memory) { return with_cache(memory); }),
                   of("copied", [](const auto& memory) { return memory; })});
         }
     }

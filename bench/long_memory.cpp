@@ -83,7 +83,7 @@ void passes(const size& z, const Operation& attend, std::size_t count)
         tape.clear();
         const auto queries = tape.parameter(q), keys = tape.parameter(k), values = tape.parameter(v);
         const auto contexts = attend(queries, keys, values, real, z.how());
-        tape.backward(ops::inner(contexts, contexts));
+        tape.backward(ops::dot(contexts, contexts));
         benchmark::DoNotOptimize(tape.gradient(queries));
     }
 }
@@ -150,11 +150,11 @@ int main(int argc, char** argv)
     for (const std::size_t keys : {std::size_t{1024}, std::size_t{8192}, std::size_t{65536}, std::size_t{262144}}) {
         const size z{1, 512, keys, 64};
         measure("softmax", threads, z, softmax);
-        measure("sparsemax", threads, z, of(unmasked{}, normalize::sparsemax{}.by_tiles()));
-        measure("entmax15", threads, z, of(unmasked{}, normalize::entmax15{}.by_tiles()));
-        measure("top 32", threads, z, of(unmasked{}, normalize::top_k{32}.by_tiles()));
-        measure("sigmoid", threads, z, of(unmasked{}, normalize::sigmoid{-7}.by_tiles()));
-        measure("stick-breaking", threads, z, of(unmasked{}, normalize::stick_breaking{}.by_tiles()));
+        measure("sparsemax", threads, z, of(unmasked{}, normalize::sparsemax{}.tile_rule()));
+        measure("entmax15", threads, z, of(unmasked{}, normalize::entmax15{}.tile_rule()));
+        measure("top 32", threads, z, of(unmasked{}, normalize::top_k{32}.tile_rule()));
+        measure("sigmoid", threads, z, of(unmasked{}, normalize::sigmoid{-7}.tile_rule()));
+        measure("stick-breaking", threads, z, of(unmasked{}, normalize::stick_breaking{}.tile_rule()));
         measure("additive", threads, z, additive);
     }
     return 0;

@@ -53,7 +53,7 @@
 namespace {
 
 using namespace heed;
-using translator::lesson;
+using translator::training_step_input;
 
 constexpr double latency = 30e-6, overhead = 3e-6;  // seconds: of a message over Ethernet and TCP, and to post one
 
@@ -92,7 +92,7 @@ translator::options options_of(const work& what, double fraction)
     };
     translator::options how;
     how.system = what.system;
-    for (const translator::use& each : translator::kind_of(how.system).uses)
+    for (const translator::option_support& each : translator::kind_of(how.system).option_support_list)
         if (!each.preset.empty()) how.set(each.option, each.preset);
     how.layers = what.layers;
     how.dropout = 0.1;
@@ -104,7 +104,7 @@ translator::options options_of(const work& what, double fraction)
 }
 
 /// Sentences of 10 to 40 words, whose frequencies fall as 1 / rank (Zipf), as long as each other in a batch or nearly.
-lesson some_batch(std::size_t sentences, std::size_t vocabulary)
+training_step_input some_batch(std::size_t sentences, std::size_t vocabulary)
 {
     using seq2seq::id_sentence;
     std::vector<id_sentence> sources(sentences), targets(sentences);
@@ -141,7 +141,7 @@ struct measured {
 };
 
 /// Looks at a step between its backward pass and its update.
-struct looking final : translator::system::exchange {
+struct looking final : translator::system::gradient_exchange {
     struct seen {
         const ad::slot<float>* slot;
         double when;
@@ -208,7 +208,7 @@ measured measure(const work& what, double fraction, std::size_t most_hosts)
 {
     const translator::options how = options_of(what, fraction);
     const auto vocabulary = static_cast<std::size_t>(static_cast<double>(what.words) * fraction);
-    const lesson whole = some_batch(what.batch, vocabulary);
+    const training_step_input whole = some_batch(what.batch, vocabulary);
     const auto system = translator::make_system(how, vocabulary, vocabulary);
     measured result;
     random_source random{1};
@@ -216,7 +216,7 @@ measured measure(const work& what, double fraction, std::size_t most_hosts)
     for (std::size_t n = most_hosts; n > 0; n /= 2) {  // the smallest part first: it touches all memory
         double compute = std::numeric_limits<double>::infinity();
         for (int round = 0; round < 3; ++round) {
-            std::vector<lesson> one{n == 1 ? whole : translator::part_of(whole, 0, n)};
+            std::vector<training_step_input> one{n == 1 ? whole : translator::part_of(whole, 0, n)};
             const double begin = now();
             system->train(one, how, random, 1e-6, &look);
             const double end = now();

@@ -16,7 +16,7 @@
 #include <benchmark/benchmark.h>
 
 #include <heed/gemm/blas.hpp>
-#include <heed/gemm/own_gemm.hpp>
+#include <heed/gemm/gemm_kernel.hpp>
 
 #include "harness.hpp"
 #include "rounds.hpp"

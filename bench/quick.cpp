@@ -157,7 +157,7 @@ void by_length(const settings& with)
         if (T <= longest / 2) {  // beyond that the weights alone take a quarter of a gigabyte
             ways.push_back([&] {
                 const auto alpha = softmax.weights_of(memory, q);
-                use(softmax.combine.combine_all(tensor_view<const float, 2>{alpha.data(), {T, T}}, memory.values));
+                use(softmax.combine.combine_matrix(tensor_view<const float, 2>{alpha.data(), {T, T}}, memory.values));
             });
         }
         const auto took = in_turn(ways, T < longest ? 9 : 5);

@@ -118,12 +118,12 @@ void tiles(const bench::choices& with)
         const auto weights = numbers(1, L, heads * width, 4);
         const auto of = [&](const auto& operation) {
             return [&, operation](auto&, const auto& m) {
-                return ops::inner(ops::square(operation(m.q, m.k, m.v, lengths::full(1, L), how)), weights);
+                return ops::dot(ops::square(operation(m.q, m.k, m.v, lengths::full(1, L), how)), weights);
             };
         };
         const std::string size = "/" + std::to_string(L);
         compare(with, "tiles/softmax" + size, x, of(ops::attend_tiled));
-        const auto alibi = [](auto e, place p) { return e - 0.01 * abs(p.query - p.key); };
+        const auto alibi = [](auto e, score_index p) { return e - 0.01 * abs(p.query - p.key); };
         compare(with, "tiles/ALiBi" + size, x,
                 of(ops::attend_tiled_op<decltype(alibi)>{alibi, kernels::tiles::unmasked{}}));
     }
@@ -143,12 +143,12 @@ void steps(const bench::choices& with)
         compare(with, bench::name_of("steps", "additive", z), attend, [&](auto& tape, const auto& m) {
             const auto memory = m.on(tape.constant(h), lengths::full(size(z.batch), size(z.positions)));
             auto state = m.start(memory);
-            auto total = ops::inner(ops::square(m.score.v), filled<float, 1>({size(z.alignment)}, 0.1F));
+            auto total = ops::dot(ops::square(m.score.v), filled<float, 1>({size(z.alignment)}, 0.1F));
             for (std::size_t s = 0; s < 8; ++s) {
                 auto next = m.step(memory, tape.constant(ops::step_of(ops::swap_axes(q), s)), state);
                 state = next.state;
-                total = ops::add(total,
-                                 ops::inner(ops::square(next.context), filled<float, 2>(next.context.shape(), 0.1F)));
+                total =
+                    ops::add(total, ops::dot(ops::square(next.context), filled<float, 2>(next.context.shape(), 0.1F)));
             }
             return total;
         });

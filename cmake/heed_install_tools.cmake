@@ -8,7 +8,7 @@ string(TIMESTAMP heed_tools_date "%Y-%m-%d" UTC)  # SOURCE_DATE_EPOCH, where a p
 
 # Says which processor a program needs, where that lacks it: compiled for every processor, whatever the flags are.
 add_library(heed_processor OBJECT "${PROJECT_SOURCE_DIR}/tools/support/processor.cpp")
-target_link_libraries(heed_processor PRIVATE heed_development_anywhere)
+target_link_libraries(heed_processor PRIVATE heed_warnings_anywhere)
 target_compile_features(heed_processor PRIVATE cxx_std_20)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   target_compile_options(heed_processor PRIVATE -march=x86-64)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # heed_quick_build(<target> <source>): for quick builds, where HEED_EXAMPLE_OPTIMIZATION is set, it applies to a program
-# with a test that runs for long, `// test, optimised:` or, exhaustively, `// test, exhaustive:`. Others are compiled
+# with a test that runs for long, `// test, optimized:` or, exhaustively, `// test, exhaustive:`. Others are compiled
 # without optimization and with precompiled headers: in less than half of the time.
 function(heed_quick_build target source)
   if(NOT HEED_EXAMPLE_OPTIMIZATION)
     return()
   endif()
-  set(lines "^// test, optimised:")
+  set(lines "^// test, optimized:")
   if(HEED_TEST_EXHAUSTIVE)
-    set(lines "^// test, (optimised|exhaustive):")
+    set(lines "^// test, (optimized|exhaustive):")
   endif()
   file(STRINGS "${source}" long REGEX "${lines}" LIMIT_COUNT 1)
   if(long)
@@ -22,7 +22,7 @@ function(heed_quick_build target source)
     set(source "${PROJECT_BINARY_DIR}/heed_examples_precompiled.cpp")
     file(CONFIGURE OUTPUT "${source}" CONTENT "")
     add_library(heed_examples_precompiled OBJECT "${source}")
-    target_link_libraries(heed_examples_precompiled PRIVATE heed::heed heed::io fmt::fmt heed_development)
+    target_link_libraries(heed_examples_precompiled PRIVATE heed::heed heed::io fmt::fmt heed_warnings)
     target_compile_options(heed_examples_precompiled PRIVATE -O0)
     target_compile_definitions(heed_examples_precompiled PRIVATE _GLIBCXX_ASSERTIONS)
     target_precompile_headers(heed_examples_precompiled PRIVATE <heed/heed.hpp> <fmt/format.h>)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # heed_test_lines(<source> <label> <name> <program>): a line `// test: <arguments>` in a program's source makes it a test,
-# run with these arguments in its own folder; `// test, optimised: <arguments>` does so where the program is compiled for
+# run with these arguments in its own folder; `// test, optimized: <arguments>` does so where the program is compiled for
 # speed: not with sanitizers; `// test, exhaustive: <arguments>` in addition only with HEED_TEST_EXHAUSTIVE. The tests are
 # <name>, <name>.2, …, and have <label>.
 
@@ -9,9 +9,9 @@ function(heed_test_lines source label name program)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
   set(tests "^// test:[ ]*")
   if(NOT HEED_SANITIZE AND HEED_TEST_EXHAUSTIVE)
-    set(tests "^// test(, optimised|, exhaustive)?:[ ]*")
+    set(tests "^// test(, optimized|, exhaustive)?:[ ]*")
   elseif(NOT HEED_SANITIZE)
-    set(tests "^// test(, optimised)?:[ ]*")
+    set(tests "^// test(, optimized)?:[ ]*")
   endif()
   file(STRINGS "${source}" lines REGEX "${tests}")
   set(number 0)

@@ -34,7 +34,7 @@
 #include <heed/nn/layer_norm.hpp>
 #include <heed/nn/residual.hpp>
 #include <heed/train/adam.hpp>
-#include <heed/train/rates.hpp>
+#include <heed/train/learning_rate.hpp>
 
 #include "../tools/support/program.hpp"
 #include "../tools/support/progress.hpp"
@@ -65,7 +65,7 @@ struct layer {
     auto next(const tensor auto& x, Memory& known, bool first, std::size_t context) const
     {
         return through(x, [&](const auto& in) {
-            known = first ? growing(attention.on(in)) : attention.extend(known, in);
+            known = first ? with_cache(attention.on(in)) : attention.extend(known, in);
             const auto here = from_query(attention.start(known), known.positions() - in.shape()[1]);
             const sliding_window near{static_cast<std::int32_t>(context)};
             return attention.read_all(known, in, here, causal{} & near).contexts;
@@ -243,9 +243,9 @@ void train(auto& model, std::span<const char> text, std::span<const char> held, 
 std::string write(const auto& model, const settings& how, random_source& random)
 {
     std::string text = how.prompt.empty() ? "\n" : how.prompt;
-    using memory = decltype(growing(model.layers[0].attention.on(model.embedded({1, 1}))));
+    using memory = decltype(with_cache(model.layers[0].attention.on(model.embedded({1, 1}))));
     std::vector<memory> known;
-    for (const auto& each : model.layers) known.push_back(growing(each.attention.on(model.embedded({1, 1}))));
+    for (const auto& each : model.layers) known.push_back(with_cache(each.attention.on(model.embedded({1, 1}))));
     const std::uint64_t stream = random.next_stream();
     for (std::size_t done = 0, i = 0; i < how.length; ++i) {
         word_ids letters(text.size() - done, 1);

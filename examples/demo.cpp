@@ -7,7 +7,7 @@
 // knows nothing of grammar, numbers or alignment. The program prints its translations of numbers that it has never
 // seen, and whether it attends to the right words. Everything it needs is in this file and in heed's headers.
 //
-// test, optimised: --quick
+// test, optimized: --quick
 
 #include <algorithm>
 #include <cstddef>

@@ -77,14 +77,14 @@ auto loss_of(const auto& attend, const batch& now)
     const auto memory = attend.on(now.lists_of_numbers);
     const auto context = attend.step(memory, now.query, attend.start(memory)).context;  // [B,1]
     const auto wrong = ops::subtract(context, now.largest);
-    return ops::scale(ops::inner(wrong, wrong), 1.0 / lists);
+    return ops::scale(ops::dot(wrong, wrong), 1.0 / lists);
 }
 
 int train_largest()
 {
     auto model = make_model();
     engine ranks;                                                                        // 1
-    distributed::optimizer optimiser{ranks, train::adam<float>({.rate = 0.05}), model};  // 2: around train::adam
+    distributed::optimizer optimizer{ranks, train::adam<float>({.rate = 0.05}), model};  // 2: around train::adam
 
     ad::tape<float> tape;
     float loss = 0;
@@ -93,8 +93,8 @@ int train_largest()
         tape.clear();
         const auto lifted = ad::lift(tape, model);
         const auto part = loss_of(lifted, batch(update, mine.first, mine.size()));
-        optimiser.backward(lifted, part);          // 4: tape.backward(part), and gradients that are final are summed
-        optimiser.step(model, lifted, tape, 1.0);  // with the gradients of all ranks
+        optimizer.backward(lifted, part);          // 4: tape.backward(part), and gradients that are final are summed
+        optimizer.step(model, lifted, tape, 1.0);  // with the gradients of all ranks
         loss = *part.data();
     }
 

@@ -80,7 +80,7 @@ void tensors()
     x(0, 2) = 5;                                  // x[0, 2] = 5
     const array<float, 2> copy = x;               // x.clone()
     const auto y = ops::add(ops::tanh(x), copy);  // x.tanh() + copy
-    const auto total = ops::inner(y, x)();        // (y * x).sum()
+    const auto total = ops::dot(y, x)();          // (y * x).sum()
     // end
     holds("sum", std::abs(total - 5 * (5 + std::tanh(5.0F))) < 1e-4F);
 
@@ -89,7 +89,7 @@ void tensors()
     const auto k = random_numbers<3>({2, 4, 3}, 3);
     // section: broadcasting
     const auto with_bias = ops::linear(x, array<float, 2>{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, b);  // x @ W + b
-    const auto sums = ops::add_each(k, q);                                                       // k + q[:, None]
+    const auto sums = ops::add_per_position(k, q);                                               // k + q[:, None]
     // ops::add(q, k) throws shape_error: a shape never grows by itself
     // end
     holds("each", sums(1, 2, 0) == q(1, 0) + k(1, 2, 0) && with_bias(1, 1) == b(1));
@@ -104,7 +104,7 @@ void gradients()
     ad::tape<float> tape;                                 // the graph, as an object
     const auto W_on_tape = tape.parameter(W);             // W.requires_grad_(); refers to W, no copy
     const auto y = ops::tanh(ops::linear(x, W_on_tape));  // x is plain: a constant
-    const auto loss = ops::inner(y, y);                   // (y * y).sum()
+    const auto loss = ops::dot(y, y);                     // (y * y).sum()
     tape.backward(loss);                                  // loss.backward()
     const auto d_W = copy_of(tape.gradient(W_on_tape));   // W.grad.clone()
     tape.clear();                                         // forgets graph and gradients, keeps the memory
@@ -130,7 +130,7 @@ void attending()
     // section: masks
     const std::vector<std::int32_t> ids{0, 0, 0, 1, 1};
     const auto document = looked_up(ids);  // refers to them
-    const auto same = [=](place p) { return document(p.query) == document(p.key); };
+    const auto same = [=](score_index p) { return document(p.query) == document(p.key); };
     const auto packed = attend(attend.on(k, v), q, causal{} & same);  // create_block_mask(causal & same)
     auto words = filled<bool, 2>({2, 5}, true);
     words(1, 3) = words(1, 4) = false;  // key_padding_mask = ~words
@@ -139,7 +139,7 @@ void attending()
     holds("a mask is lengths", padded == all && packed(0, 3, 0) == v(0, 3, 0));
 
     // section: flex
-    const auto score_mod = [](auto e, place p) { return e - 0.5 * abs(p.query - p.key); };
+    const auto score_mod = [](auto e, score_index p) { return e - 0.5 * abs(p.query - p.key); };
     attention alibi{score::modified{score::scaled_dot{}, score_mod}, normalize::softmax{}, combine::weighted_sum{}};
     const auto near = alibi(alibi.on(k, v), q, causal{} & sliding_window{3});  // flex_attention(q, k, v, …)
     // end

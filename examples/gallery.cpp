@@ -537,10 +537,9 @@ void structural_biases(gallery& to)
     // section: structural-biases
     attention positions{score::with_positions{score::additive{W_b, U_b, v_b}, P}, normalize::softmax{},
                         combine::weighted_sum{}};
-    attention markov{score::with_neighbours{score::additive{W, U, v}, M}, normalize::softmax{},
-                     combine::weighted_sum{}};
+    attention markov{score::with_neighbors{score::additive{W, U, v}, M}, normalize::softmax{}, combine::weighted_sum{}};
     // end
-    to.draw("structural-biases", {{"positions alone", look(positions)}, {"words and neighbours", look(markov)}});
+    to.draw("structural-biases", {{"positions alone", look(positions)}, {"words and neighbors", look(markov)}});
 }
 
 void recurrent(gallery& to)
@@ -589,11 +588,11 @@ void temporal_family(gallery& to)
     const auto w = vector(1, {{0, -3.0f}});
     // section: temporal-family
     attention last_step{score::additive{W, U, v}, normalize::recent_temporal{1}, combine::weighted_sum{}};
-    attention half_strength{score::additive{W, U, v}, normalize::fading_temporal{0.5, 0.1}, combine::weighted_sum{}};
-    attention added{score::additive{W, U, v}, normalize::connected{w}, combine::weighted_sum{}};
+    attention half_strength{score::additive{W, U, v}, normalize::decayed_temporal{0.5, 0.1}, combine::weighted_sum{}};
+    attention added{score::additive{W, U, v}, normalize::learned_temporal{w}, combine::weighted_sum{}};
     // end
     to.draw("temporal-family", {{"the last step only", look(last_step, stuck), spelled(source), stuck.target},
-                                {"half strength, fading", look(half_strength, stuck), spelled(source), stuck.target},
+                                {"half strength, decayed", look(half_strength, stuck), spelled(source), stuck.target},
                                 {"added, w = -3", look(added, stuck), spelled(source), stuck.target}});
 }
 
@@ -629,7 +628,7 @@ void document_memory(gallery& to)
         q(0, first_half) = q(0, second_half) = 0.5f;
         return q;
     };
-    const auto first_step = [&](const auto& past) { return look(attend, memory_of_second, past, 1, noun); };
+    const auto first_step = [&](const auto& state) { return look(attend, memory_of_second, state, 1, noun); };
     to.draw("document-memory",
             {{"a new document", first_step(attend.start(memory_of_second)), spelled(second), {"?"}},
              {"after a sentence that left out the dog", first_step(before), spelled(second), {"?"}}});
@@ -706,7 +705,7 @@ void modified(gallery& to)
     // section: modified
     attention words_alone{score::general{W_words}, normalize::softmax{}, combine::weighted_sum{}};
     attention alibi{
-        score::modified{score::general{W_words}, [](auto e, place p) { return e - 0.7 * abs(p.query - p.key); }},
+        score::modified{score::general{W_words}, [](auto e, score_index p) { return e - 0.7 * abs(p.query - p.key); }},
         normalize::softmax{}, combine::weighted_sum{}};
     attention capped{score::modified{score::general{W_words}, [](auto e, place) { return 2 * tanh(e / 2); }},
                      normalize::softmax{}, combine::weighted_sum{}};
@@ -772,7 +771,7 @@ void forgetting(gallery& to)
             {{"softmax", alike(remembers), text, text}, {"forgetting at \"saw\"", alike(forgets), text, text}});
 }
 
-void fading(gallery& to)
+void gated_decay(gallery& to)
 {
     const auto w = matrix(D, 1, {{saw, 0, -3.0f}});  // nearly shut at "saw"
     const auto b = vector(1, {{0, 3.0f}});
@@ -787,13 +786,13 @@ void fading(gallery& to)
         }
         return rows;
     };
-    // section: fading
+    // section: gated_decay
     attention retention{score::kernel{score::elu_plus_one{}}, normalize::ratio{0.8}, combine::weighted_sum{}};
-    attention fades{score::fading{score::kernel{score::elu_plus_one{}}, w, b}, normalize::ratio{},
+    attention fades{score::gated_decay{score::kernel{score::elu_plus_one{}}, w, b}, normalize::ratio{},
                     combine::weighted_sum{}};
     // end
     const auto text = spelled(source);
-    to.draw("fading",
+    to.draw("gated_decay",
             {{"one decay", alike(retention), text, text}, {"gates, shut at \"saw\"", alike(fades), text, text}});
 }
 
@@ -1045,7 +1044,7 @@ int main(int argc, char** argv)
                                    forgetting,
                                    contextual_positions,
                                    dynamic_convolution,
-                                   fading,
+                                   gated_decay,
                                    linear,
                                    temperature,
                                    sigmoid,

@@ -32,7 +32,7 @@ struct nearness {
     auto project(const tensor auto& s) const { return ops::linear(s, W); }  // [B,Q] -> [B,A]
     auto match(const tensor auto& q, const tensor auto& k) const            // [B,A], [B,T,A] -> [B,T]
     {
-        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(k, q))), -1);
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_per_position(k, q))), -1);
     }
     auto operator()(const tensor auto& s, const tensor auto& k) const { return match(project(s), k); }
     static auto parameters(auto& self, auto&& visit) { return mine::nearness{visit("W", self.W), visit("U", self.U)}; }
@@ -96,7 +96,7 @@ struct nearness_step_op : ops::operation<nearness_step_op> {
 
 /// A sum that the kernel does not know, to compare with.
 struct other_sum : combine::weighted_sum {
-    using in_kernels = void;
+    using kernel_tag = void;
     static auto parameters(auto&, auto&&) { return mine::other_sum{}; }
 };
 
@@ -143,7 +143,7 @@ std::vector<double> loop(const sizes& n, const auto& attend, const auto& ask, co
     const auto take = [&](const auto& x) { all.insert(all.end(), x.data, x.data + x.size()); };
     for (std::size_t t = 0; t < n.steps; ++t) {
         const auto [context, weights, next] = answer(lifted, memory, ask(s, y), state);
-        loss = ops::add(loss, ops::add(ops::inner(context, by_context), ops::inner(weights, by_weights)));
+        loss = ops::add(loss, ops::add(ops::dot(context, by_context), ops::dot(weights, by_weights)));
         take(context.value());
         take(weights.value());
         state = next;

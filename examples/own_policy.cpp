@@ -38,7 +38,8 @@ struct nearness {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& s, const tensor auto& h) const
     {
-        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(ops::linear(h, U), ops::linear(s, W)))), -1);
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_per_position(ops::linear(h, U), ops::linear(s, W)))),
+                          -1);
     }
     static auto parameters(auto& self, auto&& visit) { return mine::nearness{visit("W", self.W), visit("U", self.U)}; }
 };
@@ -130,15 +131,15 @@ int main()
                        "iguana",  "jackal",   "monkey",   "rabbit",  "turtle", "cheetah", "giraffe", "hamster",
                        "leopard", "elephant", "kangaroo", "squirrel"});
     ad::tape<float> tape;
-    train::adam<float> optimiser({.rate = 0.03});
+    train::adam<float> optimizer({.rate = 0.03});
     const int epochs = 600;
     for (int epoch = 1; epoch <= epochs; ++epoch) {
         tape.clear();
         const auto lifted = ad::lift(tape, attend);  // the same mechanism, with variables that refer to its weights
         const auto contexts = lifted(lifted.on(words.annotations, words.real), words.queries);  // all steps at once
-        const auto loss = ops::inner(ops::square(ops::subtract(contexts, words.expected)), words.counts);
+        const auto loss = ops::dot(ops::square(ops::subtract(contexts, words.expected)), words.counts);
         tape.backward(loss);
-        optimiser.step(attend, lifted, tape);
+        optimizer.step(attend, lifted, tape);
         if (epoch == 1 || epoch % 100 == 0) std::printf("epoch %3d  loss %.4f\n", epoch, double(*loss.data()));
     }
 

@@ -76,7 +76,7 @@ auto loss_of(const auto& attend, const batch& now)
     const auto memory = attend.on(now.lists_of_numbers);
     const auto context = attend.step(memory, now.query, attend.start(memory)).context;  // [B,1]
     const auto wrong = ops::subtract(context, now.largest);
-    return ops::scale(ops::inner(wrong, wrong), 1.0 / lists);
+    return ops::scale(ops::dot(wrong, wrong), 1.0 / lists);
 }
 
 /// Trains to the end, or until it is interrupted; returns the exit status. `patience`: microseconds between batches,
@@ -86,13 +86,13 @@ int train_largest(const std::filesystem::path& path, unsigned patience)
     // section: parts
     const train::training_lock alone(path);  // one run at a time writes this file
     auto model = make_model();
-    train::adam<float> optimiser({.rate = 0.05});
+    train::adam<float> optimizer({.rate = 0.05});
     train::position at;                     // the next epoch and batch, and the random numbers drawn so far
     train::average_of_last<float> last(3);  // of the epochs
     double loss = 0;                        // of the epoch so far
-    const auto save = [&] { train::save_checkpoint(path, model, optimiser, at, last, train::named("loss", loss)); };
+    const auto save = [&] { train::save_checkpoint(path, model, optimizer, at, last, train::named("loss", loss)); };
     if (std::filesystem::exists(path)) {
-        train::load_checkpoint(path, model, optimiser, at, last, train::named("loss", loss));
+        train::load_checkpoint(path, model, optimizer, at, last, train::named("loss", loss));
         std::printf("goes on in epoch %zu, batch %zu\n", at.epoch + 1, at.batch + 1);
     }
     // end
@@ -110,13 +110,13 @@ int train_largest(const std::filesystem::path& path, unsigned patience)
             const auto lifted = ad::lift(tape, model);
             const auto mean = loss_of(lifted, batch(at.random));
             tape.backward(mean);
-            optimiser.step(model, lifted, tape, 1.0);
+            optimizer.step(model, lifted, tape, 1.0);
             loss += static_cast<double>(*mean.data()) / batches;
             ::usleep(patience);
         }
         std::printf("epoch %2zu  loss %.6f\n", at.epoch + 1, loss);
         last.add(model);
-        optimiser.settings.rate *= 0.95;  // which the checkpoint keeps
+        optimizer.settings.rate *= 0.95;  // which the checkpoint keeps
         ++at.epoch;                       // before it is written, or this epoch's end would come twice
         at.batch = 0;
         loss = 0;

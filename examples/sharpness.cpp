@@ -28,13 +28,13 @@ using namespace heed;
 
 namespace {
 
-// 1. The task: a sentence is a list of pairs, a name and a colour; the query is a name; what is its colour?
+// 1. The task: a sentence is a list of pairs, a name and a color; the query is a name; what is its color?
 
-constexpr std::size_t names = 12, colours = 6, pairs = 8, sentences = 64, hidden = 24;
+constexpr std::size_t names = 12, colors = 6, pairs = 8, sentences = 64, hidden = 24;
 
 struct lookups {
-    array<double, 3> annotations = filled<double, 3>({sentences, pairs, names + colours}, 0.0);  // [B,T,D], two ones
-    array<double, 2> queries = filled<double, 2>({sentences, names}, 0.0);                       // [B,Q], a one
+    array<double, 3> annotations = filled<double, 3>({sentences, pairs, names + colors}, 0.0);  // [B,T,D], two ones
+    array<double, 2> queries = filled<double, 2>({sentences, names}, 0.0);                      // [B,Q], a one
     ops::expected_words<double> answers{word_ids(1, sentences), std::vector<double>(sentences, 1.0 / sentences)};
 
     explicit lookups(std::uint64_t seed)
@@ -42,11 +42,11 @@ struct lookups {
         for (std::size_t b = 0; b < sentences; ++b) {
             for (std::size_t j = 0; j < pairs; ++j) {
                 const std::size_t name = (b * 5 + j * 7) % names;  // no name twice
-                const std::size_t colour = mix(seed + b * pairs + j) % colours;
-                annotations(b, j, name) = annotations(b, j, names + colour) = 1;
+                const std::size_t color = mix(seed + b * pairs + j) % colors;
+                annotations(b, j, name) = annotations(b, j, names + color) = 1;
                 if (j != mix(seed * 31 + b) % pairs) continue;
                 queries(b, name) = 1;
-                answers.words(0, b) = static_cast<std::uint32_t>(colour);
+                answers.words(0, b) = static_cast<std::uint32_t>(color);
             }
         }
     }
@@ -58,8 +58,8 @@ struct lookups {
 template <class Attend, class Matrix, class Vector>
 struct reader {
     Attend attend;
-    Matrix W;  // [D,colours]
-    Vector b;  // [colours]
+    Matrix W;  // [D,colors]
+    Vector b;  // [colors]
 
     auto loss(const lookups& task) const
     {
@@ -78,11 +78,11 @@ struct reader {
 auto make_reader(random_source random)
 {
     const attention attend{score::additive{nn::glorot<double>(random, names, hidden),
-                                           nn::glorot<double>(random, names + colours, hidden),
+                                           nn::glorot<double>(random, names + colors, hidden),
                                            nn::zeros<double>(hidden)},
                            normalize::softmax{}, combine::weighted_sum{}};
     return reader<std::remove_cv_t<decltype(attend)>, array<double, 2>, array<double, 1>>{
-        attend, nn::glorot<double>(random, names + colours, colours), nn::zeros<double>(colours)};
+        attend, nn::glorot<double>(random, names + colors, colors), nn::zeros<double>(colors)};
 }
 
 // 3. What one does with all parameters at once: they are a list of rows of numbers.

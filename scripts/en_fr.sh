@@ -45,7 +45,7 @@ export LC_ALL=C.UTF-8  # \L and \b below must know é
 # ---- text: spelled like the gold text, with contractions undone and hyphens split off, but in lower case
 # ------------------
 
-normalise() # language < text > text
+normalize() # language < text > text
 {
     local language=(-e '')
     case $1 in
@@ -67,9 +67,9 @@ normalise() # language < text > text
 
 for language in en fr; do
     if [[ ! -e $out/train.$language ]]; then
-        cat "$multi30k/train.$language" "$tatoeba/train.$language" | normalise "$language" >"$out/train.$language.part"
+        cat "$multi30k/train.$language" "$tatoeba/train.$language" | normalize "$language" >"$out/train.$language.part"
         mv "$out/train.$language.part" "$out/train.$language"
-        normalise "$language" <"$multi30k/val.$language" >"$out/val.$language"
+        normalize "$language" <"$multi30k/val.$language" >"$out/val.$language"
     fi
 done
 # The gold text is tokenised already, and its links depend on that.

@@ -9,7 +9,7 @@ usage()
     cat <<'END'
 usage: scripts/fuzz.sh [option...] [target...]
 
-Gives arbitrary files to heed's readers (tests/fuzz) with libFuzzer, under the address and undefined-behaviour
+Gives arbitrary files to heed's readers (tests/fuzz) with libFuzzer, under the address and undefined-behavior
 sanitizers. Builds what it needs with clang++. Without targets all run, one after the other.
 
   --minutes N      in all, shared by the targets; 10 by default

@@ -87,7 +87,7 @@ case $paper in
     mechanisms)
         common="$small $smoothed --epochs 10"
         rows=''
-        for attention in none additive additive-y per-dimension grouped temporal fading-temporal location-aware \
+        for attention in none additive additive-y per-dimension grouped temporal decayed-temporal location-aware \
             structural-biases fertility gated-coverage recurrent sparsemax entmax sigmoid gated; do
             rows+="$attention --attention $attention"$'\n'
         done

@@ -8,7 +8,7 @@ usage()
     cat <<'END'
 usage: scripts/single_header.sh [FILE]
 
-Writes single_include/heed/heed.hpp: heed/heed.hpp, papers.hpp, nn and the optimisers of train in one file, for Compiler
+Writes single_include/heed/heed.hpp: heed/heed.hpp, papers.hpp, nn and the optimizers of train in one file, for Compiler
 Explorer and for programs that want one file. FILE is written in its place. Each release has the file as an asset; it is
 not in git.
 END
@@ -25,7 +25,7 @@ esac
 roots=(heed/heed.hpp heed/papers.hpp)
 for header in include/heed/nn/*.hpp include/heed/train/*.hpp; do
     case $header in
-    */nn/orthogonal.hpp | */train/checkpoint.hpp | */train/stored.hpp | */train/training_lock.hpp | */train/stop_signals.hpp) ;;
+    */nn/orthogonal.hpp | */train/checkpoint.hpp | */train/optimizer_state.hpp | */train/training_lock.hpp | */train/stop_signals.hpp) ;;
     *) roots+=("${header#include/}") ;;
     esac
 done
@@ -105,7 +105,7 @@ trap 'rm -f "$scratch"' EXIT
 // and a BLAS through xtensor-blas, through <cblas.h> (define HEED_BLAS_CBLAS), or none (define HEED_BLAS_NONE).
 //
 // Made by scripts/single_header.sh of the headers in include/heed, in which the code is explained; not to be edited. It
-// holds heed/heed.hpp, heed/papers.hpp, heed/nn and the optimisers of heed/train. A program includes either this file or
+// holds heed/heed.hpp, heed/papers.hpp, heed/nn and the optimizers of heed/train. A program includes either this file or
 // headers of the folder, not both.
 //
 END

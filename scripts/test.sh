@@ -11,9 +11,9 @@ usage: scripts/test.sh [option] [-- argument for ctest...]
 
 Installs what is missing (Debian 12, root or sudo), builds the tests of the library and the kit, and runs them.
 
-  (none)              clang++, which compiles them in half of g++'s time; not optimised
+  (none)              clang++, which compiles them in half of g++'s time; not optimized
   --compiler gcc      g++ in place of clang++, Release, with the examples
-  --sanitize          address and undefined-behaviour sanitizers and xtensor's own checks, clang++; with tools and translator
+  --sanitize          address and undefined-behavior sanitizers and xtensor's own checks, clang++; with tools and translator
   --sanitize-threads  ThreadSanitizer, clang++, on what has threads: the pool, kernels, batches, models that threads
                       share, `translate serve`; nothing else
   --xtensor-assert    xtensor's own bounds and dimension checks alone, clang++
@@ -98,7 +98,7 @@ for preset in "${presets[@]}"; do
         esac
     elif [[ $all == yes ]]; then
         # Each build tests what the other does not. asan (clang++): every unit test, the tools and thus heed::translator.
-        # release (g++): kernels for every kind of processor, MPI, the other examples, optimised, and all that one
+        # release (g++): kernels for every kind of processor, MPI, the other examples, optimized, and all that one
         # compiler is enough for. Kernels are compiled with -O1 and two parts of -O3 that code with faults may not survive:
         # all of -O3 takes almost twice as long.
         case $preset in

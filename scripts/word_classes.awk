@@ -13,7 +13,7 @@ BEGIN {
     put("be", "is are being be was")
     put("possessive", "his her their its")
     put("number", "two three four five six several many some")
-    put("colour", "red blue white black green yellow orange brown pink gray grey purple blond dark colorful")
+    put("color", "red blue white black green yellow orange brown pink gray gray purple blond dark colorful")
     put("person", "man woman men women boy girl boys girls child children people person dog dogs guy lady player players group crowd couple baby kids worker workers")
     put("clothing", "shirt hat dress jacket pants jeans shorts suit uniform t-shirt helmet sunglasses coat clothing sweater vest glasses")
     put("punctuation", ". , \" '")

@@ -58,7 +58,7 @@ inline void instantiate_common_mechanisms()
     ad::tape<float> on;
     const array<float, 3> h;
     const auto H = on.parameter(h);
-    (void)ops::inner(dot(dot.on(H), H, causal{}), dot(dot.on(h), h, causal{}));
+    (void)ops::dot(dot(dot.on(H), H, causal{}), dot(dot.on(h), h, causal{}));
 }
 
 }  // namespace support

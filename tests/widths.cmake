@@ -19,8 +19,8 @@ set(heed_width_needs_x86-64-v4 avx512f avx512bw avx512cd avx512dq avx512vl)
 set(heed_width_kernels
     kernels/additive kernels/block_sums kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear kernels/layer_norm
     kernels/linear_attention kernels/optimizers kernels/per_dimension kernels/recurrent
-    kernels/rows kernels/softmax kernels/sparse kernels/top_words kernels/weighted_sum kernels/tiles/entmax_rule simd/dual_lanes
-    simd/lookup simd/registers simd/registers_of_duals simd/simd simd/sines gemm/int8_panels gemm/panels gemm/weight_panels)
+    kernels/rows kernels/softmax kernels/sparse kernels/top_k_words kernels/weighted_sum kernels/tiles/entmax_rule simd/dual_pack
+    simd/lookup simd/registers simd/dual_registers simd/simd simd/trig gemm/int8_panels gemm/panels gemm/weight_panels)
 
 # heed_width_tests(<name> <path>...): these, for this width; as one unit where unit tests are compiled together.
 macro(heed_width_tests name)
@@ -43,7 +43,7 @@ function(heed_width_program name)
       set(source "${CMAKE_CURRENT_BINARY_DIR}/units/${program}.cpp")
     endif()
     add_executable(${program} "${source}")
-    target_link_libraries(${program} PRIVATE heed::heed heed_test_main heed_development_anywhere)
+    target_link_libraries(${program} PRIVATE heed::heed heed_test_main heed_warnings_anywhere)
     target_include_directories(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
     target_compile_options(${program} PRIVATE ${flags} ${optimized})
   endif()
@@ -72,7 +72,7 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
   else()
     set(flags "-march=${width}")
     string(MAKE_C_IDENTIFIER "HEED_${width}_NATIVE_${HEED_NATIVE}" variable)
-    # The width that heed_development compiles for.
+    # The width that heed_warnings compiles for.
     string(REPLACE ";" " " CMAKE_REQUIRED_FLAGS "${heed_native_flags}")
     check_cxx_source_compiles("
       #if !(${heed_width_macro_${width}})
@@ -89,16 +89,16 @@ foreach(width IN LISTS HEED_TEST_WIDTHS)
     set(runs ${${variable}_RUNS})
   endif()
 
-  # Lightly optimised, for quick builds: optimised code is tested above. Tiles and tables are much code for each width.
+  # Lightly optimized, for quick builds: optimized code is tested above. Tiles and tables are much code for each width.
   set(optimized -O1)
   # With sanitizers -O1 takes several times as long to compile; portable code has no intrinsics to combine.
   if(HEED_SANITIZE OR width STREQUAL portable)
     set(optimized -O0)
   endif()
   heed_width_tests(kernels ${heed_width_kernels})
-  heed_width_tests(own_gemm gemm/own_gemm)  # without a BLAS
+  heed_width_tests(gemm_kernel gemm/gemm_kernel)  # without a BLAS
   set(optimized -O0)
-  set(tiles simd/tables kernels/tiles/normalizer_rules kernels/tiles/selection kernels/tiles/tiles kernels/tiles/products
+  set(tiles simd/lookup_table kernels/tiles/normalizer_rules kernels/tiles/selection kernels/tiles/tiles kernels/tiles/products
             kernels/tiles/transpose)
   # These are the most code. They use lanes alone, which the tests above check at each width.
   if(HEED_TEST_EXHAUSTIVE OR width STREQUAL native)
@@ -124,7 +124,7 @@ if(HEED_TEST_WIDTHS MATCHES "x86-64-v3")
   unset(CMAKE_REQUIRED_FLAGS)
   if(HEED_RUNS_AVX_VNNI)
     add_executable(gemm_int8_panels_avx_vnni gemm/int8_panels.cpp)
-    target_link_libraries(gemm_int8_panels_avx_vnni PRIVATE heed::heed heed_test_main heed_development_anywhere)
+    target_link_libraries(gemm_int8_panels_avx_vnni PRIVATE heed::heed heed_test_main heed_warnings_anywhere)
     target_include_directories(gemm_int8_panels_avx_vnni PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
     target_compile_options(gemm_int8_panels_avx_vnni PRIVATE -march=x86-64-v3 -mavxvnni -O1)
     add_test(NAME "${test}" COMMAND gemm_int8_panels_avx_vnni)

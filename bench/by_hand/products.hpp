@@ -44,9 +44,9 @@ inline void local_dot(const source& z, std::size_t reach, std::size_t step, cons
 {
     for (std::size_t b = 0; b < z.B; ++b) {
         const std::size_t n = z.lengths[b];
-        const std::size_t centre = n == 0 ? 0 : std::min(step, n - 1);
-        const std::size_t first = centre > reach ? centre - reach : 0;
-        const std::size_t last = std::min(n, centre + reach + 1);
+        const std::size_t center = n == 0 ? 0 : std::min(step, n - 1);
+        const std::size_t first = center > reach ? center - reach : 0;
+        const std::size_t last = std::min(n, center + reach + 1);
         float* const w = weights + b * z.T;
         std::fill_n(w, first, 0.0F);
         dot_row(z, b, first, last - first, query + b * z.A, w + first, context + b * z.D);

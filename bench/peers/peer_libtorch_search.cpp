@@ -9,7 +9,7 @@
 // state; keys and annotations [B,T,.] are never copied, the attention sees the hypotheses as [B,K,.] (a broadcast sum,
 // then a batched product); the Transformer's kept keys and values are copied once per step; topk of each row and then
 // among these; finished sentences leave the batch. PEER_WAY in the environment chooses; other words in it each undo one
-// of the optimisations of `tuned`.
+// of the optimizations of `tuned`.
 
 #include <torch/torch.h>
 

@@ -122,7 +122,7 @@ private:
         return at::mm(joined, output).view({sentences, length, D});
     }
 
-    Tensor normalised(const Tensor& x, const layer& l, std::size_t k) const
+    Tensor normalized(const Tensor& x, const layer& l, std::size_t k) const
     {
         return at::layer_norm(x, {D}, l.gain[k], l.bias[k]);
     }
@@ -143,16 +143,16 @@ private:
     {
         Tensor x = embedded(source);
         for (const layer& l : encoder) {
-            x = normalised(x + self(x, l, false), l, 0);
-            x = normalised(x + fed_forward(x, l), l, 1);
+            x = normalized(x + self(x, l, false), l, 0);
+            x = normalized(x + fed_forward(x, l), l, 1);
         }
         Tensor y = embedded(previous);
         for (const layer& l : decoder) {
-            y = normalised(y + self(y, l, true), l, 0);
+            y = normalized(y + self(y, l, true), l, 0);
             const auto both = at::mm(x.reshape({-1, D}), l.kv).view({sentences, length, 2 * D}).chunk(2, 2);
             const auto q = at::mm(y.reshape({-1, D}), l.q).view_as(y);
-            y = normalised(y + attend(q, both[0], both[1], l.cross_output, false), l, 1);
-            y = normalised(y + fed_forward(y, l), l, 2);
+            y = normalized(y + attend(q, both[0], both[1], l.cross_output, false), l, 1);
+            y = normalized(y + fed_forward(y, l), l, 2);
         }
         return at::cross_entropy_loss(at::addmm(output_bias, y.reshape({-1, D}), table.t()), target);
     }

@@ -23,7 +23,7 @@ def steps(root: Path) -> list[str]:
 def blocks(text: str) -> list[tuple[str, str]]:
     """[('prose' or 'code', text)], in turn."""
     lines = [line for line in text.split("\n")
-             if not re.match(r"// (SPDX-|clang-format |test(, optimised)?:)", line)]
+             if not re.match(r"// (SPDX-|clang-format |test(, optimized)?:)", line)]
     found: list[tuple[str, list[str]]] = []
     i = 0
     while i < len(lines):
@@ -48,7 +48,7 @@ def blocks(text: str) -> list[tuple[str, str]]:
 
 
 def arguments(text: str) -> list[str]:
-    match = re.search(r"^// test(?:, optimised)?:(.*)$", text, flags=re.M)
+    match = re.search(r"^// test(?:, optimized)?:(.*)$", text, flags=re.M)
     return shlex.split(match.group(1)) if match else []
 
 

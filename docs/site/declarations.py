@@ -71,7 +71,7 @@ def comment_above(lines, first: int, only_docstring: bool = False) -> str:
 
 
 def declaration(lines, first: int, name_line: int) -> tuple[str, list[str]]:
-    """The declaration from line `first` on, without body or initialiser list, and its trailing comments."""
+    """The declaration from line `first` on, without body or initializer list, and its trailing comments."""
     kept, comments = [], []
     depth = 0
     for i in range(first, min(first + 25, len(lines))):

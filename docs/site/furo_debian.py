@@ -3,7 +3,7 @@
 
 - scripts/furo.js imports a module, which a plain script must not: nothing of it would run, not even the button that
   chooses light or dark. The imported file is put before it.
-- styles/furo.css has dark colours only for readers who chose them, not for those whose system asks for dark.
+- styles/furo.css has dark colors only for readers who chose them, not for those whose system asks for dark.
 - styles/furo.css imports normalize.css from the root of a web server, which is another place than the site's: it is put in.
 """
 

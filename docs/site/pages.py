@@ -66,7 +66,7 @@ def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
         if re.search(r"\.(svg|png)$", inside):
             copy(site, inside)
             return None
-        place = site.place_of(inside)
+        place = site.diagonal_of(inside)
         if place is None:
             raise SystemExit(f"{path} links {to}, which does not exist")
         return place

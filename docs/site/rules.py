@@ -18,7 +18,7 @@ check_names.py --members: their declaration and their type's sentence explain mo
 - a member that the hooks' page explains for all policies, operations and modules (HOOKS below), and a function that
   overrides one of the base class;
 - a member of a type whose own sentence names it, and data that stand in one block, without an empty line, with a
-  neighbour that has a comment.
+  neighbor that has a comment.
 """
 
 import re
@@ -27,11 +27,11 @@ from names import Name
 
 # The table at the head of attention/concepts.hpp; the members of operations and their families (ops/operation.hpp,
 # ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of masks of
-# places (simd/place.hpp); and those of which every container or tensor has the like.
+# places (simd/score_index.hpp); and those of which every container or tensor has the like.
 HOOKS = set("""
-traits prepare follow project match start recall advance groups match_all asked_all project_words check_past in_kernels
-in_tiles query query_all keys begin after arrive weigh_and_advance thin focus inside by_tiles by_sums differentiable
-wraps combine_all finish finish_all map step parameters adapts passes_state base inner hooks
+traits prepare follow project match start recall advance groups score_matrix asked_all project_words check_state kernel_tag
+in_tiles query query_all keys begin after observe_query weigh_and_advance thin focus inside tile_rule linear_rule differentiable
+wraps combine_matrix finish finish_matrix map step parameters adapts passes_state base inner hooks
 shape forward backward saved saves scratch reads_result tapes value slope slope_a slope_b
 results each_move piece fill needs back make reach whole
 begin end size empty data rows columns operator()
@@ -40,7 +40,7 @@ begin end size empty data rows columns operator()
 
 # Headers that only heed's own include.
 INTERNAL = ("heed/kernels/", *(f"heed/simd/{name}.hpp" for name in ("registers", "registers_of_duals", "simd", "sines", "lookup")),
-            *(f"heed/gemm/{name}.hpp" for name in ("own_gemm", "panels", "int8_panels", "weight_panels", "weights")))
+            *(f"heed/gemm/{name}.hpp" for name in ("gemm_kernel", "panels", "int8_panels", "weight_panels", "weights")))
 
 
 def is_public(name: Name) -> bool:

@@ -53,7 +53,7 @@ class SiteMap:
             self.sources.append(path)
         return f"source/{path}"
 
-    def place_of(self, path: str) -> str | None:
+    def diagonal_of(self, path: str) -> str | None:
         """The page of a file or folder of the repository that is not Markdown; None if it does not exist."""
         full = self.root / path
         if not full.exists():

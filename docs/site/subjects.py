@@ -31,7 +31,7 @@ SUBJECTS = [
     Subject("ops", "Operations, one by one", "every operation with its equation, its shapes and its derivative", ("heed/ops/",)),
     Subject("ad", "Differentiation", "the tape, variables, gradients, checkpoints, products with the Hessian", ("heed/ad/",)),
     Subject("nn", "Layers", "recurrent cells, embeddings, convolutions, norms, positions, initial values", ("heed/nn/",)),
-    Subject("train", "Training", "optimisers, learning rates, clipping, accumulation, averages", ("heed/train/",)),
+    Subject("train", "Training", "optimizers, learning rates, clipping, accumulation, averages", ("heed/train/",)),
     Subject("distributed", "Many processes", "training over processes on one machine or many: ranks, sums of gradients, MPI",
             ("heed_mpi/",)),
     Subject("models", "Models", "encoders, decoders, outputs, losses, whole translators", ("heed/seq2seq/",)),

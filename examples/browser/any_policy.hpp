@@ -35,7 +35,7 @@ using weights_of_kind = numbers_of_rank<K == weight_kind::per_position ? 2 : 3>;
 
 using query = heed::state_and_word<matrix, matrix>;
 using memory = heed::memory<cube, cube>;
-using now = heed::moment<query, heed::detail::no_masks>;
+using now = heed::step_context<query, heed::detail::no_masks>;
 
 /// The state of a policy that is chosen at run time. Nothing selects its rows: a page asks with one sentence.
 struct any_state {
@@ -62,17 +62,17 @@ struct any_score {
         virtual ~interface() = default;
         virtual std::size_t groups() const = 0;
         virtual cube prepare(const cube& annotations) const = 0;
-        virtual weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& past) const = 0;
+        virtual weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& state) const = 0;
         virtual any_state start(const memory& source) const = 0;
-        virtual any_state recall(const any_state& past, const now& at, const shown_memory& source) const = 0;
-        virtual any_state advance(const any_state& past, const weights_of_kind<K>& seen, const matrix& context,
+        virtual any_state observe_memory(const any_state& state, const now& at, const shown_memory& source) const = 0;
+        virtual any_state advance(const any_state& state, const weights_of_kind<K>& seen, const matrix& context,
                                   const now& at) const = 0;
     };
 
     template <class Score>
     struct holder final : interface {
         Score score;
-        using past_type = decltype(heed::score::over::start(score, std::declval<const memory&>()));
+        using state_type = decltype(heed::score::over::start(score, std::declval<const memory&>()));
 
         explicit holder(Score one) : score(std::move(one)) {}
 
@@ -85,26 +85,26 @@ struct any_score {
             }
         }
         cube prepare(const cube& annotations) const override { return heed::score::over::prepare(score, annotations); }
-        weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& past) const override
+        weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& state) const override
         {
-            return heed::score::over::match(score, heed::score::over::project(score, asked), keys, held(past));
+            return heed::score::over::match(score, heed::score::over::project(score, asked), keys, held(state));
         }
         any_state start(const memory& source) const override
         {
-            return {past_type(heed::score::over::start(score, source))};
+            return {state_type(heed::score::over::start(score, source))};
         }
-        any_state recall(const any_state& past, const now& at, const shown_memory& source) const override
+        any_state observe_memory(const any_state& state, const now& at, const shown_memory& source) const override
         {
-            return {past_type(heed::score::over::recall(score, held(past), at, source))};
+            return {state_type(heed::score::over::observe_memory(score, held(state), at, source))};
         }
-        any_state advance(const any_state& past, const weights_of_kind<K>& seen, const matrix& context,
+        any_state advance(const any_state& state, const weights_of_kind<K>& seen, const matrix& context,
                           const now& at) const override
         {
-            return {past_type(heed::score::over::advance(score, past_type(held(past)), seen, context, at))};
+            return {state_type(heed::score::over::advance(score, state_type(held(state)), seen, context, at))};
         }
 
     private:
-        static const past_type& held(const any_state& past) { return std::any_cast<const past_type&>(past.of); }
+        static const state_type& held(const any_state& state) { return std::any_cast<const state_type&>(state.of); }
     };
 
     std::shared_ptr<const interface> of;
@@ -112,23 +112,24 @@ struct any_score {
     std::size_t groups() const { return of->groups(); }
     cube prepare(const cube& annotations) const { return of->prepare(annotations); }
     const query& project(const query& asked) const { return asked; }
-    weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& past) const
+    weights_of_kind<K> match(const query& asked, const cube& keys, const any_state& state) const
     {
-        return of->match(asked, keys, past);
+        return of->match(asked, keys, state);
     }
-    weights_of_kind<K> operator()(const query& asked, const cube& keys, const any_state& past) const
+    weights_of_kind<K> operator()(const query& asked, const cube& keys, const any_state& state) const
     {
-        return of->match(asked, keys, past);
+        return of->match(asked, keys, state);
     }
     any_state start(const memory& source) const { return of->start(source); }
-    any_state recall(const any_state& past, const now& at, const auto& source) const
+    any_state observe_memory(const any_state& state, const now& at, const auto& source) const
     {
-        return of->recall(past, at,
-                          {source.values, source.keys, source.batch, source.positions, source.width, source.real});
+        return of->observe_memory(
+            state, at, {source.values, source.keys, source.batch, source.positions, source.width, source.real});
     }
-    any_state advance(const any_state& past, const weights_of_kind<K>& seen, const matrix& context, const now& at) const
+    any_state advance(const any_state& state, const weights_of_kind<K>& seen, const matrix& context,
+                      const now& at) const
     {
-        return of->advance(past, seen, context, at);
+        return of->advance(state, seen, context, at);
     }
 
     static auto parameters(auto& self, auto&&) { return any_score{self.of}; }
@@ -150,29 +151,29 @@ struct any_normalizer {
     struct interface {
         virtual ~interface() = default;
         virtual any_state start(const blank_type& blank) const = 0;
-        virtual heed::weights_and_next<scores_type, any_state> weigh(const scores_type& scores, const any_state& past,
+        virtual heed::weights_and_next<scores_type, any_state> weigh(const scores_type& scores, const any_state& state,
                                                                      const now& at) const = 0;
-        virtual scores_type thin(const scores_type& weights, const now& at) const = 0;
+        virtual scores_type weights_for_combiner(const scores_type& weights, const now& at) const = 0;
     };
 
     template <class Normalize>
     struct holder final : interface {
         Normalize normalize;
-        using past_type = decltype(heed::start_of(normalize, std::declval<const blank_type&>()));
+        using state_type = decltype(heed::start_of(normalize, std::declval<const blank_type&>()));
 
         explicit holder(Normalize one) : normalize(std::move(one)) {}
 
         any_state start(const blank_type& blank) const override
         {
-            return {past_type(heed::start_of(normalize, blank))};
+            return {state_type(heed::start_of(normalize, blank))};
         }
-        heed::weights_and_next<scores_type, any_state> weigh(const scores_type& scores, const any_state& past,
+        heed::weights_and_next<scores_type, any_state> weigh(const scores_type& scores, const any_state& state,
                                                              const now& at) const override
         {
-            auto both = heed::weigh_with_next(normalize, scores, std::any_cast<const past_type&>(past.of), at);
-            return {std::move(both.weights), any_state{past_type(std::move(both.next))}};
+            auto both = heed::weigh_with_next(normalize, scores, std::any_cast<const state_type&>(state.of), at);
+            return {std::move(both.weights), any_state{state_type(std::move(both.next))}};
         }
-        scores_type thin(const scores_type& weights, const now& at) const override
+        scores_type weights_for_combiner(const scores_type& weights, const now& at) const override
         {
             return heed::thinned(normalize, weights, at);
         }
@@ -182,20 +183,23 @@ struct any_normalizer {
     std::shared_ptr<scores_type> seen = std::make_shared<scores_type>();  // the scores of the last step, to be drawn
 
     any_state start(const auto& blank) const { return of->start(blank_type(blank)); }
-    scores_type operator()(const scores_type& scores, const any_state& past, const now& at) const
+    scores_type operator()(const scores_type& scores, const any_state& state, const now& at) const
     {
-        return of->weigh(scores, past, at).weights;
+        return of->weigh(scores, state, at).weights;
     }
-    any_state advance(const scores_type& scores, const scores_type&, const any_state& past, const now& at) const
+    any_state advance(const scores_type& scores, const scores_type&, const any_state& state, const now& at) const
     {
-        return of->weigh(scores, past, at).next;
+        return of->weigh(scores, state, at).next;
     }
-    auto weigh_and_advance(const scores_type& scores, const any_state& past, const now& at) const
+    auto weigh_and_advance(const scores_type& scores, const any_state& state, const now& at) const
     {
         *seen = scores;
-        return of->weigh(scores, past, at);
+        return of->weigh(scores, state, at);
     }
-    scores_type thin(const scores_type& weights, const now& at) const { return of->thin(weights, at); }
+    scores_type weights_for_combiner(const scores_type& weights, const now& at) const
+    {
+        return of->weights_for_combiner(weights, at);
+    }
 
     static auto parameters(auto& self, auto&&) { return any_normalizer{self.of, self.seen}; }
 };

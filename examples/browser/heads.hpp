@@ -72,10 +72,10 @@ struct seen_softmax {
 
     std::shared_ptr<std::vector<std::vector<double>>> seen = std::make_shared<std::vector<std::vector<double>>>();
 
-    auto operator()(const heed::tensor auto& scores, const auto& past, const auto& at) const
+    auto operator()(const heed::tensor auto& scores, const auto& state, const auto& at) const
     {
         seen->emplace_back(scores.data(), scores.data() + scores.size());
-        return heed::normalize::softmax{}(scores, past, at);
+        return heed::normalize::softmax{}(scores, state, at);
     }
     static auto parameters(auto& self, auto&&) { return seen_softmax{self.seen}; }
 };

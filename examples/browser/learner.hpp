@@ -114,7 +114,7 @@ public:
         const auto from = lessons_.english.encode(right.english), to = lessons_.german.encode(right.german);
         const heed::seq2seq::id_sentence *source[] = {&from}, *target[] = {&to};
         looked result{with_end(right.english), with_end(right.german), {}};
-        for (const auto& row : lead(heed::seq2seq::make_source(source), target).weights)
+        for (const auto& row : teacher_force(heed::seq2seq::make_source(source), target).weights)
             result.weights.insert(result.weights.end(), row.begin(), row.end());
         return result;
     }
@@ -138,8 +138,8 @@ protected:
     virtual double update(const heed::seq2seq::training_batch<float>& batch, double rate) = 0;
     virtual heed::seq2seq::translation<float> search(const heed::seq2seq::source_batch& source) const = 0;
     virtual heed::seq2seq::forced_decoding<float>
-    lead(const heed::seq2seq::source_batch& source,
-         std::span<const heed::seq2seq::id_sentence* const> targets) const = 0;
+    teacher_force(const heed::seq2seq::source_batch& source,
+                  std::span<const heed::seq2seq::id_sentence* const> targets) const = 0;
 
 private:
     static std::vector<std::string> with_end(std::vector<std::string> words)
@@ -186,8 +186,8 @@ private:
         const auto lifted = heed::ad::lift(tape_, model_);
         const auto loss = lifted.loss(batch, 0.0f, heed::nn::dropout{how().dropout, &random_});
         tape_.backward(loss);
-        optimiser_.settings.rate = rate;
-        optimiser_.step(model_, lifted, tape_, how().clip);
+        optimizer_.settings.rate = rate;
+        optimizer_.step(model_, lifted, tape_, how().clip);
         return static_cast<double>(*loss.data());
     }
 
@@ -197,15 +197,15 @@ private:
     }
 
     heed::seq2seq::forced_decoding<float>
-    lead(const heed::seq2seq::source_batch& source,
-         std::span<const heed::seq2seq::id_sentence* const> targets) const override
+    teacher_force(const heed::seq2seq::source_batch& source,
+                  std::span<const heed::seq2seq::id_sentence* const> targets) const override
     {
         return heed::seq2seq::force<float>(model_, source, targets)[0];
     }
 
     Model model_;
     heed::ad::tape<float> tape_;
-    heed::train::adam<float> optimiser_;
+    heed::train::adam<float> optimizer_;
     heed::random_source random_{2, 0};
 };
 

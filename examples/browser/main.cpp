@@ -69,8 +69,8 @@ int main(int argc, char** argv)
                               "--round MODEL ROUNDED, "
                               "or nothing");
         for (std::size_t i = 0; i < given.size(); i += 3) {
-            const std::size_t s = place_of(all.scores, given[i]), n = place_of(all.normalizers, given[i + 1]),
-                              c = place_of(all.combiners, given[i + 2]);
+            const std::size_t s = diagonal_of(all.scores, given[i]), n = diagonal_of(all.normalizers, given[i + 1]),
+                              c = diagonal_of(all.combiners, given[i + 2]);
             const answers found = all.ask(s, n, c, initial(all.scores[s].about), initial(all.normalizers[n].about),
                                           initial(all.combiners[c].about), first_scene());
             std::puts(json(found).c_str());

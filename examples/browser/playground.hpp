@@ -98,7 +98,7 @@ inline heed::word_ids words_of(const scene& what)
 
 /// The place of a policy in its list, by name. Throws heed::error if there is none.
 template <class Entry>
-std::size_t place_of(const std::vector<Entry>& list, const std::string& name)
+std::size_t diagonal_of(const std::vector<Entry>& list, const std::string& name)
 {
     for (std::size_t i = 0; i < list.size(); ++i) {
         if (list[i].about.name == name) return i;
@@ -133,7 +133,7 @@ public:
                                        return hidden_normalizer<weight_kind::per_group>(make(k));
                                    }});
         });
-        normalizers.push_back(normalizers.at(place_of(normalizers, "temporal")));
+        normalizers.push_back(normalizers.at(diagonal_of(normalizers, "temporal")));
         normalizers.back().of_document = true;
         normalizers.back().about = {"document_temporal",
                                     "Temporal, through a document",
@@ -179,8 +179,8 @@ public:
         const auto add = [&](const std::string& page, const char* score, const char* normalizer, const char* combiner,
                              const std::string& note = {}) {
             all.insert({page,
-                        {page, place_of(scores, score), place_of(normalizers, normalizer),
-                         place_of(combiners, combiner), note}});
+                        {page, diagonal_of(scores, score), diagonal_of(normalizers, normalizer),
+                         diagonal_of(combiners, combiner), note}});
         };
         // Two pages are about no policy: what can be seen of them in a product.
         add("abcnn", "match", "softmax", "weighted_sum",

@@ -162,14 +162,14 @@ void each_score(const F& f)
       [](S k) {
           return with_positions{additive(k[0]), rows(units, {k[1], k[1], 0, 0, -k[1], -k[1], 0, 0, 0, 0, 0, 0})};
       });
-    f(description{"with_neighbours",
-                  "Additive with the neighbours' last weights",
+    f(description{"with_neighbors",
+                  "Additive with the neighbors' last weights",
                   "e = vᵀ tanh(W s + U h + M ξ),  ξ = α_{t−1} around j",
                   "structural-biases",
                   {height, {"of the word before", 0.6, -1, 1, 0.1}, {"of the word itself", -0.4, -1, 1, 0.1}}},
       [](S k) {
-          return with_neighbours{additive(k[0]),
-                                 rows(units, {k[1], -k[1], k[1], -k[1], k[2], -k[2], k[2], -k[2], 0, 0, 0, 0})};
+          return with_neighbors{additive(k[0]),
+                                rows(units, {k[1], -k[1], k[1], -k[1], k[2], -k[2], k[2], -k[2], 0, 0, 0, 0})};
       });
     f(description{"with_location",
                   "Location-aware",
@@ -224,7 +224,7 @@ void each_score(const F& f)
             "alibi", "Dot product, less by the distance", "e = s · h − m |j − t|", "modified", {{"m", 1, 0, 3, 0.1}}},
         [](S k) {
             const double m = k[0];
-            return modified{dot{}, [m](auto e, heed::place p) { return e - m * abs(p.query - p.key); }};
+            return modified{dot{}, [m](auto e, heed::score_index p) { return e - m * abs(p.query - p.key); }};
         });
     f(
         description{
@@ -241,9 +241,13 @@ void each_score(const F& f)
         [](S k) {
             return forgetting{dot{}, heed::filled<double, 2>({width, 1}, 0.0), row({k[0]})};
         });
-    f(description{"fading", "Fading by gates", "e = φ(s) · φ(h) Π a_l,  a_l = σ(b)", "fading", {{"b", 1, -3, 5, 0.1}}},
+    f(description{"gated_decay",
+                  "Fading by gates",
+                  "e = φ(s) · φ(h) Π a_l,  a_l = σ(b)",
+                  "gated_decay",
+                  {{"b", 1, -3, 5, 0.1}}},
       [](S k) {
-          return fading{kernel{elu_plus_one{}}, heed::filled<double, 2>({width, 1}, 0.0), row({k[0]})};
+          return gated_decay{kernel{elu_plus_one{}}, heed::filled<double, 2>({width, 1}, 0.0), row({k[0]})};
       });
     f(description{"contextual_positions",
                   "Contextual positions",
@@ -307,18 +311,20 @@ void each_normalizer(const F& f)
                   "temporal-family",
                   {{"n", 1, 0, 5, 1}}},
       [](S k) { return recent_temporal{whole(k[0])}; });
-    f(description{"fading_temporal",
+    f(description{"decayed_temporal",
                   "Fading temporal",
                   "α = softmax(e − β L),  L fades by δ",
                   "temporal-family",
                   {{"β", 0.7, -1, 2, 0.1}, {"δ", 0.3, 0, 3, 0.1}}},
       [](S k) {
-          return fading_temporal{k[0], k[1]};
+          return decayed_temporal{k[0], k[1]};
       });
-    f(
-        description{
-            "connected", "Connected", "α = softmax(e + w Σ_{k<t} α_k)", "temporal-family", {{"w", -2, -6, 6, 0.1}}},
-        [](S k) { return connected{row({k[0]})}; });
+    f(description{"learned_temporal",
+                  "Learned temporal",
+                  "α = softmax(e + w Σ_{k<t} α_k)",
+                  "temporal-family",
+                  {{"w", -2, -6, 6, 0.1}}},
+      [](S k) { return learned_temporal{row({k[0]})}; });
     f(description{"local_m", "Local-m", "softmax of positions t − D … t + D", "local", {reach}},
       [](S k) { return local_m{whole(k[0])}; });
     f(

@@ -40,11 +40,11 @@ struct problem {
 double by_loops(const problem& x, const auto& f, const auto& mask, bool divides = true)
 {
     double loss = 0;
-    place p;
+    score_index p;
     for (std::size_t b = 0; b < B; ++b) {
         for (std::size_t s = 0; s < L; ++s) {
             p.batch = static_cast<std::int32_t>(b);
-            p.query = p.here = static_cast<std::int32_t>(s);
+            p.query = p.diagonal = static_cast<std::int32_t>(s);
             double sum = 0, of = 0;
             for (std::size_t t = 0; t < L; ++t) {
                 p.key = static_cast<std::int32_t>(t);
@@ -94,9 +94,9 @@ distance compare(problem x, const Score& score, const auto& f, const Mask& mask,
     const auto lifted = ad::lift(on, attend);
     const auto loss = [&] {
         if constexpr (divides) {
-            return ops::inner(lifted(lifted.on(h), q, mask), x.weights);
+            return ops::dot(lifted(lifted.on(h), q, mask), x.weights);
         } else {
-            return ops::inner(catalogue::undone(lifted(lifted.on(h, with_one(h)), q, mask)), x.weights);
+            return ops::dot(catalogue::undone(lifted(lifted.on(h, with_one(h)), q, mask)), x.weights);
         }
     }();
     on.backward(loss);
@@ -161,8 +161,8 @@ int run(bool draw)
         fmt::print("{:<36} contexts {:8.1e}   gradients {:8.1e}{}\n", name, is.forward, is.backward,
                    good ? "" : "   WRONG");
     };
-    const auto unchanged = [](auto e, place) { return e; };
-    const catalogue::any_mask everything{[](place) { return true; }};
+    const auto unchanged = [](auto e, score_index) { return e; };
+    const catalogue::any_mask everything{[](score_index) { return true; }};
 
     fmt::print("Functions of scores: distance from loops over single numbers\n\n");
     for (const auto& [name, f] : catalogue::functions(tables))
@@ -171,7 +171,7 @@ int run(bool draw)
         const auto some = nn::gaussian<double>(random, 1, 48, 0.5);
         array<double, 1> table(shape_of_rank<1>{48});
         std::copy(some.begin(), some.end(), table.begin());
-        const auto looking_up = [&](auto e, place p) { return f(e, p, looked_up(table)); };
+        const auto looking_up = [&](auto e, score_index p) { return f(e, p, looked_up(table)); };
         show(name, compare(x, score::modified{score::scaled_dot{}, table, f}, looking_up, everything, &table));
     };
     with_table("T5's relative bias, learned", catalogue::relative);

@@ -15,11 +15,13 @@ namespace catalogue {
 using namespace heed;
 
 /// Any mask. (One kernel is compiled for all entries; a mask of its own type is inlined.)
-struct any_mask : mask_of_places {
-    std::function<lane_mask(const place&)> sees;
+struct any_mask : predicate_mask {
+    std::function<lane_mask(const score_index&)> sees;
 
-    any_mask(const auto& mask) : sees([mask](const place& p) { return lane_mask(heed::detail::as_places(mask)(p)); }) {}
-    lane_mask operator()(const place& p) const { return sees(p); }
+    any_mask(const auto& mask)
+        : sees([mask](const score_index& p) { return lane_mask(heed::detail::as_predicate(mask)(p)); })
+    {}
+    lane_mask operator()(const score_index& p) const { return sees(p); }
 };
 
 struct named_mask {
@@ -64,55 +66,57 @@ inline std::vector<named_mask> masks(const known& at)
     add("causal", causal{});
     add("sliding window", causal{} & sliding_window{16});
     add(
-        "dilated window", causal{} & [](place p) { return (p.query - p.key < 48) & ((p.query - p.key) % 3 == 0); });
+        "dilated window",
+        causal{} & [](score_index p) { return (p.query - p.key < 48) & ((p.query - p.key) % 3 == 0); });
     add(
-        "global and sliding (Longformer)", sliding_window{8} | [](place p) { return (p.key < 4) | (p.query < 4); });
+        "global and sliding (Longformer)",
+        sliding_window{8} | [](score_index p) { return (p.key < 4) | (p.query < 4); });
     add(
-        "random blocks as well (BigBird)", sliding_window{8} | [=](place p) {
+        "random blocks as well (BigBird)", sliding_window{8} | [=](score_index p) {
             return (chosen(p.query / 16, p.key / 16) == 1) | (p.key < 4) | (p.query < 4);
         });
     add(
-        "prefix", causal{} | [](place p) { return p.key < 20; });
-    const auto same_document = [=](place p) { return document(p.query) == document(p.key); };
+        "prefix", causal{} | [](score_index p) { return p.key < 20; });
+    const auto same_document = [=](score_index p) { return document(p.query) == document(p.key); };
     add("documents", same_document);
     add("documents, causal", causal{} & same_document);
     add(
         "shared prefix",
-        causal{} & [=](place p) { return (document(p.query) == document(p.key)) | (document(p.key) == 0); });
-    add("one mask for each sentence", [](place p) { return lane_mask(p.batch == 1) | (p.key <= p.query); });
-    add("block diffusion", [](place p) {  // noisy words, then the same words clean, in blocks of 8
+        causal{} & [=](score_index p) { return (document(p.query) == document(p.key)) | (document(p.key) == 0); });
+    add("one mask for each sentence", [](score_index p) { return lane_mask(p.batch == 1) | (p.key <= p.query); });
+    add("block diffusion", [](score_index p) {  // noisy words, then the same words clean, in blocks of 8
         const auto ahead = p.query % 48 / 8 - p.key % 48 / 8;
         return ((p.query / 48 == p.key / 48) & (ahead == 0)) | ((p.key >= 48) & (ahead > 0));
     });
-    add("tree", [=](place p) { return ancestor(p.query, p.key) == 1; });
+    add("tree", [=](score_index p) { return ancestor(p.query, p.key) == 1; });
     add("trees of documents",
-        [=](place p) { return (ancestor(p.query, p.key) == 1) & (document(p.query) == document(p.key)); });
-    // Every pixel sees as many neighbours, those at the border, too: the window is moved inside.
+        [=](score_index p) { return (ancestor(p.query, p.key) == 1) & (document(p.query) == document(p.key)); });
+    // Every pixel sees as many neighbors, those at the border, too: the window is moved inside.
     const auto around = [](const auto& q, const auto& k, int extent, int reach) {
         return abs(min(max(q, reach), extent - 1 - reach) - k) <= reach;
     };
-    add("neighbourhood (NATTEN)", [=](place p) {
+    add("neighborhood (NATTEN)", [=](score_index p) {
         return around(p.query % columns, p.key % columns, columns, 2) &
                around(p.query / columns, p.key / columns, rows, 2);
     });
-    add("neighbourhood, in tiles of 4 by 4", [=](place p) {  // three tiles beside each other
+    add("neighborhood, in tiles of 4 by 4", [=](score_index p) {  // three tiles beside each other
         const auto column = [](const auto& i) { return i / 16 % 3 * 4 + i % 4; };
         const auto row = [](const auto& i) { return i / 48 * 4 + i % 16 / 4; };
         return around(column(p.query), column(p.key), columns, 2) & around(row(p.query), row(p.key), rows, 2);
     });
-    add("neighbourhood, in Morton order",
-        [=](place p) { return around(x(p.query), x(p.key), 16, 2) & around(y(p.query), y(p.key), 8, 2); });
-    add("sliding tiles, 2-D", [=](place p) {  // of 4 by 4 pixels
+    add("neighborhood, in Morton order",
+        [=](score_index p) { return around(x(p.query), x(p.key), 16, 2) & around(y(p.query), y(p.key), 8, 2); });
+    add("sliding tiles, 2-D", [=](score_index p) {  // of 4 by 4 pixels
         return near(p.query / 16 % 3, p.key / 16 % 3, 1) & near(p.query / 48, p.key / 48, 0);
     });
-    add("sliding tiles, 3-D", [=](place p) {  // of 1 by 2 by 4 pixels, 3 by 1 in a frame
+    add("sliding tiles, 3-D", [=](score_index p) {  // of 1 by 2 by 4 pixels, 3 by 1 in a frame
         return near(p.query / 24, p.key / 24, 1) & near(p.query / 8 % 3, p.key / 8 % 3, 1);
     });
-    add("chosen tiles (the k best)", [=](place p) { return chosen(p.query / 16, p.key / 16) == 1; });
-    add("text and its image (Flamingo)", [=](place p) { return image(p.key) == document(p.query); });
-    add("space (video)", [](place p) { return p.query / (positions / frames) == p.key / (positions / frames); });
-    add("time (video)", [](place p) { return p.query % (positions / frames) == p.key % (positions / frames); });
-    add("stand-alone self-attention", [=](place p) {
+    add("chosen tiles (the k best)", [=](score_index p) { return chosen(p.query / 16, p.key / 16) == 1; });
+    add("text and its image (Flamingo)", [=](score_index p) { return image(p.key) == document(p.query); });
+    add("space (video)", [](score_index p) { return p.query / (positions / frames) == p.key / (positions / frames); });
+    add("time (video)", [](score_index p) { return p.query % (positions / frames) == p.key % (positions / frames); });
+    add("stand-alone self-attention", [=](score_index p) {
         return near(p.query % columns, p.key % columns, 2) & near(p.query / columns, p.key / columns, 2);
     });
     return all;

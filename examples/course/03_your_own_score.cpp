@@ -53,8 +53,8 @@ struct nearness {
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
         using namespace heed;
-        const auto apart = ops::square(ops::subtract_each(keys, query));  // [B,T,D]: keys - query, for each key
-        return ops::scale(ops::matvec(apart, w), -1);                     // [B,T]
+        const auto apart = ops::square(ops::subtract_per_position(keys, query));  // [B,T,D]: keys - query, for each key
+        return ops::scale(ops::matvec(apart, w), -1);                             // [B,T]
     }
 
     static auto parameters(auto& self, auto&& visit) { return mine::nearness{visit("w", self.w)}; }
@@ -142,7 +142,7 @@ struct divided {
     {
         using namespace heed;
         const double T = static_cast<double>(shape_of(keys)[1]);
-        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(keys, query))), -1 / T);
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_per_position(keys, query))), -1 / T);
     }
 
     static auto parameters(auto&, auto&&) { return mine::divided{}; }
@@ -151,7 +151,7 @@ struct divided {
 }  // namespace mine
 
 // T is the length of the *longest* sentence of the batch, padding included. So the weights of a sentence depend on its
-// neighbours: "small" gets 0.388 if the sentence is alone, and 0.361 in a batch with one of six words.
+// neighbors: "small" gets 0.388 if the sentence is alone, and 0.361 in a batch with one of six words.
 // Such a model scores well in tests with sentences one by one, and worse in batches, and nobody knows why. verify does:
 
 void found()
@@ -166,7 +166,7 @@ void found()
     const heed::verification report = heed::verify(attend, {.query = 2, .width = 2});
     std::string broken;
     for (const auto& contract : report.contracts) {
-        if (!contract.kept) broken += "  " + contract.name + "\n";
+        if (!contract.passed) broken += "  " + contract.name + "\n";
     }
     std::printf("broken:\n%s", broken.c_str());
     course::holds("found", broken.find("a sentence has the same results alone and in a batch") != std::string::npos);

@@ -151,7 +151,7 @@ void on_heeds_tape()
     const auto memory = attend.on(annotations);
     const auto context = attend.read(memory, query, attend.start(memory)).context;
     const auto apart = ops::subtract(context, goal);
-    on.backward(ops::inner(apart, apart));
+    on.backward(ops::dot(apart, apart));
     course::says("heed: ∂ℓ/∂q ", on.gradient(query).data[0], -0.846);
     course::says("heed: ∂ℓ/∂h₁", on.gradient(annotations).data[0], -0.998);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test, optimised:
+// test, optimized:
 
 // # 7. A translator in one file
 //
@@ -191,7 +191,7 @@ int main(int argc, char** argv)
 }
 
 // A ◆ marks which word translates which. Nobody told the model: only words count in its loss. Sometimes it looks beside
-// the right word, since an annotation knows its neighbours, too.
+// the right word, since an annotation knows its neighbors, too.
 //
 // ## Exercises
 //

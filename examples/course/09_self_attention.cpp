@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test, optimised:
+// test, optimized:
 
 // # 9. Self-attention
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test, optimised:
+// test, optimized:
 
 // # 10. Real text
 //
@@ -82,7 +82,7 @@ void make_up(std::size_t count, lines& english, lines& german)
 // ## Pieces
 //
 // A list of all words never ends: names, numbers, `freundlichen`. **Byte-pair encoding** (Sennrich et al. 2016) starts
-// from letters. It merges the two neighbours that stand together most often, again and again. Frequent words become one
+// from letters. It merges the two neighbors that stand together most often, again and again. Frequent words become one
 // piece, rare ones several: `freundlich@@ en`. `@@` says that the word goes on.
 
 struct language {
@@ -196,5 +196,5 @@ try {
 // ## Exercises
 //
 // Write into `exercises/10.hpp`; `exercise_10` grades it.
-// - **a.** The first merge: the two neighbours that stand together most often.
+// - **a.** The first merge: the two neighbors that stand together most often.
 // - **b.** A beam search, on a table of probabilities.

@@ -36,13 +36,13 @@ private:
 namespace detail {
 
 /// A part of an ellipse; angles in degrees, clockwise from the right, since y points down.
-inline stroke arc(point centre, double rx, double ry, double from, double to)
+inline stroke arc(point center, double rx, double ry, double from, double to)
 {
     stroke line;
     constexpr int pieces = 14;
     for (int i = 0; i <= pieces; ++i) {
         const double angle = (from + (to - from) * i / pieces) * std::numbers::pi / 180;
-        line.push_back({centre.x + rx * std::cos(angle), centre.y + ry * std::sin(angle)});
+        line.push_back({center.x + rx * std::cos(angle), center.y + ry * std::sin(angle)});
     }
     return line;
 }
@@ -111,7 +111,7 @@ class canvas {
 public:
     explicit canvas(heed::grid size) : size_(size), covered_(size.size(), 0.0f) {}
 
-    /// A line with round ends. The pen covers a pixel by how far its centre lies within the pen's edge.
+    /// A line with round ends. The pen covers a pixel by how far its center lies within the pen's edge.
     void draw(const stroke& line, double thickness, double strength = 1)
     {
         for (std::size_t i = 0; i + 1 < line.size(); ++i) draw(line[i], line[i + 1], thickness / 2 + 0.5, strength);
@@ -194,10 +194,10 @@ inline picture draw_number(heed::grid size, std::size_t count, std::uint64_t str
     for (std::size_t i = 0; i < size.size(); ++i) {
         const double x = static_cast<double>(i % size.width) / width_of_all - 0.5;
         const double y = static_cast<double>(i / size.width) / height_of_all - 0.5;
-        const double grey = paper + across * x + down * y +
+        const double gray = paper + across * x + down * y +
                             contrast * static_cast<double>(std::max(ink.at(i), clutter.at(i))) +
                             noise * random.normal();
-        result.pixels[i] = static_cast<float>(std::clamp(dark_ink ? 1 - grey : grey, 0.0, 1.0));
+        result.pixels[i] = static_cast<float>(std::clamp(dark_ink ? 1 - gray : gray, 0.0, 1.0));
     }
     return result;
 }

@@ -180,7 +180,7 @@ struct recipe {
 };
 
 /// Σ each.
-auto total(const heed::tensor auto& each) { return heed::ops::inner(each, heed::filled<float, 2>(each.shape(), 1.0f)); }
+auto total(const heed::tensor auto& each) { return heed::ops::dot(each, heed::filled<float, 2>(each.shape(), 1.0f)); }
 
 /// Trains a reader, which must outlive it.
 class learner {
@@ -215,8 +215,8 @@ public:
             }
             go_back(told, objective);
         }
-        optimiser_.settings.rate = rate;
-        optimiser_.step(learns_.model, lifted, tape_, 1.0);
+        optimizer_.settings.rate = rate;
+        optimizer_.step(learns_.model, lifted, tape_, 1.0);
         return cost / static_cast<double>(B);
     }
 
@@ -242,7 +242,7 @@ private:
     reader& learns_;
     recipe how_;
     heed::ad::tape<float> tape_;
-    heed::train::adam<float> optimiser_;
+    heed::train::adam<float> optimizer_;
     std::vector<double> baselines_;  // by length
     std::uint64_t steps_ = 0;
 };

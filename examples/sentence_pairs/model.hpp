@@ -46,8 +46,8 @@ public:
         const auto lifted = heed::ad::lift(tape_, matcher_);
         const auto loss = lifted.loss(batch, heed::nn::dropout{dropout, &random});
         tape_.backward(heed::ops::scale(loss, 1.0 / static_cast<double>(batch.size())));
-        optimiser_.settings.rate = rate;
-        optimiser_.step(matcher_, lifted, tape_, 1.0);
+        optimizer_.settings.rate = rate;
+        optimizer_.step(matcher_, lifted, tape_, 1.0);
         return static_cast<double>(*loss.data());
     }
     std::vector<float> probabilities(const heed::pairs::batch<float>& batch) const override
@@ -61,7 +61,7 @@ public:
 private:
     Matcher matcher_;
     heed::ad::tape<float> tape_;
-    heed::train::adam<float> optimiser_;
+    heed::train::adam<float> optimizer_;
 };
 
 inline std::vector<std::string> forms() { return {"bcnn", "abcnn1", "abcnn2", "abcnn3"}; }

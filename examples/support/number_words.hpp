@@ -112,7 +112,7 @@ struct generator {
         return z ^ z >> 31;
     }
 
-    /// 0 … bound - 1. The remainder favours small values by less than one part in 2^44, which is negligible here.
+    /// 0 … bound - 1. The remainder favors small values by less than one part in 2^44, which is negligible here.
     std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>((*this)() % bound); }
 };
 

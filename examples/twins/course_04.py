@@ -13,9 +13,9 @@ def softmax(e):
     return torch.softmax(e, dim=-1)
 
 
-def temporal(e, past):
+def temporal(e, state):
     """Sankaran et al. 2016: u_t = e_t - log Σ_{k<t} exp(e_k), in the first step e; and the new logarithm."""
-    return (e, e) if past is None else (e - past, torch.logaddexp(past, e))
+    return (e, e) if past is None else (e - past, torch.logaddexp(state, e))
 
 
 def window(t, e):
@@ -29,7 +29,7 @@ for t, q in enumerate(queries):
     e = h @ q
     weights["softmax"].append(softmax(e))
 
-    u, past = temporal(e, past)
+    u, past = temporal(e, state)
     weights["temporal"].append(softmax(u))
 
     # Tu et al. 2016: Σ α / Φ, with the fertility Φ = N σ(U_f h_j) = 2 σ(0); v_c writes it, times -4, in place 4.
@@ -44,8 +44,8 @@ for name, of_steps in weights.items():
 
 _, past = temporal(h @ queries[0], None)  # from here, two ways
 step.says("the state after step 1, veni", past[0])
-u, after = temporal(h @ queries[1], past)
+u, after = temporal(h @ queries[1], state)
 step.says("the state after step 2, veni", after[0])
 step.says("one way: asked for vidi", softmax(u)[1])
-u, _ = temporal(h @ queries[0], past)
+u, _ = temporal(h @ queries[0], state)
 step.says("other way: asked the same", softmax(u)[1])

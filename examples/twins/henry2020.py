@@ -4,7 +4,7 @@ import torch
 
 from twin import Twin
 
-twin = Twin("henry2020", "normalised")
+twin = Twin("henry2020", "normalized")
 g, q, k = twin["g q k"]
 e = g * (torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).transpose(-1, -2))
 seen = torch.ones(q.shape[1], q.shape[1]).tril().bool()  # no later keys

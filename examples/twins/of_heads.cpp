@@ -27,9 +27,9 @@ void attends(twin& t, const auto& attend)
 struct matrices {
     variable<2> W_Q, W_K, W_V, W_O;
 
-    explicit matrices(twin& t, std::size_t heads_a_value = 1, std::size_t width = V)
-        : W_Q(t.input<2>("W_Q", {D, heads_a_value * n * K})),
-          W_K(t.input<2>("W_K", {D, heads_a_value * n * K})),
+    explicit matrices(twin& t, std::size_t heads_per_value = 1, std::size_t width = V)
+        : W_Q(t.input<2>("W_Q", {D, heads_per_value * n * K})),
+          W_K(t.input<2>("W_K", {D, heads_per_value * n * K})),
           W_V(t.input<2>("W_V", {D, n * width})),
           W_O(t.input<2>("W_O", {n * width, O}))
     {

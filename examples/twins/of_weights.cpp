@@ -51,9 +51,9 @@ void gupta2021(const presets& add)
 
 void henry2020(const presets& add)
 {
-    add("normalised", [](twin& t) {
+    add("normalized", [](twin& t) {
         const auto g = t.input<1>("g", {1});
-        attends(t, paper::henry2020::normalised(g));
+        attends(t, paper::henry2020::normalized(g));
     });
 }
 

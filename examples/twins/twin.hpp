@@ -59,8 +59,7 @@ public:
         numbers& c = add(factors_, name, {shape.begin(), shape.end()});
         fill(c, 7);
         add(results_, name, c.shape).values.assign(y.data(), y.data() + y.size());
-        const auto part =
-            heed::ops::inner(y, tape_.constant(heed::tensor_view<const double, N>{c.values.data(), shape}));
+        const auto part = heed::ops::dot(y, tape_.constant(heed::tensor_view<const double, N>{c.values.data(), shape}));
         loss_ = results_.size() == 1 ? part : heed::ops::add(loss_, part);
     }
 

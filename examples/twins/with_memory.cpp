@@ -103,10 +103,10 @@ void sankaran2016(const presets& add)
         t.setting("steps", 2);
         asked{t}.with(paper::sankaran2016::recent_temporal(W, U, v, 2));
     });
-    add("connected", [](twin& t) {
+    add("learned_temporal", [](twin& t) {
         const auto [W, U, v] = additive(t);
         const auto w = t.input<1>("w", {1});
-        asked{t}.with(paper::sankaran2016::connected(W, U, v, w));
+        asked{t}.with(paper::sankaran2016::learned_temporal(W, U, v, w));
     });
 }
 

@@ -9,9 +9,9 @@
 #include <heed/attention/check.hpp>
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/execute/many_queries.hpp>
+#include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/on.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
@@ -81,7 +81,7 @@ struct attention {
     /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A growing
     /// memory (attention/memory.hpp) costs what is new, amortised; any other is copied, and must be without padding.
     ///
-    ///     auto memory = growing(attend.on(prompt));
+    ///     auto memory = with_cache(attend.on(prompt));
     ///     memory = attend.extend(memory, word);
     template <class Values, class Keys>
     auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
@@ -89,9 +89,9 @@ struct attention {
         return extended(memory, annotations);
     }
 
-    /// The same with so many more positions for each row: a growing memory's sentences may differ in length.
+    /// The same with so many more positions for each row: a KV cache's sentences may differ in length.
     template <class T>
-    auto extend(const memory<growing_tensor<T>, growing_tensor<T>>& memory, const plain_tensor auto& annotations,
+    auto extend(const memory<cache_tensor<T>, cache_tensor<T>>& memory, const plain_tensor auto& annotations,
                 const lengths& real) const
     {
         return extended(memory, annotations, real);
@@ -101,12 +101,12 @@ struct attention {
     auto start(const auto& memory) const { return start(memory, heed::score::over::start(score, memory)); }
 
     /// The same with a first state of the score of the caller's, such as coverage embeddings of the source words.
-    template <class Past>
-    auto start(const auto& memory, Past past) const
+    template <class OfScore>
+    auto start(const auto& memory, OfScore of_score) const
     {
         auto history = detail::first_history(score, normalize, memory);
-        static_assert(check_map<decltype(history)>() && check_map<Past>());
-        attention_state<decltype(history), Past> state{std::move(history), 0, std::move(past)};
+        static_assert(check_map<decltype(history)>() && check_map<OfScore>());
+        attention_state<decltype(history), OfScore> state{std::move(history), 0, std::move(of_score)};
         detail::know_lengths(state, memory);
         return state;
     }
@@ -153,9 +153,9 @@ struct attention {
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
-    /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of a place, masks
-    /// combined of these (simd/place.hpp), a mask with a row for each query, or one for all queries. S = 0 returns
-    /// [B,0,D].
+    /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of an index, masks
+    /// combined of these (simd/score_index.hpp), a mask with a row for each query, or one for all queries. S = 0
+    /// returns [B,0,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -166,7 +166,7 @@ struct attention {
     /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
     /// state after the last query:
     ///
-    ///     auto [contexts, state] = attend.read_all(memory, queries, attend.start(memory, past));
+    ///     auto [contexts, state] = attend.read_all(memory, queries, attend.start(memory, state));
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {

@@ -26,14 +26,14 @@
 #include <heed/heads/gated.hpp>
 #include <heed/normalize/argmax.hpp>
 #include <heed/normalize/chunkwise.hpp>
-#include <heed/normalize/connected.hpp>
+#include <heed/normalize/decayed_temporal.hpp>
 #include <heed/normalize/dropout.hpp>
 #include <heed/normalize/entmax.hpp>
 #include <heed/normalize/entmax15.hpp>
-#include <heed/normalize/fading_temporal.hpp>
 #include <heed/normalize/gumbel.hpp>
 #include <heed/normalize/hard.hpp>
 #include <heed/normalize/history_of_words.hpp>
+#include <heed/normalize/learned_temporal.hpp>
 #include <heed/normalize/local_m.hpp>
 #include <heed/normalize/local_p.hpp>
 #include <heed/normalize/monotonic.hpp>
@@ -64,8 +64,8 @@
 #include <heed/score/cosine.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/dynamic_convolution.hpp>
-#include <heed/score/fading.hpp>
 #include <heed/score/forgetting.hpp>
+#include <heed/score/gated_decay.hpp>
 #include <heed/score/gaussian_mixture.hpp>
 #include <heed/score/general.hpp>
 #include <heed/score/kernel.hpp>
@@ -79,7 +79,7 @@
 #include <heed/score/with_fertility.hpp>
 #include <heed/score/with_gated_coverage.hpp>
 #include <heed/score/with_location.hpp>
-#include <heed/score/with_neighbours.hpp>
+#include <heed/score/with_neighbors.hpp>
 #include <heed/score/with_positions.hpp>
 #include <heed/score/with_recurrence.hpp>
 #include <heed/score/with_word.hpp>

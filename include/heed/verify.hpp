@@ -25,7 +25,7 @@ namespace heed {
 /// One contract, and whether it is kept.
 struct contract {
     std::string name;
-    bool kept = false;
+    bool passed = false;
     std::string detail;  // where it is broken, or what was compared
 };
 
@@ -36,7 +36,7 @@ struct verification {
     explicit operator bool() const
     {
         for (const contract& c : contracts) {
-            if (!c.kept) return false;
+            if (!c.passed) return false;
         }
         return !contracts.empty();
     }
@@ -46,7 +46,7 @@ struct verification {
     {
         std::string lines;
         for (const contract& c : contracts) {
-            lines += (c.kept ? "kept    " : "BROKEN  ") + c.name + " (" + c.detail + ")\n";
+            lines += (c.passed ? "passed  " : "FAILED  ") + c.name + " (" + c.detail + ")\n";
         }
         return lines;
     }
@@ -87,12 +87,12 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
     };
     const auto some = made_up(sizes.batch, sizes.positions, sizes.steps), single = made_up(1, 1, 1);
 
-    struct promise {
+    struct check {
         const char* name;
         std::string (*check)(const tried&, const circumstances&);
         bool of_a_single_position = false;
     };
-    static constexpr promise promises[] = {
+    static constexpr check checks[] = {
         {"the mechanism runs with these sizes", check_first_run},
         {"two runs agree", check_repeatable},
         {"every parameter has a name of its own", check_names},
@@ -115,12 +115,12 @@ verification verify(const Mechanism& attend, const verification_sizes& sizes, co
     };
 
     verification report;
-    for (const promise& made : promises) {
+    for (const check& made : checks) {
         const auto& [p, at] = made.of_a_single_position ? single : some;
         contract c{made.name, false, ""};
         try {
             c.detail = made.check(p, at);
-            c.kept = true;
+            c.passed = true;
         } catch (const std::exception& e) {
             c.detail = e.what();
         }

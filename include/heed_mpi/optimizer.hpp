@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include <heed/train/optimiser.hpp>
+#include <heed/train/optimizer.hpp>
 #include <heed/train/settings.hpp>
 #include <heed_mpi/gradients.hpp>
 
 namespace heed::distributed {
 
-/// An optimiser of heed's whose step is that of all ranks together: it sums their gradients (gradients.hpp), clips by
+/// An optimizer of heed's whose step is that of all ranks together: it sums their gradients (gradients.hpp), clips by
 /// the norm of the sum, and updates this rank's model, so that all models stay the same, bit for bit.
 ///
 ///     distributed::mpi ranks;
@@ -26,24 +26,24 @@ namespace heed::distributed {
 ///
 /// The losses of all ranks together must have the weights of the whole batch, see gradients.hpp.
 ///
-/// In everything else it is the optimiser that it wraps: `settings`, steps(), and what a checkpoint keeps of it, which
+/// In everything else it is the optimizer that it wraps: `settings`, steps(), and what a checkpoint keeps of it, which
 /// nothing of the ranks is in. A training goes on with another number of ranks, or without any.
 template <ranks R, class T, class Rule>
-class optimizer : public train::optimiser<T, Rule> {
+class optimizer : public train::optimizer<T, Rule> {
 public:
-    using wrapped = train::optimiser<T, Rule>;
+    using wrapped = train::optimizer<T, Rule>;
 
-    /// `over` must outlive the optimiser.
-    optimizer(R& over, train::optimiser<T, Rule> inner) : wrapped(std::move(inner)), ranks_(&over) {}
+    /// `over` must outlive the optimizer.
+    optimizer(R& over, train::optimizer<T, Rule> inner) : wrapped(std::move(inner)), ranks_(&over) {}
 
     /// The same, and begin(model).
     template <parameterised M>
-    optimizer(R& over, train::optimiser<T, Rule> inner, M& model) : optimizer(over, std::move(inner))
+    optimizer(R& over, train::optimizer<T, Rule> inner, M& model) : optimizer(over, std::move(inner))
     {
         begin(model);
     }
 
-    /// Every rank gets rank 0's parameters and rank 0's optimiser: after the model was made, or loaded by rank 0.
+    /// Every rank gets rank 0's parameters and rank 0's optimizer: after the model was made, or loaded by rank 0.
     /// Throws heed::error on every rank if their models differ.
     template <parameterised M>
     void begin(M& model)

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <heed/io/quantize.hpp>
 #include <heed/io/safetensors.hpp>
-#include <heed/io/smaller.hpp>
 #include <heed/nn/init.hpp>
 #include <heed_translator/language.hpp>
 #include <heed_translator/raw.hpp>
@@ -84,7 +84,8 @@ auto about(const std::filesystem::path& file, auto&& body)
 inline void check_sizes(const heed::io::archive& archive, const translator_file& model)
 {
     const system_kind& kind = kind_of(model.how);
-    for (const claim& each : kind.claims(model.how, model.source.vocabulary.size(), model.target.vocabulary.size())) {
+    for (const expected_tensor& each :
+         kind.expected_tensors(model.how, model.source.vocabulary.size(), model.target.vocabulary.size())) {
         const std::vector<std::size_t> expected{each.rows, each.columns};
         const auto& shape = archive.at(each.tensor).shape;
         if (shape != expected || each.rows == 0 || each.columns == 0) {

@@ -105,7 +105,7 @@ struct stored_direction {
 };
 
 /// What --help says of an option, and the values that it takes.
-struct described {
+struct option_help {
     const char* group;
     const char* help;
     std::size_t least = 0;                  // of a number
@@ -119,7 +119,7 @@ struct options {
     bool context = false, input_feeding = false;
     std::size_t coverage = 100, window = 10, last = 5;
     std::size_t layers = 1, width = 3, heads = 1, longest = 1024;
-    std::string norm = "before", positions = "waves", activation = "relu", share_embeddings = "none";
+    std::string norm = "pre", positions = "sinusoidal", activation = "relu", share_embeddings = "none";
     std::size_t batch = 64, epochs = 20, min_count = 1, patience = 5;
     std::uint64_t seed = 1;
     double dropout = 0.2, learning_rate = 1e-3, clip = 1, label_smoothing = 0;
@@ -134,8 +134,8 @@ struct options {
     std::size_t max_updates = 0;              // 0: any number
     std::size_t accumulate = 1, average = 0;  // 0: no mean
     bool raw = false;                         // text is raw: what is below is for that
-    std::size_t pieces = 4000;                // of words, for each language
-    std::string pieces_by = "bpe", casing = "usual";
+    std::size_t subword_vocab = 4000;         // of words, for each language
+    std::string subword_model = "bpe", casing = "truecase";
 
     /// member(name, value) for each, in a fixed order; an option that a command line declares from its
     /// description has that as a third argument.
@@ -173,69 +173,70 @@ struct options {
     static void each_if_changed(auto& self, auto&& member)
     {
         member("system", self.system);
-        member("cell", self.cell, described{"Model", "gru or lstm", 0, {"gru", "lstm"}});
+        member("cell", self.cell, option_help{"Model", "gru or lstm", 0, {"gru", "lstm"}});
         member("context", self.context,
-               described{"Model", "embeddings depend on their sentence (+C, Choi et al. 2018)"});
+               option_help{"Model", "embeddings depend on their sentence (+C, Choi et al. 2018)"});
         member("input-feeding", self.input_feeding,
-               described{"Model", "what was read out is fed to the next step (Luong et al. 2015)"});
-        member("coverage", self.coverage, described{"Model", "size of coverage embeddings", 1});
-        member("window", self.window, described{"Model", "reach of local attention, to each side", 1});
-        member("last", self.last, described{"Model", "steps that recent-temporal attention remembers", 1});
-        member("layers", self.layers, described{"Model", "layers of the encoder, and of the decoder", 1});
-        member("width", self.width, described{"Model", "tokens that a convolution reads", 1});
-        member("heads", self.heads, described{"Model", "heads of each attention; must divide --embedding", 1});
+               option_help{"Model", "what was read out is fed to the next step (Luong et al. 2015)"});
+        member("coverage", self.coverage, option_help{"Model", "size of coverage embeddings", 1});
+        member("window", self.window, option_help{"Model", "reach of local attention, to each side", 1});
+        member("last", self.last, option_help{"Model", "steps that recent-temporal attention remembers", 1});
+        member("layers", self.layers, option_help{"Model", "layers of the encoder, and of the decoder", 1});
+        member("width", self.width, option_help{"Model", "tokens that a convolution reads", 1});
+        member("heads", self.heads, option_help{"Model", "heads of each attention; must divide --embedding", 1});
         member("norm", self.norm,
-               described{"Model",
-                         "before: layer normalisation before each sublayer, which trains\n"
-                         "without --warm-up; after: behind its sum, as Vaswani et al. 2017",
-                         0,
-                         {"before", "after"}});
+               option_help{"Model",
+                           "pre: layer normalization before each sublayer, which trains\n"
+                           "without --warm-up; post: after the sum, as Vaswani et al. 2017",
+                           0,
+                           {"pre", "post"}});
         member("positions", self.positions,
-               described{"Model", "waves, or learned for up to --longest tokens", 0, {"waves", "learned"}});
+               option_help{"Model", "sinusoidal, or learned for up to --longest tokens", 0, {"sinusoidal", "learned"}});
         member("longest", self.longest,
-               described{"Model",
-                         "tokens of the longest sentence, for learned positions and\n"
-                         "location attention",
-                         1});
-        member("activation", self.activation, described{"Model", "relu or gelu", 0, {"relu", "gelu"}});
+               option_help{"Model",
+                           "tokens of the longest sentence, for learned positions and\n"
+                           "location attention",
+                           1});
+        member("activation", self.activation, option_help{"Model", "relu or gelu", 0, {"relu", "gelu"}});
         member("share-embeddings", self.share_embeddings,
-               described{"Model",
-                         "all: one matrix and vocabulary for both sides and the output\n"
-                         "layer; output: for target and output layer; or none",
-                         0,
-                         {"all", "output", "none"}});
+               option_help{"Model",
+                           "all: one matrix and vocabulary for both sides and the output\n"
+                           "layer; output: for target and output layer; or none",
+                           0,
+                           {"all", "output", "none"}});
         member("optimizer", self.optimizer,
-               described{"Optimizer", "adam, sgd or adadelta (Zeiler 2012)", 0, {"adam", "sgd", "adadelta"}});
+               option_help{"Optimizer", "adam, sgd or adadelta (Zeiler 2012)", 0, {"adam", "sgd", "adadelta"}});
         member("adam-betas", self.adam_betas);
         member("warm-up", self.warm_up,
-               described{"Optimizer", "let the rate rise for N updates, from 1e-7 to --learning-rate,\n"
-                                      "then fall with the square root of the update (Vaswani et al. 2017)"});
+               option_help{"Optimizer", "let the rate rise for N updates, from 1e-7 to --learning-rate,\n"
+                                        "then fall with the square root of the update (Vaswani et al. 2017)"});
         member("halve-from", self.halve_from,
-               described{"Optimizer", "halve it after each epoch from the Nth on (Luong et al. 2015);\n"
-                                      "0: not so"});
+               option_help{"Optimizer", "halve it after each epoch from the Nth on (Luong et al. 2015);\n"
+                                        "0: not so"});
         member("max-updates", self.max_updates,
-               described{"Training", "end after N updates, even within an epoch; 0: no limit"});
+               option_help{"Training", "end after N updates, even within an epoch; 0: no limit"});
         member("phrases", self.phrases,
-               described{"Training", "candidates are also the N best words of each phrase of up to four\n"
-                                     "source tokens, learned from the text; for --candidates"});
+               option_help{"Training", "candidates are also the N best words of each phrase of up to four\n"
+                                       "source tokens, learned from the text; for --candidates"});
         member("accumulate", self.accumulate,
-               described{"Optimizer", "batches whose gradients are summed for one update", 1});
+               option_help{"Optimizer", "batches whose gradients are summed for one update", 1});
         member("average", self.average,
-               described{"Optimizer", "validate the mean of the parameters at the last N ends of epochs,\n"
-                                      "and keep the best such mean as MODEL; training goes on from the\n"
-                                      "parameters themselves. 0: no mean"});
+               option_help{"Optimizer", "validate the mean of the parameters at the last N ends of epochs,\n"
+                                        "and keep the best such mean as MODEL; training goes on from the\n"
+                                        "parameters themselves. 0: no mean"});
         member("raw", self.raw,
-               described{"Raw text", "text is as people write it: it is cut into words, symbols and\n"
-                                     "pieces of words, and translations are written as text again"});
-        member("pieces", self.pieces, described{"Raw text", "pieces of words to learn for each language, at most", 1});
-        member("pieces-by", self.pieces_by,
-               described{"Raw text", "how SentencePiece learns them: bpe or unigram", 0, {"bpe", "unigram"}});
+               option_help{"Raw text", "text is as people write it: it is cut into words, symbols and\n"
+                                       "pieces of words, and translations are written as text again"});
+        member("subword-vocab", self.subword_vocab,
+               option_help{"Raw text", "pieces of words to learn for each language, at most", 1});
+        member("subword-model", self.subword_model,
+               option_help{"Raw text", "how SentencePiece learns them: bpe or unigram", 0, {"bpe", "unigram"}});
         member("casing", self.casing,
-               described{"Raw text",
-                         "usual: a word that begins a sentence is the same as elsewhere, and\n"
-                         "sentences in capitals are read as if they were not; as-is: neither",
-                         0,
-                         {"usual", "as-is"}});
+               option_help{"Raw text",
+                           "truecase: a word that begins a sentence is the same as elsewhere, and\n"
+                           "sentences in capitals are read as if they were not; as-is: neither",
+                           0,
+                           {"truecase", "as-is"}});
     }
 
     /// member(name, text of the value) for each.
@@ -271,11 +272,34 @@ struct options {
         to[stored_direction::name] = reverse_source ? stored_direction::backward : stored_direction::forward;
     }
 
+    /// Options of a file that heed before 0.3 wrote, under their names of today.
+    static metadata renamed(metadata from)
+    {
+        const auto name = [&](const char* before, const char* now) {
+            if (auto entry = from.extract(before)) {
+                entry.key() = now;
+                from.insert(std::move(entry));
+            }
+        };
+        const auto value = [&](const char* option, const char* before, const char* now) {
+            if (const auto entry = from.find(option); entry != from.end() && entry->second == before)
+                entry->second = now;
+        };
+        name("options.pieces", "options.subword-vocab");
+        name("options.pieces-by", "options.subword-model");
+        value("options.attention", "fading-temporal", "decayed-temporal");
+        value("options.casing", "usual", "truecase");
+        value("options.positions", "waves", "sinusoidal");
+        value("options.norm", "before", "pre");
+        value("options.norm", "after", "post");
+        return from;
+    }
+
     /// The inverse, of any format. Throws heed::error for a value that is none.
     static options read(const metadata& from)
     {
         options result;
-        metadata all = from;
+        metadata all = renamed(from);
         const auto add = [&](const char* name, const auto& value, const auto&...) {
             all.emplace("options." + std::string(name), text_of(value));
         };

@@ -51,11 +51,11 @@ private:
 std::vector<translator_file> load_models(const std::vector<std::filesystem::path>& paths);
 
 /// Whether the model has attention; of several, whether one has.
-inline bool looks(const translator_file& model) { return model.system->looks(); }
+inline bool has_attention(const translator_file& model) { return model.system->has_attention(); }
 
-inline bool looks(const std::vector<translator_file>& models)
+inline bool has_attention(const std::vector<translator_file>& models)
 {
-    return std::any_of(models.begin(), models.end(), [](const auto& each) { return looks(each); });
+    return std::any_of(models.begin(), models.end(), [](const auto& each) { return has_attention(each); });
 }
 
 /// Which batches of a search are this process's, one of `of` that share the work: the batches index, index + of, … The

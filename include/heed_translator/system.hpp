@@ -15,9 +15,9 @@
 #include <heed/io/archive.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/seq2seq/batch.hpp>
-#include <heed/train/accumulation.hpp>
 #include <heed/train/adadelta.hpp>
 #include <heed/train/adam.hpp>
+#include <heed/train/gradient_accumulation.hpp>
 #include <heed/train/sgd.hpp>
 
 #include <heed_translator/options.hpp>
@@ -47,7 +47,7 @@ struct part_of_lesson {
 
 /// A batch to learn from. `only`: the softmax runs over these words, which include the references'; if not given, over
 /// all.
-struct lesson {
+struct training_step_input {
     batch examples;
     std::optional<std::vector<std::uint32_t>> only;
     std::optional<part_of_lesson> part{};  ///< if `examples` are only some of the sentences
@@ -56,7 +56,7 @@ struct lesson {
 /// This process's part of a batch, one of `of`: the sentences are dealt out as cards are, forth and back, so that the
 /// parts of a batch that is sorted by length cost about the same. A process that gets none has the first sentence, and
 /// does not learn from it.
-lesson part_of(const lesson& whole, std::size_t process, std::size_t of);
+training_step_input part_of(const training_step_input& whole, std::size_t process, std::size_t of);
 
 /// heed's models are types, put together at compile time. A program that chooses by a command-line option needs one
 /// type for all of them: this one. What is virtual here is called once per batch; what all models share is compiled
@@ -69,13 +69,13 @@ public:
 
     virtual ~system() = default;
 
-    struct learned {
+    struct step_stats {
         double loss;           // Σ −log p, in nats
         double gradient_norm;  // before clipping, of the mean loss per word
     };
     /// The other processes that train the same system, each with a part of every batch.
-    struct exchange {
-        virtual ~exchange() = default;
+    struct gradient_exchange {
+        virtual ~gradient_exchange() = default;
         /// Before the backward pass, in a step of one batch: what the tape then calls final (tape::when_final) is the
         /// step's gradient. In a step of several batches it is not called.
         virtual void before_backward(heed::ad::tape<float>&, const variables&) {}
@@ -85,8 +85,8 @@ public:
     };
 
     /// One update, by the gradient of all these batches together, and by those of the other processes.
-    learned train(std::span<lesson> together, const options& how, heed::random_source& random, double rate,
-                  exchange* others = nullptr);
+    step_stats train(std::span<training_step_input> together, const options& how, heed::random_source& random,
+                     double rate, gradient_exchange* others = nullptr);
 
     /// Σ −log p(target | source), in nats, without dropout.
     virtual double loss(const batch& examples) const = 0;
@@ -97,12 +97,12 @@ public:
     decode(const heed::seq2seq::source_batch& sentences) const = 0;
 
     /// Whether it has attention weights.
-    virtual bool looks() const = 0;
+    virtual bool has_attention() const = 0;
 
     /// The weights while it is led through a translation, if it has a weight per dimension: [words + 1][source words +
     /// 1, dimensions], end words included. Otherwise empty.
-    virtual std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
-                                                              const heed::seq2seq::id_sentence& target) const = 0;
+    virtual std::vector<std::vector<float>> weights_by_dimension(const heed::seq2seq::id_sentence& source,
+                                                                 const heed::seq2seq::id_sentence& target) const = 0;
 
     /// All parameters, in a fixed order. The first is for changing them.
     virtual numbers parameters() = 0;
@@ -113,7 +113,7 @@ public:
     std::vector<float> copy() const;
     /// The inverse of copy().
     void set(const std::vector<float>& copied);
-    /// The first number that is not finite, in a parameter or in the optimiser's state, as described by not_finite().
+    /// The first number that is not finite, in a parameter or in the optimizer's state, as described by not_finite().
     std::optional<std::string> not_finite() const;
     /// Steps of training so far.
     std::size_t updates() const;
@@ -128,27 +128,27 @@ public:
     virtual void put(heed::io::archive& to) const = 0;
     /// The inverse. Throws heed::error if one is missing or has another shape.
     virtual void take(const heed::io::archive& from) = 0;
-    /// Adds the optimiser's state to a file.
-    void put_optimiser(heed::io::archive& to) const;
+    /// Adds the optimizer's state to a file.
+    void put_optimizer(heed::io::archive& to) const;
     /// The inverse. Throws heed::error if it is not there.
-    void take_optimiser(const heed::io::archive& from);
+    void take_optimizer(const heed::io::archive& from);
 
 protected:
-    /// The optimiser is that of these options.
+    /// The optimizer is that of these options.
     explicit system(const options& how);
 
     /// Lifts the model onto a tape, records the loss of a batch there, and computes the gradients, but not those of a
     /// part that it does not learn from. Returns the loss, the mean by the batch's weights, and adds the model's
     /// variables to `lifted`, in the order of parameters(). `others` are told before the backward pass.
-    virtual float record(heed::ad::tape<float>& on, const lesson& one, const options& how,
-                         const heed::nn::dropout& drop, variables& lifted, exchange* others) = 0;
+    virtual float record(heed::ad::tape<float>& on, const training_step_input& one, const options& how,
+                         const heed::nn::dropout& drop, variables& lifted, gradient_exchange* others) = 0;
 
 private:
-    using optimisers = std::variant<heed::train::adam<float>, heed::train::sgd<float>, heed::train::adadelta<float>>;
+    using optimizers = std::variant<heed::train::adam<float>, heed::train::sgd<float>, heed::train::adadelta<float>>;
 
     heed::ad::tape<float> tape_;
     heed::train::accumulated_gradients<float> sum_;
-    optimisers optimiser_;
+    optimizers optimizer_;
     bool prefers_int8_ = false;
 };
 

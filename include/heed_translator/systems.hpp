@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <heed_translator/claim.hpp>
+#include <heed_translator/expected_tensor.hpp>
+#include <heed_translator/option_support.hpp>
 #include <heed_translator/options.hpp>
 #include <heed_translator/system.hpp>
-#include <heed_translator/uses.hpp>
 
 /// The systems of `translate train --system`. Another one is a row in src/translator/systems.cpp and a file beside it,
 /// which alone compiles its models.
@@ -18,10 +18,11 @@ namespace heed::translator {
 /// A system: its name, the options that it has a use for, and the functions that make and check it.
 struct system_kind {
     std::string name, description;
-    std::vector<use> uses;
+    std::vector<option_support> option_support_list;
     std::unique_ptr<system> (*make)(const options& how, std::size_t source_words, std::size_t target_words);
     /// Each option that is a size should occur.
-    std::vector<claim> (*claims)(const options& how, std::size_t source_words, std::size_t target_words);
+    std::vector<expected_tensor> (*expected_tensors)(const options& how, std::size_t source_words,
+                                                     std::size_t target_words);
 };
 
 /// All systems, in the order of --help.

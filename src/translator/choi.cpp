@@ -31,7 +31,7 @@ std::unique_ptr<system> make_choi(const options& how, std::size_t source_words, 
     return (how.context ? chosen.with_context : chosen.alone)(how, source_words, target_words);
 }
 
-std::vector<claim> choi_claims(const options& how, std::size_t source_words, std::size_t target_words)
+std::vector<expected_tensor> choi_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
     const std::string words = how.context ? "embedding.words" : "embedding";

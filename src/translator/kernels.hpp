@@ -7,7 +7,7 @@
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/layer_norm.hpp>
 #include <heed/kernels/softmax.hpp>
-#include <heed/kernels/top_words.hpp>
+#include <heed/kernels/top_k_words.hpp>
 #include <heed/ops/tiles.hpp>
 
 /// Kernels that models share are compiled once, in kernels.cpp: HEED_TRANSLATOR_KERNELS(extern) declares them,
@@ -28,8 +28,8 @@ namespace heed {
     HEED_TRANSLATOR_TILES(extern, kernels::tiles::most_registers_of<float>)                                            \
     extern template void blas::gemm(blas::op, blas::op, std::size_t, std::size_t, std::size_t, const float*,           \
                                     std::size_t, const float*, std::size_t, float, float*, std::size_t);               \
-    extern template void kernels::output_words(std::size_t, const float*, const kernels::weight_panels<float>&,        \
-                                               const float*, const kernels::top_words<float>&);                        \
+    extern template void kernels::output_top_k(std::size_t, const float*, const kernels::weight_panels<float>&,        \
+                                               const float*, const kernels::top_k_words<float>&);                      \
     extern template void kernels::dot_forward(const kernels::dot_step<float>&, float*, float*);                        \
     extern template void kernels::dot_backward(const kernels::dot_step<float>&, const float*, const float*,            \
                                                const float*, float*, float*, float*);                                  \

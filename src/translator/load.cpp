@@ -179,7 +179,8 @@ std::string trained_translator::description() const
     for (const heed::translator::translator_file& each : files()) {
         const heed::translator::system_kind& kind = heed::translator::kind_of(each.how);
         text += (text.empty() ? "" : " + ") + kind.name + " (" + kind.description + ")";
-        if (heed::translator::use_of("attention", kind) != nullptr) text += ", " + each.how.attention + " attention";
+        if (heed::translator::support_of("attention", kind) != nullptr)
+            text += ", " + each.how.attention + " attention";
         text += ", " + counted(each.system->parameter_count(), "parameter");
     }
     return text;
@@ -192,7 +193,7 @@ std::map<std::string, std::string> trained_translator::options() const
     return all;
 }
 
-bool trained_translator::has_attention() const { return heed::translator::looks(files()); }
+bool trained_translator::has_attention() const { return heed::translator::has_attention(files()); }
 
 std::size_t trained_translator::parameters() const
 {

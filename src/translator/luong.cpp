@@ -39,11 +39,11 @@ std::unique_ptr<system> make_luong(const options& how, std::size_t source_words,
     return (how.input_feeding ? chosen.fed : chosen.unfed)(how, source_words, target_words);
 }
 
-std::vector<claim> luong_claims(const options& how, std::size_t source_words, std::size_t target_words)
+std::vector<expected_tensor> luong_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     if (how.layers == 0) throw heed::error("stacked cells without a layer");
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
-    std::vector<claim> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
+    std::vector<expected_tensor> all{{"encoder.embedding", source_words, E}, {"decoder.embedding", target_words, E}};
     const std::string last = std::to_string(how.layers - 1);
     for (const char* side : {"encoder", "decoder"}) {
         all.push_back({std::string(side) + ".cell.layers.0.W", E, times(4, H)});

@@ -17,7 +17,7 @@ std::shared_ptr<const heed::text::tokenizer> learn_tokenizer(const std::vector<h
     text.reserve(lines.size());
     for (const heed::text::sentence& each : lines) text.push_back(heed::text::join(each));
     return std::make_shared<const heed::text::raw_text>(
-        heed::text::raw_text::learn(text, {how.pieces, how.pieces_by, how.casing == "usual"}));
+        heed::text::raw_text::learn(text, {how.subword_vocab, how.subword_model, how.casing == "truecase"}));
 }
 
 std::shared_ptr<const heed::text::tokenizer> read_tokenizer(const std::string& text)

@@ -33,7 +33,7 @@ static const rnnsearch_choice rnnsearch_choices[] = {
     {"sparsemax", make<makers::rnnsearch_sparsemax>},
     {"entmax", make<makers::rnnsearch_entmax>},
     {"sigmoid", make<makers::rnnsearch_sigmoid>},
-    {"fading-temporal", make<makers::rnnsearch_fading_temporal>},
+    {"decayed-temporal", make<makers::rnnsearch_fading_temporal>},
     {"gated", make<makers::rnnsearch_gated>},
     {"grouped", make<makers::rnnsearch_grouped>},
 };
@@ -49,13 +49,13 @@ std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_wo
     return chosen.with_lstm(how, source_words, target_words);
 }
 
-std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words)
+std::vector<expected_tensor> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
-    std::vector<claim> all{{"encoder.embedding", source_words, E},
-                           {"decoder.embedding", target_words, E},
-                           {"decoder.cell.W", E, times(how.cell == "lstm" ? 4 : 3, H)},
-                           {"decoder.W_s", H, H}};
+    std::vector<expected_tensor> all{{"encoder.embedding", source_words, E},
+                                     {"decoder.embedding", target_words, E},
+                                     {"decoder.cell.W", E, times(how.cell == "lstm" ? 4 : 3, H)},
+                                     {"decoder.W_s", H, H}};
     if (how.attention == "none") return all;
     const auto is_one_of = [&](std::initializer_list<const char*> names) {
         return std::find(names.begin(), names.end(), how.attention) != names.end();

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include <heed_translator/claim.hpp>
+#include <heed_translator/expected_tensor.hpp>
 #include <heed_translator/options.hpp>
 #include <heed_translator/system.hpp>
 
@@ -13,6 +13,6 @@
 namespace heed::translator {
 
 std::unique_ptr<system> make_rnnsearch(const options& how, std::size_t source_words, std::size_t target_words);
-std::vector<claim> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words);
+std::vector<expected_tensor> rnnsearch_claims(const options& how, std::size_t source_words, std::size_t target_words);
 
 }  // namespace heed::translator

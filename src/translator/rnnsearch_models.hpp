@@ -11,15 +11,15 @@
 #include <heed/nn/cells.hpp>
 #include <heed/nn/gated_coverage.hpp>
 #include <heed/nn/gru.hpp>
+#include <heed/normalize/decayed_temporal.hpp>
 #include <heed/normalize/entmax15.hpp>
-#include <heed/normalize/fading_temporal.hpp>
 #include <heed/normalize/sigmoid.hpp>
 #include <heed/normalize/sparsemax.hpp>
 #include <heed/score/additive_grouped.hpp>
 #include <heed/score/with_fertility.hpp>
 #include <heed/score/with_gated_coverage.hpp>
 #include <heed/score/with_location.hpp>
-#include <heed/score/with_neighbours.hpp>
+#include <heed/score/with_neighbors.hpp>
 #include <heed/score/with_positions.hpp>
 #include <heed/score/with_recurrence.hpp>
 #include <heed/seq2seq/translator.hpp>
@@ -70,8 +70,8 @@ struct structural_biases {
     auto operator()(const auto& init, const sizes& n, auto base) const
     {
         auto last = init.glorot(3, n.alignment), all = init.glorot(3, n.alignment);
-        score::with_neighbours markov{std::move(base), std::move(last), score::last_weights{}};
-        score::with_neighbours fertile{std::move(markov), std::move(all), score::all_weights{}};
+        score::with_neighbors markov{std::move(base), std::move(last), score::last_weights{}};
+        score::with_neighbors fertile{std::move(markov), std::move(all), score::all_weights{}};
         return score::with_positions{std::move(fertile), init.glorot(3, n.alignment)};
     }
 };
@@ -123,8 +123,8 @@ struct sigmoid {
         return normalize::sigmoid{-std::log(12.0)};
     }  // 12 words are usual
 };
-struct fading_temporal {
-    auto operator()(const auto&, const sizes&) const { return normalize::fading_temporal{0.5, 0.5}; }
+struct decayed_temporal {
+    auto operator()(const auto&, const sizes&) const { return normalize::decayed_temporal{0.5, 0.5}; }
 };
 struct gate {
     auto operator()(const auto& init, const sizes& n) const
@@ -171,7 +171,7 @@ using rnnsearch_recurrent = rnnsearch_of<remembering::attention_with<remembering
 using rnnsearch_sparsemax = rnnsearch_of<weighing::additive<heed::normalize::sparsemax>>;
 using rnnsearch_entmax = rnnsearch_of<weighing::additive<heed::normalize::entmax15>>;
 using rnnsearch_sigmoid = rnnsearch_of<weighing::additive<weighing::sigmoid>>;
-using rnnsearch_fading_temporal = rnnsearch_of<weighing::additive<weighing::fading_temporal>>;
+using rnnsearch_fading_temporal = rnnsearch_of<weighing::additive<weighing::decayed_temporal>>;
 using rnnsearch_gated = rnnsearch_of<weighing::additive<heed::normalize::softmax, weighing::gate>>;
 using rnnsearch_grouped = rnnsearch_of<weighing::grouped>;
 

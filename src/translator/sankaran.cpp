@@ -30,13 +30,13 @@ std::unique_ptr<system> make_sankaran(const options& how, std::size_t source_wor
     return detail::choice_of(detail::sankaran_choices, how.attention).make(how, source_words, target_words);
 }
 
-std::vector<claim> sankaran_claims(const options& how, std::size_t source_words, std::size_t target_words)
+std::vector<expected_tensor> sankaran_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden, A = how.alignment;
-    std::vector<claim> all{{"encoder.embedding", source_words, E},
-                           {"decoder.embedding", target_words, E},
-                           {"decoder.cell.W", E, times(3, H)},
-                           {"decoder.W_s", H, H}};
+    std::vector<expected_tensor> all{{"encoder.embedding", source_words, E},
+                                     {"decoder.embedding", target_words, E},
+                                     {"decoder.cell.W", E, times(3, H)},
+                                     {"decoder.W_s", H, H}};
     if (how.attention == "coverage") {
         all.push_back({"decoder.attention.table", source_words, how.coverage});
         all.push_back({"decoder.attention.score.base.W", H, A});

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include <heed/train/averaging.hpp>
-#include <heed/train/stored.hpp>
+#include <heed/train/optimizer_state.hpp>
 
 namespace heed::translator {
 
 namespace detail {
 
-/// A list of parameters as heed's optimisers take a model.
+/// A list of parameters as heed's optimizers take a model.
 template <class List>
 struct listed {
     List all;
@@ -35,7 +35,7 @@ std::optional<std::string> not_finite(const std::string& name, std::span<const f
            (std::isnan(*bad) ? "NaN" : "infinite");
 }
 
-lesson part_of(const lesson& whole, std::size_t process, std::size_t of)
+training_step_input part_of(const training_step_input& whole, std::size_t process, std::size_t of)
 {
     const batch& from = whole.examples;
     const std::size_t B = from.source.words.batch, T = from.source.words.steps, S = from.targets.words.steps;
@@ -53,12 +53,12 @@ lesson part_of(const lesson& whole, std::size_t process, std::size_t of)
     }
     const std::vector<std::uint32_t>& which = part.sentences.sentences;
     const std::size_t n = which.size();
-    lesson mine{{{heed::word_ids(T, n, 0), {}},
-                 heed::word_ids(S, n, 0),
-                 {heed::word_ids(S, n, 0), std::vector<float>(S * n)},
-                 0},
-                whole.only,
-                {}};
+    training_step_input mine{{{heed::word_ids(T, n, 0), {}},
+                              heed::word_ids(S, n, 0),
+                              {heed::word_ids(S, n, 0), std::vector<float>(S * n)},
+                              0},
+                             whole.only,
+                             {}};
     std::vector<std::size_t> real(n);
     for (std::size_t k = 0; k < n; ++k) {
         const std::size_t b = which[k];
@@ -80,24 +80,25 @@ lesson part_of(const lesson& whole, std::size_t process, std::size_t of)
 system::system(const options& how)
 {
     if (how.optimizer == "sgd") {
-        optimiser_.emplace<heed::train::sgd<float>>();
+        optimizer_.emplace<heed::train::sgd<float>>();
     } else if (how.optimizer == "adadelta") {
-        optimiser_.emplace<heed::train::adadelta<float>>();
+        optimizer_.emplace<heed::train::adadelta<float>>();
     } else if (how.optimizer == "adam") {
         const auto betas = parse_betas(how.adam_betas);
         if (!betas) throw heed::error("adam-betas is \"" + how.adam_betas + "\", which is not two shares, as 0.9:0.98");
-        optimiser_.emplace<heed::train::adam<float>>(
+        optimizer_.emplace<heed::train::adam<float>>(
             heed::kernels::adam_settings{.beta1 = betas->first, .beta2 = betas->second});
     } else {
         throw heed::error("there is no optimizer \"" + how.optimizer + "\"; choose adam, sgd or adadelta");
     }
 }
 
-system::learned system::train(std::span<lesson> together, const options& how, heed::random_source& random, double rate,
-                              exchange* others)
+system::step_stats system::train(std::span<training_step_input> together, const options& how,
+                                 heed::random_source& random, double rate, gradient_exchange* others)
 {
     std::size_t words = 0;
-    for (const lesson& each : together) words += each.part ? each.part->target_words : each.examples.target_words;
+    for (const training_step_input& each : together)
+        words += each.part ? each.part->target_words : each.examples.target_words;
     const float weight = 1.0f / static_cast<float>(words);
     double mean = 0;
     detail::listed<variables> lifted;
@@ -111,7 +112,7 @@ system::learned system::train(std::span<lesson> together, const options& how, he
         const std::optional<part_of_lesson>& part = together[i].part;
         const heed::nn::dropout drop{how.dropout, &random, part ? &part->sentences : nullptr};
         // Of several batches the last one's gradients are not yet those of the step: sum_.give adds the others'.
-        exchange* const told = together.size() == 1 ? others : nullptr;
+        gradient_exchange* const told = together.size() == 1 ? others : nullptr;
         mean += static_cast<double>(record(tape_, together[i], how, drop, lifted.all, told));
         if (!last && (!part || part->learns)) sum_.add(lifted, tape_);
     }
@@ -119,11 +120,11 @@ system::learned system::train(std::span<lesson> together, const options& how, he
     if (others != nullptr) mean = others->sum(tape_, lifted.all, mean);
     detail::listed<numbers> model{parameters()};
     const double norm = std::visit(
-        [&](auto& optimiser) {
-            optimiser.settings.rate = rate;
-            return optimiser.step(model, lifted, tape_, how.clip);
+        [&](auto& optimizer) {
+            optimizer.settings.rate = rate;
+            return optimizer.step(model, lifted, tape_, how.clip);
         },
-        optimiser_);
+        optimizer_);
     return {mean * static_cast<double>(words), norm};
 }
 
@@ -153,31 +154,31 @@ std::optional<std::string> system::not_finite() const
     };
     for (const auto& [name, values] : parameters()) look(name, {values.data, values.size()});
     std::visit(
-        [&](const auto& optimiser) {
-            const std::string rule = optimiser.settings.name;
-            for (const auto& each : optimiser.state()) {
+        [&](const auto& optimizer) {
+            const std::string rule = optimizer.settings.name;
+            for (const auto& each : optimizer.state()) {
                 look(rule + ".first." + each.name, each.first);
                 look(rule + ".second." + each.name, each.second);
             }
         },
-        optimiser_);
+        optimizer_);
     return first;
 }
 
 std::size_t system::updates() const
 {
-    return std::visit([](const auto& optimiser) { return optimiser.steps(); }, optimiser_);
+    return std::visit([](const auto& optimizer) { return optimizer.steps(); }, optimizer_);
 }
 
-void system::put_optimiser(heed::io::archive& to) const
+void system::put_optimizer(heed::io::archive& to) const
 {
-    std::visit([&to](const auto& optimiser) { heed::train::put(to, optimiser); }, optimiser_);
+    std::visit([&to](const auto& optimizer) { heed::train::put(to, optimizer); }, optimizer_);
 }
 
-void system::take_optimiser(const heed::io::archive& from)
+void system::take_optimizer(const heed::io::archive& from)
 {
     const detail::listed<constant_numbers> model{std::as_const(*this).parameters()};
-    std::visit([&](auto& optimiser) { heed::train::take(from, optimiser, model); }, optimiser_);
+    std::visit([&](auto& optimizer) { heed::train::take(from, optimizer, model); }, optimizer_);
 }
 
 }  // namespace heed::translator

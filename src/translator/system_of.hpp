@@ -23,8 +23,8 @@ namespace heed::translator {
 
 /// system::record of a model.
 template <class Model>
-float record_lesson(heed::ad::tape<float>& on, const Model& of, const lesson& one, const options& how,
-                    const heed::nn::dropout& drop, system::variables& lifted, system::exchange* others);
+float record_step(heed::ad::tape<float>& on, const Model& of, const training_step_input& one, const options& how,
+                  const heed::nn::dropout& drop, system::variables& lifted, system::gradient_exchange* others);
 
 /// A model laid out for searching.
 template <class Model>
@@ -54,15 +54,15 @@ public:
         return begin_search<Model>(model_, packed_.get(), sentences);
     }
 
-    bool looks() const override
+    bool has_attention() const override
     {
         const heed::seq2seq::id_sentence empty;
         const auto one = heed::seq2seq::make_source(std::vector<const heed::seq2seq::id_sentence*>{&empty});
-        return begin_search<Model>(model_, nullptr, one)->looks();
+        return begin_search<Model>(model_, nullptr, one)->has_attention();
     }
 
-    std::vector<std::vector<float>> look_by_dimension(const heed::seq2seq::id_sentence& source,
-                                                      const heed::seq2seq::id_sentence& target) const override
+    std::vector<std::vector<float>> weights_by_dimension(const heed::seq2seq::id_sentence& source,
+                                                         const heed::seq2seq::id_sentence& target) const override
     {
         std::vector<std::vector<float>> rows;
         if constexpr (has_dimensions) {
@@ -96,10 +96,10 @@ public:
     }
 
 protected:
-    float record(heed::ad::tape<float>& on, const lesson& one, const options& how, const heed::nn::dropout& drop,
-                 variables& lifted, exchange* others) override
+    float record(heed::ad::tape<float>& on, const training_step_input& one, const options& how,
+                 const heed::nn::dropout& drop, variables& lifted, gradient_exchange* others) override
     {
-        return record_lesson(on, model_, one, how, drop, lifted, others);
+        return record_step(on, model_, one, how, drop, lifted, others);
     }
 
 private:

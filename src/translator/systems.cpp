@@ -19,7 +19,7 @@ const std::vector<system_kind>& systems()
          "Bahdanau et al. 2015",
          {{"attention",
            {"none", "additive", "additive-y", "per-dimension", "temporal", "location-aware", "structural-biases",
-            "fertility", "gated-coverage", "recurrent", "sparsemax", "entmax", "sigmoid", "fading-temporal", "gated",
+            "fertility", "gated-coverage", "recurrent", "sparsemax", "entmax", "sigmoid", "decayed-temporal", "gated",
             "grouped"},
            {}},
           {"cell", {"gru", "lstm"}, {}},
@@ -77,8 +77,8 @@ const std::vector<system_kind>& systems()
           {"hidden", {}, "1024"},
           {"layers", {}, "3"},
           {"heads", {}, "4"},
-          {"norm", {"before", "after"}, {}},
-          {"positions", {"waves", "learned"}, {}},
+          {"norm", {"pre", "post"}, {}},
+          {"positions", {"sinusoidal", "learned"}, {}},
           {"longest", {}, {}},
           {"activation", {"relu", "gelu"}, {}},
           {"share-embeddings", {"all", "output", "none"}, "all"}},
@@ -102,7 +102,7 @@ const system_kind& kind_of(const options& how)
 {
     const system_kind& kind = kind_of(how.system);
     if (const auto problem = unsuitable(how, kind)) throw heed::error(*problem);
-    if (how.reverse_source && use_of("reverse-source", kind) == nullptr)
+    if (how.reverse_source && support_of("reverse-source", kind) == nullptr)
         throw heed::error(*misplaced("reverse-source", kind, systems()));
     return kind;
 }

@@ -8,8 +8,8 @@
 namespace heed::translator {
 
 template <class Model>
-float record_lesson(heed::ad::tape<float>& on, const Model& of, const lesson& one, const options& how,
-                    const heed::nn::dropout& drop, system::variables& lifted, system::exchange* others)
+float record_step(heed::ad::tape<float>& on, const Model& of, const training_step_input& one, const options& how,
+                  const heed::nn::dropout& drop, system::variables& lifted, system::gradient_exchange* others)
 {
     const auto model = heed::ad::lift(on, of, lifted);
     const auto loss =

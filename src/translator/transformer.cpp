@@ -14,10 +14,10 @@ std::unique_ptr<system> make_transformer(const options& how, std::size_t source_
     return make<makers::transformer>(how, source_words, target_words);
 }
 
-std::vector<claim> transformer_claims(const options& how, std::size_t source_words, std::size_t target_words)
+std::vector<expected_tensor> transformer_claims(const options& how, std::size_t source_words, std::size_t target_words)
 {
     const std::size_t E = how.embedding, H = how.hidden;
-    std::vector<claim> all;
+    std::vector<expected_tensor> all;
     if (how.share_embeddings == "all") {
         all.push_back({"words.table", source_words, E});
         all.push_back({"words.table", target_words, E});

@@ -19,7 +19,7 @@ namespace detail {
 
 /// The norm behind the last layer, if there is one.
 template <class Norm>
-struct perhaps_normalised {
+struct perhaps_normalized {
     std::vector<Norm> norm;
 
     template <tensor X>
@@ -30,7 +30,7 @@ struct perhaps_normalised {
     static auto parameters(auto& self, auto&& visit)
     {
         using lifted = decltype(visit("", self.norm[0]));
-        perhaps_normalised<lifted> result;
+        perhaps_normalized<lifted> result;
         // of the library's layer_norm, which stands here itself
         for (auto& each : self.norm)
             result.norm.push_back(std::remove_cvref_t<decltype(each)>::parameters(each, visit));
@@ -38,7 +38,7 @@ struct perhaps_normalised {
     }
 };
 
-/// Normalisation before or after each layer.
+/// Normalization before or after each layer.
 template <class Norm>
 struct either_residual {
     Norm norm;
@@ -48,9 +48,9 @@ struct either_residual {
     {
         return before ? nn::pre_norm{norm}.around(x, f, drop) : nn::post_norm{norm}.around(x, f, drop);
     }
-    perhaps_normalised<Norm> last_norm() const
+    perhaps_normalized<Norm> last_norm() const
     {
-        perhaps_normalised<Norm> last;
+        perhaps_normalized<Norm> last;
         if (before) last.norm.push_back(norm);
         return last;
     }
@@ -166,7 +166,7 @@ struct transformer_of {
         n.longest = how.longest;
         return papers::vaswani2017::translator<T>(
             how.seed, n, detail::tables_factory{how.share_embeddings},
-            detail::positions_factory{how.positions == "learned"}, detail::residual_factory{how.norm == "before"},
+            detail::positions_factory{how.positions == "learned"}, detail::residual_factory{how.norm == "pre"},
             nn::feed_forward_factory{detail::either_activation{how.activation == "gelu"}});
     }
 };

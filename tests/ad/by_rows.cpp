@@ -77,7 +77,7 @@ void check(const F& f, std::size_t width = 40)
             const auto lifted_x = on.parameter(x);
             const auto lifted_w = on.parameter(w);
             const auto y = apply(lifted_x, lifted_w);
-            on.backward(ops::inner(y, support::uneven(y.shape())));
+            on.backward(ops::dot(y, support::uneven(y.shape())));
             return std::tuple{copy_of(y.value()), copy_of(on.gradient(lifted_x)), copy_of(on.gradient(lifted_w))};
         };
         const auto [y, d_x, d_w] = run(whole, f);
@@ -101,7 +101,7 @@ std::pair<double, double> runs_per_row(const F& f, std::size_t width = 40)
     doubled_op::runs = squares_op::runs = 0;
     const auto lifted = on.parameter(x);
     const auto y = heed::detail::apply_by_rows(f, 1, std::tie(lifted), std::tuple<>{});
-    on.backward(ops::inner(y, support::uneven(y.shape())));
+    on.backward(ops::dot(y, support::uneven(y.shape())));
     const auto each = [](std::size_t runs) { return static_cast<double>(runs) / static_cast<double>(batch); };
     return {each(doubled_op::runs), each(squares_op::runs)};
 }

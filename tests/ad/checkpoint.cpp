@@ -65,7 +65,7 @@ result through(std::size_t depth, bool checked, bool nested = false)
     auto y = x;
     for (std::size_t i = 0; i < depth; ++i)
         y = nested ? ad::checkpoint(inside, lifted, y) : checked ? ad::checkpoint(once, lifted, y) : lifted(y);
-    const auto loss = ops::inner(y, random({2, 70, D}, 6));
+    const auto loss = ops::dot(y, random({2, 70, D}, 6));
     result all{{loss.value().data[0]}, on.entries()};
     on.backward(loss);
     const auto add = [&](const auto& v) {
@@ -107,7 +107,7 @@ TEST_CASE("without parameters, with several inputs, and where nothing is wanted"
     const auto same = ad::checkpoint(f, x, c);
     const auto none = ad::checkpoint(f, c, c);
     CHECK(!none.wanted());
-    on.backward(ops::inner(ops::add(z, ops::add(same, none)), b));
+    on.backward(ops::dot(ops::add(z, ops::add(same, none)), b));
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double u = std::tanh(a.data()[i]), v = b.data()[i];
         CHECK(on.gradient(x).data[i] == support::approx(2 * v * v * (1 - u * u)));

@@ -24,7 +24,7 @@ TEST_CASE("grad_check finds a wrong gradient")
             on.record([&on, x, y = y, factor] {
                 for (std::size_t i = 0; i < 3; ++i) on.adjoint(x)[i] += factor * 2 * x.data()[i] * on.adjoint(y)[i];
             });
-            return ops::inner(y, support::uneven(x.shape()));
+            return ops::dot(y, support::uneven(x.shape()));
         });
     };
     CHECK(bool(wrong(1)));

@@ -35,7 +35,7 @@ auto additive()
 const auto loss = [](auto& tape, const auto& attend) {
     const auto memory = attend.on(tape.constant(random({2, 6, 4}, 4)), lengths({6, 3}));
     const auto contexts = attend(memory, tape.constant(random({2, 2, 3}, 5)));
-    return ops::inner(ops::multiply(contexts, contexts), support::uneven(shape_of_rank<3>{2, 2, 4}));
+    return ops::dot(ops::multiply(contexts, contexts), support::uneven(shape_of_rank<3>{2, 2, 4}));
 };
 
 double dot(const std::vector<double>& a, const std::vector<double>& b)
@@ -51,7 +51,7 @@ double curvature_of_square(T x)
 {
     const array<T, 1> at{x}, way{T(1)};
     return static_cast<double>(
-        ad::hessian_vector([](auto&, const auto& v) { return ops::inner(v, ops::square(v)); }, at, way).product(0));
+        ad::hessian_vector([](auto&, const auto& v) { return ops::dot(v, ops::square(v)); }, at, way).product(0));
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ TEST_CASE("a quadratic form has the Hessian that it is made of, exactly")
 {
     const array<double, 2> A{{2, -1, 0.5}, {3, 4, 1}, {-2, 0.25, 8}};  // ℓ = ½ x A xᵀ: H = ½ (A + Aᵀ)
     const array<double, 2> x{{1, -2, 4}}, v{{0.5, 2, -1}};
-    const auto form = [&](auto&, const auto& at) { return ops::inner(ops::scale(ops::linear(at, A), 0.5), at); };
+    const auto form = [&](auto&, const auto& at) { return ops::dot(ops::scale(ops::linear(at, A), 0.5), at); };
     const auto [value, gradient, product] = ad::hessian_vector(form, x, v);
     double expected = 0;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -89,7 +89,7 @@ TEST_CASE("several tensors, by std::tie or as a tuple, get a tuple back")
     const auto x = random({5, 3}, 3);
     const auto layer = [&](auto&, const auto& matrix, const auto& bias) {
         const auto y = ops::tanh(ops::linear(x, matrix, bias));
-        return ops::inner(y, ops::multiply(y, y));
+        return ops::dot(y, ops::multiply(y, y));
     };
     const auto v = random({3, 4}, 4);
     const auto u = random({4}, 5);
@@ -167,9 +167,9 @@ TEST_CASE("a table: words that occur, occur twice or do not occur; and one that 
         CAPTURE(whole);
         const auto cubes = [&](auto&, const auto& table) {
             const auto x = ops::lookup(table, words);
-            const auto cubic = ops::inner(x, ops::square(x));
+            const auto cubic = ops::dot(x, ops::square(x));
             if (whole == 0) return cubic;
-            return ops::add(cubic, ops::scale(ops::inner(table, table), whole));
+            return ops::add(cubic, ops::scale(ops::dot(table, table), whole));
         };
         const auto found = ad::hessian_vector(cubes, E, v);
         for (std::size_t i = 0; i < 5; ++i) {
@@ -184,13 +184,13 @@ TEST_CASE("a table: words that occur, occur twice or do not occur; and one that 
 
 TEST_CASE("a direction of other shapes is refused")
 {
-    const auto square = [](auto&, const auto& x) { return ops::inner(x, x); };
+    const auto square = [](auto&, const auto& x) { return ops::dot(x, x); };
     CHECK_THROWS_WITH_AS(ad::hessian_vector(square, random({2, 3}, 1), random({2, 2}, 1)),
                          doctest::Contains("a direction consists of the same tensors as the parameters"), shape_error);
     const auto W = random({2, 3}, 1);
     const auto b = random({3}, 1);
     const auto layer = [](auto&, const auto& x, const auto& y) {
-        return ops::inner(ops::linear(random({1, 2}, 2), x, y), random({1, 3}, 3));
+        return ops::dot(ops::linear(random({1, 2}, 2), x, y), random({1, 3}, 3));
     };
     CHECK_THROWS_WITH_AS(ad::hessian_vector(layer, std::tie(W, b), std::tie(W)),
                          doctest::Contains("tensor 1 of the direction has 0 numbers"), shape_error);
@@ -204,7 +204,7 @@ TEST_CASE("a 0 that is about to change is not left out, and one that is hidden s
     const auto v = random({1, 3}, 2);
     const auto summed = [&](auto&, const auto& w) {
         const auto c = ops::weighted_sum(w, values);
-        return ops::inner(c, c);
+        return ops::dot(c, c);
     };
     const auto found = ad::hessian_vector(summed, weights, v);
     for (std::size_t j = 0; j < 3; ++j) {
@@ -220,7 +220,7 @@ TEST_CASE("a 0 that is about to change is not left out, and one that is hidden s
     CHECK_SECOND_ORDER(at, [&](auto& tape, const auto& lifted) {
         const auto memory = attend.on(tape.constant(values));
         const auto c = attend(memory, std::get<0>(lifted.at));
-        return ops::inner(c, c);
+        return ops::dot(c, c);
     });
     // -inf among the scores: no weight, no slope, no NaN.
     constexpr double none = -std::numeric_limits<double>::infinity();
@@ -228,7 +228,7 @@ TEST_CASE("a 0 that is about to change is not left out, and one that is hidden s
     const auto hidden = ad::hessian_vector(
         [](auto&, const auto& e) {
             const auto w = ops::softmax(e, lengths({3, 3}));
-            return ops::inner(ops::square(w), support::uneven(shape_of_rank<2>{2, 3}));
+            return ops::dot(ops::square(w), support::uneven(shape_of_rank<2>{2, 3}));
         },
         scores, random({2, 3}, 3));
     CHECK(support::all_finite(hidden.product));
@@ -249,14 +249,14 @@ TEST_CASE("through a checkpoint, and with a plain mask")
                 return m.step(memory, query, m.start(memory)).context;
             },
             lifted, tape.constant(h), tape.constant(q));
-        return ops::inner(ops::square(c), support::uneven(c.shape()));
+        return ops::dot(ops::square(c), support::uneven(c.shape()));
     });
     constexpr double none = -std::numeric_limits<double>::infinity();
     const additive_mask<array<double, 2>> mask{array<double, 2>{{0, none, 0.5, -1, 0, 0}, {0, 0, none, 0, 0, 0}}};
     CHECK_SECOND_ORDER(attend, [&](auto& tape, const auto& lifted) {
         const auto memory = lifted.on(tape.constant(h), lengths({6, 3}));
         const auto found = lifted.step(memory, q, lifted.start(memory), mask);
-        return ops::inner(ops::square(found.weights), support::uneven(found.weights.shape()));
+        return ops::dot(ops::square(found.weights), support::uneven(found.weights.shape()));
     });
 }
 
@@ -267,12 +267,12 @@ TEST_CASE("choices are constants: the product is the derivative of the gradient 
     const lengths real({5, 4});
     CHECK_SECOND_ORDER(at, [&](auto&, const auto& lifted) {
         const auto soft = ops::softmax(std::get<0>(lifted.at), real);
-        const auto y = ops::straight_through(ops::greatest(std::get<0>(lifted.at), real), ops::square(soft));
-        return ops::inner(ops::multiply(y, soft), support::uneven(shape_of_rank<2>{2, 5}));
+        const auto y = ops::straight_through(ops::argmax(std::get<0>(lifted.at), real), ops::square(soft));
+        return ops::dot(ops::multiply(y, soft), support::uneven(shape_of_rank<2>{2, 5}));
     });
     CHECK_SECOND_ORDER(at, [&](auto&, const auto& lifted) {
-        const auto y = ops::softmax(ops::perturb(std::get<0>(lifted.at), real, std::uint64_t{5}, 0.7), real);
-        return ops::inner(ops::square(y), support::uneven(shape_of_rank<2>{2, 5}));
+        const auto y = ops::softmax(ops::add_gumbel(std::get<0>(lifted.at), real, std::uint64_t{5}, 0.7), real);
+        return ops::dot(ops::square(y), support::uneven(shape_of_rank<2>{2, 5}));
     });
 }
 

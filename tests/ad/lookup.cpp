@@ -32,7 +32,7 @@ TEST_CASE("the gradient of a table is that of the rows that were looked up, asce
     const auto E = on.parameter(table);
     const auto y = ops::lookup(E, some_words());
     const auto by = support::uneven(y.shape());
-    on.backward(ops::inner(y, by));
+    on.backward(ops::dot(y, by));
     const auto rows = ad::gradient_rows(E);
     REQUIRE(std::vector(rows.ids.begin(), rows.ids.end()) == std::vector<std::uint32_t>{0, 1, 4});
     for (std::size_t i = 0; i < 2; ++i) {
@@ -56,8 +56,8 @@ TEST_CASE("rows are added to rows, and to the gradient of a whole table")
     for (const bool whole : {false, true}) {
         ad::tape<double> on;
         const auto E = on.parameter(table);
-        auto loss = ops::inner(ops::lookup(E, some_words()), filled<double, 3>({2, 2, 2}, 1.0));
-        if (whole) loss = ops::add(loss, ops::inner(E, filled<double, 2>({6, 2}, 0.25)));
+        auto loss = ops::dot(ops::lookup(E, some_words()), filled<double, 3>({2, 2, 2}, 1.0));
+        if (whole) loss = ops::add(loss, ops::dot(E, filled<double, 2>({6, 2}, 0.25)));
         on.backward(loss);
         ad::add_gradient_rows(E, more);
         CHECK((ad::gradient_rows(E).rows == nullptr) == whole);

@@ -44,7 +44,7 @@ TEST_CASE("an operation runs backward only where a gradient is wanted and reache
     const auto constant = counted_square(on.constant(c));
     CHECK_FALSE(constant.wanted());
     counted_square_op::backwards = 0;
-    on.backward(ops::inner(counted_square(v), constant));
+    on.backward(ops::dot(counted_square(v), constant));
     CHECK(counted_square_op::backwards == 1);
     for (std::size_t i = 0; i < 3; ++i) CHECK(on.gradient(v).data[i] == 2 * x(i) * (c(i) * c(i)));
 }
@@ -58,7 +58,7 @@ TEST_CASE("a plain argument among taped ones is a constant, whose numbers may ch
     const auto v = on.parameter(x);
     const auto y = ops::multiply(v, factor);
     factor.fill(0);
-    on.backward(ops::inner(y, filled<double, 2>({2, 3}, 1.0)));
+    on.backward(ops::dot(y, filled<double, 2>({2, 3}, 1.0)));
     CHECK(support::same_bits(on.gradient(v), must));
 }
 

@@ -52,8 +52,8 @@ TEST_CASE("the gradient of a weight used at many steps is the sum of the gradien
         }
         const auto weights = ops::square(w[2]);  // and a use that is no product
         on.backward(
-            ops::add(ops::add(ops::inner(x, support::uneven(x.shape())), ops::inner(one, support::uneven(one.shape()))),
-                     ops::inner(weights, support::uneven(weights.shape()))));
+            ops::add(ops::add(ops::dot(x, support::uneven(x.shape())), ops::dot(one, support::uneven(one.shape()))),
+                     ops::dot(weights, support::uneven(weights.shape()))));
         gradients sum{array<double, 2>({3, 4}, 0.0), array<double, 2>({4, 3}, 0.0), array<double, 1>({4}, 0.0)};
         const auto add = [&](auto& to, const auto& variable) {
             const auto g = on.gradient(variable);
@@ -84,14 +84,14 @@ TEST_CASE("uses of a weight that follow each other in memory")
             parts[s] = ops::linear(ops::block(whole, s), weight);
         }
         const auto all = ops::stack(parts);
-        on.backward(ops::inner(all, support::uneven(all.shape())));
+        on.backward(ops::dot(all, support::uneven(all.shape())));
         return std::pair{copy_of(on.gradient(weight)), copy_of(on.gradient(whole))};
     };
     ad::tape<double> on;
     const auto whole = on.parameter(x);
     const auto weight = on.parameter(W);
     const auto all = ops::linear(whole, weight);
-    on.backward(ops::inner(all, support::uneven(all.shape())));
+    on.backward(ops::dot(all, support::uneven(all.shape())));
     for (const bool backwards : {false, true}) {
         const auto [of_weight, of_whole] = run(backwards);
         CHECK(support::distance(of_weight, on.gradient(weight)) < 1e-15);

@@ -32,7 +32,7 @@ TEST_CASE("a value shared over and over is gone back through once a use: 2^60 pa
             *next = i;
         });
     }
-    const auto loss = ops::inner(y, one);
+    const auto loss = ops::dot(y, one);
     CHECK(on.entries() == 1 + 60 + 60 + 1);  // the parameter, the sums, our counters, the loss
     on.backward(loss);
     CHECK(on.gradient(x).data[0] == std::ldexp(1.0, 60));
@@ -49,7 +49,7 @@ TEST_CASE("a chain of a million operations")
     auto y = x;
     for (int i = 0; i < 1000000; ++i) y = ops::scale(y, i % 2 == 0 ? 2.0f : 0.5f);
     CHECK(on.entries() == 1000001);
-    on.backward(ops::inner(y, one));
+    on.backward(ops::dot(y, one));
     CHECK(on.gradient(x).data[0] == 1.0f);
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("a parameter that the loss does not depend on has the gradient 0")
     const auto x = on.parameter(w);
     const auto z = on.parameter(unused);
     (void)ops::tanh(z);  // recorded, but no part of the loss
-    on.backward(ops::inner(x, support::uneven(x.shape())));
+    on.backward(ops::dot(x, support::uneven(x.shape())));
     for (std::size_t i = 0; i < 3; ++i) CHECK(on.gradient(z).data[i] == 0);
     CHECK(support::same_bits(on.gradient(x), support::uneven(x.shape())));
 }
@@ -109,7 +109,7 @@ TEST_CASE("a cleared tape gives the same again and asks for no more memory")
         const auto lifted = ad::lift(on, attend);
         const auto memory = lifted.on(on.parameter(annotations), lengths{40, 7, 0});
         const auto contexts = lifted(memory, on.constant(queries));
-        on.backward(ops::inner(contexts, support::uneven(contexts.shape())));
+        on.backward(ops::dot(contexts, support::uneven(contexts.shape())));
         auto result = copy_of(on.gradient(lifted.score.U));
         on.clear();
         return result;
@@ -140,7 +140,7 @@ TEST_CASE("a gradient is final as soon as the backward pass has passed the first
     const auto again = ops::linear(hidden, V);
     std::vector<ad::slot<double>*> finals;
     on.when_final([](void* to, ad::slot<double>& s) { static_cast<decltype(finals)*>(to)->push_back(&s); }, &finals);
-    on.backward(ops::add(ops::inner(y, support::uneven(y.shape())), ops::inner(again, support::uneven(y.shape()))));
+    on.backward(ops::add(ops::dot(y, support::uneven(y.shape())), ops::dot(again, support::uneven(y.shape()))));
     const auto place = [&](const auto& p) {
         return std::find(finals.begin(), finals.end(), &p.slot()) - finals.begin();
     };
@@ -167,7 +167,7 @@ TEST_CASE("an operation that is recorded by hand: its parameters are final at th
     on.when_final([](void* to, ad::slot<double>&) { *static_cast<bool*>(to) = true; }, &final);
     on.record([&final] { CHECK_FALSE(final); });
     std::fill_n(unasked.data, 3, 1.0);
-    on.backward(ops::inner(unasked.result, support::uneven(x.shape())));
+    on.backward(ops::dot(unasked.result, support::uneven(x.shape())));
     CHECK(final);
     for (std::size_t i = 0; i < 3; ++i) CHECK(on.gradient(x).data[i] == 2 * support::uneven(x.shape())(i));
 
@@ -178,7 +178,7 @@ TEST_CASE("an operation that is recorded by hand: its parameters are final at th
     std::fill_n(early.data, 3, 1.0);
     on.record([&on, w] { (void)on.wanted_adjoint(w); });
     const auto late = ops::scale(w, 2.0);
-    const auto loss = ops::add(ops::inner(late, early.result), ops::inner(early.result, late));
+    const auto loss = ops::add(ops::dot(late, early.result), ops::dot(early.result, late));
     CHECK_THROWS_WITH_AS(on.backward(loss), doctest::Contains("has to ask wanted()"), error);
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("a variable that was kept across clear is refused, and so is all that 
     const auto state = lifted.start(memory);
     const auto q = on.parameter(query);
     const auto now = lifted.step(memory, q, state);
-    const auto loss = ops::inner(now.context, u);
+    const auto loss = ops::dot(now.context, u);
     for (int i = 0; i < 20; ++i) (void)ops::scale(on.parameter(other), 2.0);  // so that clear() frees memory
     on.backward(loss);
     const auto refused = [&](auto f) { return support::message_of<error>(f); };
@@ -232,7 +232,7 @@ TEST_CASE("a variable that was kept across clear is refused, and so is all that 
     CHECK(refused([&] { (void)anew.step(fresh, query, state); }) == says);
     CHECK(refused([&] { (void)anew.step(fresh, q, anew.start(fresh)); }) == says);
     const auto again = anew.step(fresh, on.parameter(query), anew.start(fresh));
-    on.backward(ops::inner(again.context, u));
+    on.backward(ops::dot(again.context, u));
     check_all(says);
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("a cleared tape has no gradients")
     const array<double, 1> numbers{1, 2};
     const auto x = on.parameter(numbers);
     CHECK(!on.has_gradients());
-    on.backward(ops::inner(x, x));
+    on.backward(ops::dot(x, x));
     CHECK(on.has_gradients());
     on.clear();
     CHECK(!on.has_gradients());
@@ -290,7 +290,7 @@ TEST_CASE("a variable of another tape")
     CHECK(refused([&] { (void)ops::add(y, x); }));
     CHECK(refused([&] { (void)ops::linear(x, two.parameter(W)); }));
     CHECK(refused([&] { (void)ops::stack(std::vector{x, y}); }));
-    CHECK(refused([&] { (void)ops::join(std::vector{x, y}); }));
+    CHECK(refused([&] { (void)ops::concat_heads(std::vector{x, y}); }));
     CHECK(refused([&] { (void)ad::checkpoint([](const auto& p, const auto& q) { return ops::add(p, q); }, x, y); }));
     CHECK(refused([&] {
         (void)ops::cross_entropy(one.parameter(annotations), two.parameter(W), one.parameter(b),
@@ -302,7 +302,7 @@ TEST_CASE("a variable of another tape")
     CHECK(refused([&] { (void)lifted(memory, two.parameter(annotations)); }));
     const auto far = lifted.on(two.parameter(annotations));
     CHECK(refused([&] { (void)lifted.step(far, x, lifted.start(far)); }));
-    const auto loss = ops::inner(x, values);
+    const auto loss = ops::dot(x, values);
     CHECK(refused([&] { two.backward(loss); }));
     one.backward(loss);
     CHECK(refused([&] { (void)two.gradient(x); }));

@@ -116,7 +116,7 @@ TEST_CASE("parameters as a list: the model's own numbers, and variables on a tap
     const auto lifted = ad::lift(on, attend, variables);
     const auto memory = lifted.on(annotations(), lengths{6, 2});
     const auto now = lifted.step(memory, random({2, 3}, 1), lifted.start(memory));
-    on.backward(ops::inner(now.context, support::uneven(now.context.shape())));
+    on.backward(ops::dot(now.context, support::uneven(now.context.shape())));
     REQUIRE(variables.size() == 3);
     CHECK(variables[2].name == "score.v");
     CHECK(variables[2].numbers.data() == attend.score.v.data());

@@ -60,7 +60,7 @@ TEST_CASE("why three policies make no attention")
           composition_fault::none);
 }
 
-TEST_CASE("what fits is passed on, not copied, and a function of a place becomes a mask")
+TEST_CASE("what fits is passed on, not copied, and a function of an index becomes a mask")
 {
     const auto memory = attend.on(annotations, lengths{6, 2});
     const auto query = random({2, 3}, 1);
@@ -71,8 +71,8 @@ TEST_CASE("what fits is passed on, not copied, and a function of a place becomes
     CHECK(&heed::detail::own_state(attend, memory, start) == &start);
     CHECK(&heed::detail::mask_of_one(some) == &some);
     CHECK(&heed::detail::mask_of_many(some) == &some);
-    const auto seen = heed::detail::mask_of_many([](place p) { return p.key < 2; });
-    CHECK(heed::detail::mask_of_any_place<std::remove_cvref_t<decltype(seen)>>);
+    const auto seen = heed::detail::mask_of_many([](score_index p) { return p.key < 2; });
+    CHECK(heed::detail::any_predicate_mask<std::remove_cvref_t<decltype(seen)>>);
     CHECK(heed::detail::alike_in_state<no_state, no_state>);
     CHECK(
         !heed::detail::alike_in_state<no_state, std::remove_cvref_t<decltype(score::over::start(

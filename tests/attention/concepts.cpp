@@ -54,8 +54,8 @@ TEST_CASE("policies are told apart from what is none")
 TEST_CASE("state, or that of the policy below")
 {
     CHECK(remembers<temporal>);
-    CHECK(remembers<connected<vector>>);
-    CHECK(remembers<fading_temporal<>>);
+    CHECK(remembers<learned_temporal<vector>>);
+    CHECK(remembers<decayed_temporal<>>);
     CHECK(remembers<local_m<temporal>>);
     CHECK(remembers<temperature<dropout<temporal>>>);
     CHECK(remembers<mine::wrapping<temporal>>);
@@ -78,9 +78,9 @@ TEST_CASE("windows, unless what is remembered lies outside")
     CHECK(!cuts_windows<mine::hidden_window>);
     CHECK(!cuts_windows<temperature<softmax>>);
     CHECK(!cuts_windows<local_m<temporal>>);
-    CHECK(!cuts_windows<local_m<fading_temporal<>, history::in_window>>);  // it fades outside the window, too
+    CHECK(!cuts_windows<local_m<decayed_temporal<>, history::in_window>>);  // it fades outside the window, too
     CHECK(!cuts_windows<local_m<mine::wrapping<recent_temporal<>>, history::in_window>>);
-    CHECK(!cuts_windows<fading_temporal<local_m<>>>);
+    CHECK(!cuts_windows<decayed_temporal<local_m<>>>);
 }
 
 TEST_CASE("traits, or those of the policy below")
@@ -89,14 +89,14 @@ TEST_CASE("traits, or those of the policy below")
     CHECK(!heed::rowwise<temporal>);
     CHECK(!heed::rowwise<local_m<>>);
     CHECK(draws<dropout<softmax>>);
-    CHECK(draws<connected<vector, dropout<softmax>>>);
-    CHECK(!draws<connected<vector>>);
+    CHECK(draws<learned_temporal<vector, dropout<softmax>>>);
+    CHECK(!draws<learned_temporal<vector>>);
     CHECK(normalizer_traits_of<local_m<>>().differentiable);
     CHECK(!normalizer_traits_of<local_m<temperature<argmax>>>().differentiable);
     CHECK(normalizer_traits_of<recent_temporal<local_m<>>>().reads_length);
     CHECK(!normalizer_traits_of<softmax>().reads_length);
     CHECK(normalizer_traits_of<mine::wrapping<softmax>>().shift_invariant);
-    CHECK(!normalizer_traits_of<fading_temporal<softmax>>().shift_invariant);
+    CHECK(!normalizer_traits_of<decayed_temporal<softmax>>().shift_invariant);
     using conv_s2s = score::conv_s2s<matrix, vector>;
     CHECK(score_traits_of<score::with_location<conv_s2s, matrix>>().reads_word);
     CHECK(score_traits_of<score::with_coverage<additive, matrix, nn::coverage_gru<matrix, vector>>>().reads_word);
@@ -104,7 +104,7 @@ TEST_CASE("traits, or those of the policy below")
     CHECK(score_traits_of<kernel>().nonnegative);
     CHECK(!score_traits_of<score::dot>().nonnegative);
     CHECK(!score_traits_of<score::with_word<kernel, matrix>>().nonnegative);
-    CHECK(score_traits_of<score::fading<kernel, matrix, vector>>().nonnegative);
+    CHECK(score_traits_of<score::gated_decay<kernel, matrix, vector>>().nonnegative);
     // What a score around another does not say for itself, it has from that one; whether `advance` reads the context
     // too.
     CHECK(score_traits_of<score::with_word<additive, matrix>>().ignores_context);

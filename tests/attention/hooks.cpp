@@ -38,7 +38,7 @@ TEST_CASE("a member of a hook's name: a function or a template")
     CHECK(detail::has_prepare<templated>);
     CHECK(detail::has_prepare<derived>);
     CHECK(!detail::has_match<templated>);
-    CHECK(!detail::has_thin<thin>);
+    CHECK(!detail::has_weights_for_combiner<thin>);
     CHECK(!detail::has_prepare<int>);
     CHECK(!detail::shows_names<last>);
     CHECK(!detail::has_prepare<last>);

@@ -48,7 +48,7 @@ TEST_CASE("add_mask adds, and hides where the mask is -inf")
 
     ad::tape<double> on;  // no gradient comes to what hides, nor to what it hides
     const auto scores = on.parameter(e), mask = on.parameter(m);
-    on.backward(ops::inner(ops::exp(ops::add_mask(scores, mask)), array<double, 2>{{2.0, 3.0, 5.0}}));
+    on.backward(ops::dot(ops::exp(ops::add_mask(scores, mask)), array<double, 2>{{2.0, 3.0, 5.0}}));
     for (const auto& x : {scores, mask}) {
         CHECK(on.gradient(x).data[0] == support::approx(2 * std::exp(1.5)));
         CHECK(on.gradient(x).data[1] == 0);
@@ -86,13 +86,13 @@ double distance_from_composed(const auto& mask, const lengths& real, std::size_t
         const auto H = on.parameter(h), Q = on.parameter(q);
         const auto lifted = ad::lift(on, made);
         const auto contexts = lifted(lifted.on(H, real), Q, sees);
-        on.backward(ops::inner(contexts, w));
+        on.backward(ops::dot(contexts, w));
         std::vector<T> numbers(contexts.value().data, contexts.value().data + contexts.value().size());
         for (const auto& gradient : {on.gradient(H), on.gradient(Q)})
             numbers.insert(numbers.end(), gradient.data, gradient.data + gradient.size());
         return numbers;
     };
-    const auto is = all(mask), must = all(heed::detail::drawn_out(mask, real, 0, S, positions));
+    const auto is = all(mask), must = all(heed::detail::materialize_mask(mask, real, 0, S, positions));
     double worst = is.size() == must.size() ? 0 : 1e9;
     for (std::size_t i = 0; i < is.size() && worst < 1e9; ++i) {
         const double off = std::abs(double(is[i]) - double(must[i])) / std::max(1.0, std::abs(double(must[i])));
@@ -101,8 +101,8 @@ double distance_from_composed(const auto& mask, const lengths& real, std::size_t
     return worst;
 }
 
-const auto near = [](const place& p) { return abs(p.query - p.key) < 5; };
-const auto even = [](const place& p) { return (p.query + p.key) % 2 == 0; };
+const auto near = [](const score_index& p) { return abs(p.query - p.key) < 5; };
+const auto even = [](const score_index& p) { return (p.query + p.key) % 2 == 0; };
 
 }  // namespace
 
@@ -117,20 +117,20 @@ TEST_CASE("every mask of the catalogue, tile by tile and composed")
     }
 }
 
-TEST_CASE("a function of a place is a mask, and so are two of them, combined")
+TEST_CASE("a function of an index is a mask, and so are two of them, combined")
 {
     const auto h = random({2, 70, 6}, 1), q = random({2, 65, 6}, 2);
     const lengths real({70, 33});
     const auto memory = made.on(h, real);
-    const seen_if marked{near};
+    const mask_mod marked{near};
     CHECK(support::same_bits(made(memory, q, near), made(memory, q, marked)));
     CHECK(support::same_bits(made.weights_of(memory, q, near), made.weights_of(memory, q, marked)));
-    CHECK(support::same_bits(made(growing(memory), q, near), made(growing(memory), q, marked)));
+    CHECK(support::same_bits(made(with_cache(memory), q, near), made(with_cache(memory), q, marked)));
     CHECK(distance_from_composed<double>(near & !even, real, 65, 70) < 1e-10);
 
     const auto says = [](const auto& mask, std::int32_t query, std::int32_t key) {
-        static_assert(std::is_base_of_v<mask_of_places, std::remove_cvref_t<decltype(mask)>>);
-        place p;
+        static_assert(std::is_base_of_v<predicate_mask, std::remove_cvref_t<decltype(mask)>>);
+        score_index p;
         p.query = query;
         p.key = key;
         return lane_mask(mask(p)).at[0] != 0;
@@ -143,15 +143,15 @@ TEST_CASE("a function of a place is a mask, and so are two of them, combined")
     }
 }
 
-TEST_CASE("a function of a place, for heads")
+TEST_CASE("a function of an index, for heads")
 {
     const auto W = [](unsigned seed) { return random({6, 6}, seed); };
     const multi_head heads{std::vector{made, made}, W(3), W(4), W(5), W(6)};
     const talking_heads talking{heads, random({2, 2}, 7), random({2, 2}, 8)};
     const auto h = random({2, 70, 6}, 1), q = random({2, 65, 6}, 2);
-    const auto by_head = [](const place& p) { return (p.key % 2 == p.head) | near(p); };
-    CHECK(support::same_bits(heads(heads.on(h), q, by_head), heads(heads.on(h), q, seen_if{by_head})));
-    CHECK(support::same_bits(talking(talking.on(h), q, near), talking(talking.on(h), q, seen_if{near})));
+    const auto by_head = [](const score_index& p) { return (p.key % 2 == p.head) | near(p); };
+    CHECK(support::same_bits(heads(heads.on(h), q, by_head), heads(heads.on(h), q, mask_mod{by_head})));
+    CHECK(support::same_bits(talking(talking.on(h), q, near), talking(talking.on(h), q, mask_mod{near})));
 }
 
 TEST_CASE("a memory that grows, in chunks")
@@ -163,7 +163,7 @@ TEST_CASE("a memory that grows, in chunks")
         return all;
     }();
     const auto document = looked_up(ids);
-    const auto mask = causal{} & [=](const place& p) { return document(p.here) == document(p.key); };
+    const auto mask = causal{} & [=](const score_index& p) { return document(p.diagonal) == document(p.key); };
     const auto all = made(made.on(h), q, mask);
     for (const std::size_t chunk : {1u, 67u, 150u}) {
         auto known = made.on(support::words_of(h, 0, chunk));
@@ -181,7 +181,7 @@ TEST_CASE("a memory that grows, in chunks")
 TEST_CASE("what no query of a block sees may be anything")
 {
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    const auto first = [](const place& p) { return p.key < 96; };
+    const auto first = [](const score_index& p) { return p.key < 96; };
     auto h = random({1, 203, 6}, 1);
     const auto q = random({1, 65, 6}, 2), w = random({1, 65, 6}, 3);
     const auto gradients = [&] {
@@ -189,7 +189,7 @@ TEST_CASE("what no query of a block sees may be anything")
         const auto H = on.parameter(h), Q = on.parameter(q);
         const auto lifted = ad::lift(on, made);
         const auto contexts = lifted(lifted.on(H), Q, first);
-        on.backward(ops::inner(contexts, w));
+        on.backward(ops::dot(contexts, w));
         std::vector<double> all(contexts.value().data, contexts.value().data + contexts.value().size());
         for (const auto& gradient : {on.gradient(H), on.gradient(Q)})
             all.insert(all.end(), gradient.data, gradient.data + gradient.size());

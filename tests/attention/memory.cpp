@@ -3,7 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 #include <doctest/doctest.h>
 
@@ -165,7 +165,7 @@ auto heads()
                       random({N, 2}, 79), random({4, N}, 80)};
 }
 
-constexpr auto no_change = [](auto e, place p) { return e + 0.1 * (p.key - p.query); };
+constexpr auto no_change = [](auto e, score_index p) { return e + 0.1 * (p.key - p.query); };
 
 enum class masks { none, some };
 
@@ -181,7 +181,7 @@ void check_chunks(const auto& attend, bool bits)
         const auto words = random({B, T, N}, 71), queries = random({B, 9, N}, 72);
         const auto whole = attend.on(words);
         for (const std::size_t chunk : {1u, 5u, 40u}) {
-            auto memory = growing(attend.on(part(words, 0, 1)));
+            auto memory = with_cache(attend.on(part(words, 0, 1)));
             for (std::size_t t = 1; t < T; t += chunk)
                 memory = attend.extend(memory, part(words, t, std::min(chunk, T - t)));
             CHECK(memory.batch() == B);
@@ -207,7 +207,7 @@ void check_chunks(const auto& attend, bool bits)
                     CHECK(near(attend(memory, queries, window), attend(whole, queries, window)));
                     CHECK(support::distance(attend(memory, last, causal{}), attend(whole, last, causal{})) < 1e-13);
                     CHECK(support::distance(attend(memory, last, window), attend(whole, last, window)) < 1e-13);
-                    const auto two = sliding_window{4} | [](place p) { return p.key < 2; };  // not in one piece
+                    const auto two = sliding_window{4} | [](score_index p) { return p.key < 2; };  // not in one piece
                     CHECK(support::distance(attend(memory, last, two), attend(whole, last, two)) < 1e-13);
                 }
             }
@@ -246,7 +246,7 @@ TEST_CASE("an older copy never sees what another has appended")
             return support::distance(attend.step(memory, query, attend.start(memory)).context,
                                      attend.step(all, query, attend.start(all)).context) < 1e-13;
         };
-        const auto old = growing(attend.on(part(words, 0, 3)));
+        const auto old = with_cache(attend.on(part(words, 0, 3)));
         auto a = old, b = old;
         array<double, 3> in_a = part(words, 0, 3), in_b = in_a;
         for (std::size_t t = 3; t < 40; ++t) {
@@ -268,7 +268,7 @@ TEST_CASE("a beam selects hypotheses, which go on with words of their own")
 {
     const auto check = [&](const auto& attend) {
         array<double, 3> words = random({3, 2, N}, 1);
-        auto memory = growing(attend.on(words));
+        auto memory = with_cache(attend.on(words));
         const std::vector<std::vector<std::size_t>> beams{{1, 1, 0}, {0, 1, 2}, {2, 2, 2}, {0, 2, 1}, {1}, {0, 0}};
         for (std::size_t step = 0; step < 30; ++step) {
             const auto& chosen = beams[step < beams.size() ? step : beams.size() - 1];
@@ -282,7 +282,7 @@ TEST_CASE("a beam selects hypotheses, which go on with words of their own")
     check(with(additive()));
     check(heads());
     // Selecting copies no numbers.
-    const auto memory = growing(with(score::dot{}).on(random({3, 2, N}, 1)));
+    const auto memory = with_cache(with(score::dot{}).on(random({3, 2, N}, 1)));
     const std::vector<std::size_t> chosen{2, 2, 0};
     const auto some = memory.rows(chosen);
     CHECK(some.keys.row(0) == memory.keys.row(2));
@@ -306,7 +306,7 @@ TEST_CASE("sentences of different lengths grow side by side, and give what each 
     const auto check = [&](const auto& attend) {
         const auto words = random({3, 60, N}, 1);
         std::vector<std::size_t> has{4, 1, 0};
-        auto memory = growing(attend.on(part(words, 0, 4), lengths(has)));
+        auto memory = with_cache(attend.on(part(words, 0, 4), lengths(has)));
         for (std::size_t step = 0; step < 12; ++step) {
             std::vector<std::size_t> some{step % 3, 2, step < 6 ? 0u : 3u};
             array<double, 3> more = random({3, 3, N}, 9);  // whatever lies behind
@@ -346,7 +346,7 @@ TEST_CASE("sentences of different lengths: each is asked with a number of its ow
             return attend.step(memory, ops::step_of(part(queries, i, 1, {b}), 0), from_query(attend.start(memory), i))
                 .context;
         };
-        auto memory = growing(attend.on(part(words, 0, 5), lengths(first)));
+        auto memory = with_cache(attend.on(part(words, 0, 5), lengths(first)));
         auto has = first;
         std::vector<std::size_t> row{0, 1, 2};
         for (std::size_t step = 0; step < 9; ++step) {
@@ -392,7 +392,7 @@ TEST_CASE("sentences of different lengths: each is asked with a number of its ow
     check(with(score::forgetting{score::rotary{score::dot{}}, random({N, 1}, 21), random({1}, 22)}));
     check(with(score::forgetting{additive(), random({N, 1}, 21), random({1}, 22)}));
     check(with(score::modified{score::forgetting{score::dot{}, random({N, 1}, 21), random({1}, 22)},
-                               [](auto e, place) { return 2 * tanh(e / 2); }}));
+                               [](auto e, score_index) { return 2 * tanh(e / 2); }}));
     check(attention{score::forgetting{score::dot{}, random({N, 1}, 21), random({1}, 22)}, normalize::retention{0.9},
                     combine::weighted_sum{}});
     check(heads());
@@ -423,7 +423,7 @@ TEST_CASE("a state of numbers for each position grows with the memory")
             const auto words = random({2, 16, N}, 1), queries = random({2, 5, N}, 2);
             const auto whole = attend.on(words);
             auto plain = attend.on(part(words, 0, 1));
-            auto memory = growing(plain);
+            auto memory = with_cache(plain);
             auto state = attend.start(memory), beside = attend.start(plain), kept = attend.start(plain);
             auto must = attend.start(whole);
             auto result = attend.step(plain, ops::step_of(queries, 0), beside);
@@ -446,7 +446,7 @@ TEST_CASE("a state of numbers for each position grows with the memory")
                 plain = attend.extend(plain, part(words, seen, chunk));
             }
             // A beam goes on with shorter sentences: what is left out had no weight.
-            auto mixed = growing(attend.on(part(words, 0, 4), lengths{2, 4}));
+            auto mixed = with_cache(attend.on(part(words, 0, 4), lengths{2, 4}));
             auto wide = attend.step(mixed, ops::step_of(queries, 0), from_query(attend.start(mixed), 3));
             const std::vector<std::size_t> chosen{0, 0};
             const auto rows = [&](const auto& x) { return ops::rows_of(x, chosen); };
@@ -480,14 +480,14 @@ TEST_CASE("a state of numbers for each position grows with the memory")
     const auto query = random({2, N}, 3);
     const auto after = attend.step(longer, query, attend.start(longer)).state;
     CHECK_THROWS_AS(attend.step(shorter, query, attend.start(longer)), shape_error);
-    CHECK_THROWS_WITH_AS(attend.step(growing(shorter), query, attend.step(longer, query, after).state),
+    CHECK_THROWS_WITH_AS(attend.step(with_cache(shorter), query, attend.step(longer, query, after).state),
                          doctest::Contains("remembers position 3 of row 0, but the memory has 3"), shape_error);
 }
 
-TEST_CASE("rows may share the sentences of a growing memory")
+TEST_CASE("rows may share the sentences of a KV cache")
 {
     const auto attend = with(additive());
-    auto memory = growing(attend.on(random({2, 3, N}, 1), lengths{3, 2}));
+    auto memory = with_cache(attend.on(random({2, 3, N}, 1), lengths{3, 2}));
     memory = attend.extend(memory, random({2, 1, N}, 2));
     const std::vector<std::size_t> rows{1, 0, 1, 1};
     const auto query = random({4, N}, 3);
@@ -501,7 +501,7 @@ TEST_CASE("a thousand words: the memory moves seven times, and a word costs as m
 {
     const auto check = [&](const auto& attend, const auto& address) {
         const auto word = random({2, 1, N}, 1);
-        auto memory = growing(attend.on(word));
+        auto memory = with_cache(attend.on(word));
         std::size_t moves = 0, early = 0, late = 0;
         for (std::size_t t = 1; t < 1000; ++t) {
             const auto* const before = address(memory);
@@ -525,7 +525,7 @@ TEST_CASE("a thousand words: the memory moves seven times, and a word costs as m
 TEST_CASE("a step into kept results allocates nothing, however long the memory")
 {
     const auto attend = with(score::dot{});
-    auto memory = growing(attend.on(random({2, 30, N}, 1), lengths{30, 7}));
+    auto memory = with_cache(attend.on(random({2, 30, N}, 1), lengths{30, 7}));
     memory = attend.extend(memory, random({2, 1, N}, 2));
     const auto query = random({2, N}, 3);
     auto result = attend.step(memory, query, attend.start(memory));
@@ -540,7 +540,7 @@ TEST_CASE("on a tape a memory is extended by a copy, with gradients")
     const auto words = random({2, 2, N}, 1);
     const auto check = [&](const auto& attend) {
         const auto f = [&](const auto& some) {
-            auto memory = growing(attend.on(some));
+            auto memory = with_cache(attend.on(some));
             memory = attend.extend(memory, ops::scale(some, 2));
             memory = attend.extend(memory, ops::scale(some, 3));
             return attend(memory, some);
@@ -558,14 +558,14 @@ TEST_CASE("on a tape a memory is extended by a copy, with gradients")
 TEST_CASE("no sentence, no position; what cannot be appended")
 {
     const auto attend = with(score::dot{});
-    auto none = growing(attend.on(random({0, 3, N}, 1)));
+    auto none = with_cache(attend.on(random({0, 3, N}, 1)));
     none = attend.extend(none, random({0, 1, N}, 1));
     CHECK(attend(none, random({0, 1, N}, 1)).shape() == shape_of_rank<3>{0, 1, N});
-    auto empty = growing(attend.on(random({2, 0, N}, 1)));
+    auto empty = with_cache(attend.on(random({2, 0, N}, 1)));
     CHECK(same_bits(attend(empty, random({2, 1, N}, 1)), filled<double, 3>({2, 1, N}, 0)));
     empty = attend.extend(empty, random({2, 2, N}, 1));
     const auto query = random({2, 1, N}, 2);
-    CHECK(same_bits(attend(empty, query), attend(growing(attend.on(random({2, 2, N}, 1))), query)));
+    CHECK(same_bits(attend(empty, query), attend(with_cache(attend.on(random({2, 2, N}, 1))), query)));
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 attend.extend(empty, random({3, 1, N}, 1));
                             }),

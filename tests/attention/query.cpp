@@ -42,9 +42,8 @@ TEST_CASE("the number of a query in a shorter sentence")
     CHECK(detail::number_in_sentence(4, 3, 7) == 0);
     CHECK(detail::number_in_sentence(1, 0, 7) == 0);  // there nothing is compared
     const auto message = support::message_of<shape_error>([] { (void)detail::number_in_sentence(1, 3, 7); });
-    CHECK_MESSAGE(support::contains(message,
-                                    "query 1 of a growing memory, whose longest sentence has 7 positions, would "
-                                    "have the number -3 in a sentence of 3"),
+    CHECK_MESSAGE(support::contains(message, "query 1 of a KV cache, whose longest sentence has 7 positions, would "
+                                             "have the number -3 in a sentence of 3"),
                   message);
 }
 
@@ -54,7 +53,7 @@ TEST_CASE("several numbers: where sentences differ, and the score counts queries
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto x = random({2, 4, 6}, 1);
     const auto padded = attend.on(x, lengths{4, 2});
-    const auto grown = growing(padded), even = growing(attend.on(x));
+    const auto grown = with_cache(padded), even = with_cache(attend.on(x));
     CHECK(detail::differ_in_length(lengths{4, 2}));
     CHECK(!detail::differ_in_length(lengths{2, 2}));
     CHECK(!detail::differ_in_length(lengths_view{}));
@@ -69,7 +68,7 @@ TEST_CASE("several numbers: where sentences differ, and the score counts queries
 
 TEST_CASE("the row of the keys that a row of queries asks")
 {
-    using keys = growing_tensor<double>;
+    using keys = cache_tensor<double>;
     const auto x = random({2, 3, 4}, 1);
     const keys some(view_of(x), lengths{3, 2});
     const std::vector<std::size_t> sentence{1, 1, 0};

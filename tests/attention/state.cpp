@@ -41,7 +41,7 @@ TEST_CASE("a state of another batch is refused, however queries are answered")
                 refuses([&] { return attend.read(memory, query, state); });
                 refuses([&] { return attend.compose(memory, query, state); });
                 refuses([&] { return attend.step(memory, query, state, lengths{2, 2, 2}); });
-                refuses([&] { return attend.step(growing(memory), query, state); });
+                refuses([&] { return attend.step(with_cache(memory), query, state); });
                 refuses([&] { return attend.step(shared_memory(memory, {0, 1, 2}), query, state); });
                 refuses([&] { attend.step_into(result, memory, query, state); });
                 refuses([&] { return attend.read_all(memory, queries, state); });
@@ -62,8 +62,7 @@ TEST_CASE("a state of another batch is refused, however queries are answered")
         // The score makes its state anew from the keys, and would never look at the one given.
         each("forgetting",
              attention{score::forgetting{plain(), random({D, 1}, 7), random({1}, 8)}, normalize::softmax{}, sum}, T);
-        each("with_neighbours", attention{score::with_neighbours{add, random({3, 3}, 9)}, normalize::softmax{}, sum},
-             T);
+        each("with_neighbors", attention{score::with_neighbors{add, random({3, 3}, 9)}, normalize::softmax{}, sum}, T);
     }
 }
 
@@ -90,7 +89,7 @@ TEST_CASE("one taped tensor is enough: parameters, annotations or the query")
         const auto now = a.compose(m, q, a.start(m));
         static_assert(rank_of<decltype(now.context)> == 2 && !plain_tensor<decltype(now.context)>);
         CHECK(support::distance(now.context, must.context) < 1e-14);
-        const auto loss = ops::inner(now.context, support::uneven(shape_of(must.context)));
+        const auto loss = ops::dot(now.context, support::uneven(shape_of(must.context)));
         on.backward(loss);
     };
     const auto model = ad::lift(on, attend);

@@ -57,7 +57,10 @@ struct bilinear {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto prepare(const tensor auto& annotations) const { return ops::linear(annotations, U); }
     auto project(const tensor auto& query) const { return ops::linear(query, W); }
-    auto match(const tensor auto& projected, const tensor auto& keys) const { return ops::dot_each(projected, keys); }
+    auto match(const tensor auto& projected, const tensor auto& keys) const
+    {
+        return ops::dot_per_position(projected, keys);
+    }
     auto operator()(const tensor auto& query, const tensor auto& keys) const { return match(project(query), keys); }
     static auto parameters(auto& self, auto&& visit) { return mine::bilinear{visit("W", self.W), visit("U", self.U)}; }
 };
@@ -130,8 +133,8 @@ void check_training(const auto& attend, const auto& asked, counts must)
               ad::tape<double> on;
               const auto lifted = ad::lift(on, attend);
               const auto memory = lifted.on(annotations, real);
-              on.backward(ops::inner(lifted.read(memory, asked, lifted.start(memory)).context,
-                                     support::uneven(shape_of_rank<2>{B, D})));
+              on.backward(ops::dot(lifted.read(memory, asked, lifted.start(memory)).context,
+                                   support::uneven(shape_of_rank<2>{B, D})));
           }) == must);
 }
 
@@ -214,10 +217,10 @@ TEST_CASE("it answers as score, normalizer and combiner do")
         const operands in{query, keys, values, no_state{}, real};
         const normalize::softmax normalize;
         const combine::weighted_sum combine;
-        const plain_moment at{real};
+        const plain_step_context at{real};
         using kernel = step_kernel<std::remove_cvref_t<decltype(by)>, normalize::softmax, combine::weighted_sum>;
         const auto is = kernel::answer(by, normalize, combine, in, weights_too{});
-        const auto weights = weigh(normalize, score::over::compare(by, query, keys, no_past{}), no_state{}, at);
+        const auto weights = weigh(normalize, score::over::compare(by, query, keys, no_score_state{}), no_state{}, at);
         CHECK(support::distance(is.context, combined(combine, weights, values, at)) < 1e-14);
         CHECK(support::distance(is.weights, weights) < 1e-14);
         CHECK(is.weights(1, 4) == 0);
@@ -268,7 +271,7 @@ TEST_CASE("what a normalizer does not say itself is said by the one that it wrap
 {
     const auto scores = random({2, 5}, 1), weights = random({2, 5}, 2);
     const lengths real{5, 3};
-    const plain_moment at{real, 1};
+    const plain_step_context at{real, 1};
     const auto blank = [&scores](double x) { return constant_like(scores, shape_of(scores), x); };
 
     const mine::flipped over{dropout{0.5, 7, temporal{}, {.at_inference = true}}};
@@ -277,7 +280,7 @@ TEST_CASE("what a normalizer does not say itself is said by the one that it wrap
     CHECK(support::same_bits(next.history,
                              next_of(temporal{}, scores, weights, start_of(temporal{}, blank), at).history));
     const auto left = thinned(over, weights, at);
-    CHECK(support::same_bits(left, over.inner.thin(weights, at)));
+    CHECK(support::same_bits(left, over.inner.weights_for_combiner(weights, at)));
     CHECK(support::distance(left, weights) > 0.1);  // some are dropped
     const auto flipped = ops::scale(scores, -1);
     CHECK(support::same_bits(weigh(over, scores, next, at), weigh(temporal{}, flipped, next, at)));
@@ -291,7 +294,7 @@ TEST_CASE("one that takes no state is given scores that are hidden already")
     for (std::size_t i = 0; i < 10; ++i) mask[i] = i % 3 != 0;
     heed::detail::step_masks<array<double, 2>> masks;
     masks.query.emplace(mask);
-    const moment<array<double, 2>, heed::detail::step_masks<array<double, 2>>> at{real, 0, scores, masks};
+    const step_context<array<double, 2>, heed::detail::step_masks<array<double, 2>>> at{real, 0, scores, masks};
     const auto must = softmax{}(scores, no_state{}, at);
     CHECK(must(0, 0) == 0);
     CHECK(must(0, 1) > 0);

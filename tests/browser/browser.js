@@ -40,7 +40,7 @@ async function learns(page, options, where) {
     await page.open(address('index.html'), options);
     await page.until('document.documentElement.dataset.ready');
     check(await page.run(shown('live')) && !await page.run(shown('picture')), `${where}: the picture makes room`);
-    equal(await page.run('document.documentElement.dataset.theme'), options.scheme, `${where}: colours`);
+    equal(await page.run('document.documentElement.dataset.theme'), options.scheme, `${where}: colors`);
     await fits(page, where);
     const translation = async text => {
         await page.run(`$('typed').value = ${JSON.stringify(text)}, $('translation').replaceChildren(), $('ask').requestSubmit()`);
@@ -79,7 +79,7 @@ async function learns(page, options, where) {
     equal(await page.run(`[...$('alignment').querySelectorAll('thead th')].map(each => each.textContent).join(' ')`), 'seven hundred twenty four </s>', `${where}: columns`);
     check(weights.every(row => Math.abs(row.reduce((sum, x) => sum + x, 0) - 1) < 0.01), `${where}: weights sum to 1`);
     for (const [row, column] of [[0, 0], [2, 3], [4, 2]]) check(weights[row][column] > 0.5, `${where}: weight ${row}, ${column} is ${weights[row][column]}`);
-    check(await page.run(`getComputedStyle($('alignment').querySelectorAll('td')[1]).backgroundColor !== getComputedStyle($('alignment').querySelectorAll('td')[2]).backgroundColor`), `${where}: more weight is another colour`);
+    check(await page.run(`getComputedStyle($('alignment').querySelectorAll('td')[1]).backgroundColor !== getComputedStyle($('alignment').querySelectorAll('td')[2]).backgroundColor`), `${where}: more weight is another color`);
 
     // What somebody types.
     equal(await translation('nine hundred seventy three thousand eighty six'), 'neun hundert drei und siebzig tausend sechs und achtzig', `${where}: words`);
@@ -125,8 +125,8 @@ async function equalsNative(page) {
     const products = ['additive softmax weighted_sum', 'additive temporal weighted_sum', 'dot softmax_with_sink weighted_sum',
         'general sparsemax gated_weighted_sum', 'location local_p weighted_sum', 'cosine entmax attentional_weighted_sum', 'match sigmoid weighted_sum',
         'kernel ratio weighted_sum', 'gaussian_mixture retention weighted_sum', 'conv_s2s temperature weighted_sum', 'with_word top_k weighted_sum',
-        'with_coverage fading_temporal weighted_sum', 'with_fertility connected weighted_sum', 'with_location chunkwise weighted_sum',
-        'with_gated_coverage local_m_temporal weighted_sum', 'with_recurrence monotonic weighted_sum', 'with_neighbours entmax15 weighted_sum',
+        'with_coverage decayed_temporal weighted_sum', 'with_fertility learned_temporal weighted_sum', 'with_location chunkwise weighted_sum',
+        'with_gated_coverage local_m_temporal weighted_sum', 'with_recurrence monotonic weighted_sum', 'with_neighbors entmax15 weighted_sum',
         'rotary gumbel weighted_sum', 'forgetting hard weighted_sum', 'alibi stick_breaking weighted_sum', 'relative dropout weighted_sum',
         'additive_per_dimension temporal elementwise_sum', 'additive_grouped softmax gated_grouped_sum',
         'additive document_temporal weighted_sum', 'additive temporal multi_head', 'cosine sparsemax gated_heads', 'scaled_dot softmax differential',
@@ -153,7 +153,7 @@ async function plays(page) {
     await fits(page, 'playground');
     await equalsNative(page);
 
-    // What is not legal is greyed out, and the library says why.
+    // What is not legal is grayed out, and the library says why.
     await page.run(chosen(['additive_grouped', 'softmax', 'gated_grouped_sum']));
     equal(await page.run(`[...$('combiner').options].filter(each => !each.disabled).map(each => each.value).join()`), 'grouped_sum,attentional_grouped_sum,gated_grouped_sum', 'combiners of groups');
     check((await page.run(`$('about-combiner').textContent`)).includes('its heads need a score per position'), 'why no heads');
@@ -241,7 +241,7 @@ async function translates(page) {
     quiet(page, 'captions');
 }
 
-/// The playground within another page comes when asked for, in the colours and at the height that it needs.
+/// The playground within another page comes when asked for, in the colors and at the height that it needs.
 async function isEmbedded(page) {
     fs.writeFileSync(path.join(folder, 'embedding.html'), `<!doctype html><html lang="en"><title>A page</title><figure class="heed-play"
         data-product="dot+sparsemax+weighted_sum"><img src="additive.svg" alt="weights"></figure><script src="embed.js"></script>`);

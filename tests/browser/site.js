@@ -44,7 +44,7 @@ async function plays(page, options, where) {
     equal(await page.run(overhang), 0, `${where}: wider than the page, with the playground`);
     equal(await play.run(overhang), 0, `${where}: the playground is wider than its frame`);
     await play.until('document.documentElement.scrollHeight <= innerHeight');  // and no higher
-    equal(await play.run('document.documentElement.dataset.theme'), options.scheme, `${where}: colours of the playground`);
+    equal(await play.run('document.documentElement.dataset.theme'), options.scheme, `${where}: colors of the playground`);
     equal(await play.run('location.hash'), `#${products.get('temperature')}`, `${where}: its product`);
     const weights = () => play.run(`[...document.querySelectorAll('#bars tbody tr td:nth-child(3)')].map(cell => cell.textContent).join()`);
     const context = () => play.run(`document.querySelector('#context').textContent`);
@@ -127,7 +127,7 @@ async function tries(page) {
         const inside = await page.inside(live);
         if (name !== 'captions' || fs.existsSync(path.join(folder, 'live/model.js'))) await inside.until(`document.querySelector('#live').offsetHeight > 0`, 60);
         else check(await inside.run(`document.querySelector('#without').textContent.includes('--train')`), 'captions without a model say how to make one');
-        equal(await inside.run('document.documentElement.dataset.theme'), 'dark', `${name}: colours`);
+        equal(await inside.run('document.documentElement.dataset.theme'), 'dark', `${name}: colors`);
         equal(await page.run(overhang), 0, `${name}: wider than a telephone`);
     }
     quiet(page, 'start page');

@@ -47,7 +47,7 @@ TEST_CASE("a query that may attend to nothing gets 0 from attentional, and no gr
         const auto h = on.parameter(annotations);
         const auto memory = lifted.on(h, lengths{4, 3});
         const auto now = lifted.step(memory, q, lifted.start(memory), mask);
-        on.backward(ops::inner(now.context, support::uneven(now.context.shape())));
+        on.backward(ops::dot(now.context, support::uneven(now.context.shape())));
         bool first = false;
         for (std::size_t k = 0; k < 4; ++k) {
             first = first || now.context.data()[k] != 0;

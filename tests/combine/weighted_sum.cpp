@@ -18,7 +18,7 @@ TEST_CASE("the expected annotation, of one query and of many; what does not fit 
     const auto alpha = random({2 * 3, 4}, 1);  // [B·S,T]
     const auto h = random({2, 4, 5}, 2);
     const combine::weighted_sum combine;
-    const auto all = combine.combine_all(alpha, h);
+    const auto all = combine.combine_matrix(alpha, h);
     for (std::size_t s = 0; s < 3; ++s) {
         array<double, 2> of_step(shape_of_rank<2>{2, 4});
         for (std::size_t b = 0; b < 2; ++b) {

@@ -15,7 +15,7 @@ auto use(const array<float, 2>& sentence, const array<float, 3>& right, const ar
     (void)several.step(several.on(sentence), query, several.start(several.on(sentence)));
     (void)latent.step(latent.on(sentence), query, latent.start(latent.on(sentence)));
     (void)one.on(right, sentence);
-    (void)one.extend(growing(one.on(right)), sentence, lengths{1});
+    (void)one.extend(with_cache(one.on(right)), sentence, lengths{1});
     const auto memory = one.extend(one.on(sentence, lengths{3}), sentence);
     return one.step(memory, query, one.start(memory)).context;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: `causal{}` and other masks of places are for many queries, `attend.memory, queries, causal{}.`
+// expect-first: heed: `causal{}` and other predicate masks are for many queries, `attend.memory, queries, causal{}.`
 #include <heed/heed.hpp>
 
 using namespace heed;

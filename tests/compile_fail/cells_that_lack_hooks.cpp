@@ -23,7 +23,7 @@ template <class Matrix>
 without_begin(Matrix) -> without_begin<Matrix>;
 
 struct with_begin_alone {
-    auto begin(const heed::tensor auto& h) const { return h; }
+    auto init_state(const heed::tensor auto& h) const { return h; }
     static auto parameters(auto&, auto&&) { return mine::with_begin_alone{}; }
 };
 

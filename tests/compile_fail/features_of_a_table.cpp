@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this encoder looks words up in a table, and features are no words: make it with embeds::projected
-#include <heed/seq2seq/embeds.hpp>
+// expect-first: heed: this encoder looks words up in a table, and features are no words: make it with
+// embedding::projected
+#include <heed/seq2seq/embedding.hpp>
 #include <heed/seq2seq/encoder.hpp>
 
 using namespace heed;
@@ -9,6 +10,6 @@ auto use(random_source& random, const array<float, 3>& frames)
 {
     const auto encoder = seq2seq::forward_encoder_factory{}(
         nn::initializers<float>{random},
-        seq2seq::encoder_parts{{10, 4, 5}, nn::gru_factory{}, seq2seq::embeds::table_factory{}});
+        seq2seq::encoder_parts{{10, 4, 5}, nn::gru_factory{}, seq2seq::embedding::table_factory{}});
     return encoder.encode(seq2seq::feature_batch{frames, lengths{3}}).annotations;
 }

@@ -7,6 +7,6 @@ using namespace heed;
 
 void f(const array<double, 1>& x)
 {
-    (void)ad::hessian_vector([](ad::tape<double>&, const ad::var<double, 1>& v) { return ops::inner(v, v); }, x, x);
+    (void)ad::hessian_vector([](ad::tape<double>&, const ad::var<double, 1>& v) { return ops::dot(v, v); }, x, x);
     (void)ad::hessian_vector([](auto&, const auto& v) { return ops::multiply(v, v); }, x, x);
 }

@@ -7,9 +7,9 @@
 // expect: has a member `advance`
 // expect: has a member `query`
 // expect: has a member `keys`
-// expect: has a member `arrive`
-// expect: has a member `match_all`
-// expect: has a member `combine_all`
+// expect: has a member `observe_query`
+// expect: has a member `score_matrix`
+// expect: has a member `combine_matrix`
 // expect: has a member `map`
 // expect: has a member `project_words`
 // expect: a score policy that remembers must take its state
@@ -37,10 +37,10 @@ struct starting : score {
     auto start() const { return 0; }
 };
 struct recalling : score {
-    auto recall(const auto& past) const { return past; }
+    auto observe_memory(const auto& state) const { return state; }
 };
 struct advancing : score {
-    auto advance(auto& past, const auto&, const auto&, const auto&, int) const { return past; }
+    auto advance(auto& state, const auto&, const auto&, const auto&, int) const { return state; }
 };
 struct asking : score {
     using wraps = score;
@@ -54,23 +54,23 @@ struct adding : score {
     static constexpr bool adapts = true, passes_state = true;
     auto keys(const auto& plain_keys) const { return plain_keys; }
 };
-struct arriving : heed::score::over::another<arriving, score> {
-    auto begin(const auto&) const { return heed::no_past{}; }
-    auto after(const auto& past, const auto&, const auto&, const auto&) const { return past; }
-    auto arrive(const auto& past) const { return past; }
+struct arriving : heed::score::over::score_adaptor<arriving, score> {
+    auto init_state(const auto&) const { return heed::no_score_state{}; }
+    auto update_state(const auto& state, const auto&, const auto&, const auto&) const { return state; }
+    auto observe_query(const auto& state) const { return state; }
 };
 struct remembering : score {
     auto start(const auto& memory) const { return memory; }
     auto match(const auto& projected, const auto&) const { return projected; }
 };
 struct together : score {
-    auto match_all(const auto& queries) const { return queries; }
+    auto score_matrix(const auto& queries) const { return queries; }
 };
 struct combining : score {
-    auto combine_all(const auto& given) const { return given; }
+    auto combine_matrix(const auto& given) const { return given; }
 };
 struct fitting : score {
-    auto match_all(const auto& queries, const auto&) const { return queries; }
+    auto score_matrix(const auto& queries, const auto&) const { return queries; }
 };
 struct wording : score {
     auto project_words(const auto& words, int) const { return words; }
@@ -84,23 +84,23 @@ using tensor = score::tensor;
 struct memory {
     tensor keys, values;
 };
-struct past_of_over : heed::no_past {
-    heed::no_past base;
-    heed::no_past own() const { return {}; }
+struct state_of_adaptor : heed::no_score_state {
+    heed::no_score_state base;
+    heed::no_score_state own() const { return {}; }
 };
 
-void use(const tensor& x, const heed::no_past& past, const heed::plain_moment& at)
+void use(const tensor& x, const heed::no_score_state& state, const heed::plain_step_context& at)
 {
     over::prepare(preparing{}, x);
     over::projected(projecting{}, x);
-    over::compare(matching{}, x, x, past);
+    over::compare(matching{}, x, x, state);
     over::start(starting{}, x);
-    over::recall(recalling{}, past, at);
-    over::advance(advancing{}, past, x, x, at);
-    over::query(asking{}, x, past);
-    over::keys(adding{}, x, past);
-    arriving{}.recall(past_of_over{}, at);
-    over::compare(remembering{}, x, x, past);
+    over::observe_memory(recalling{}, state, at);
+    over::advance(advancing{}, state, x, x, at);
+    over::query(asking{}, x, state);
+    over::keys(adding{}, x, state);
+    arriving{}.observe_memory(state_of_adaptor{}, at);
+    over::compare(remembering{}, x, x, state);
 }
 constexpr bool all = heed::detail::check_at_once<together, combining, tensor, memory>() &&
                      heed::detail::check_at_once<fitting, combining, tensor, memory>() && heed::check_map<state>() &&

@@ -12,7 +12,7 @@ struct with_begin {
     using wraps = int;
     static constexpr bool adapts = true;
     void operator()(const auto&, const auto&) const {}
-    void begin(const auto&) const {}
+    void init_state(const auto&) const {}
     void affter(const auto&, const auto&, const auto&, const auto&) const {}
     static with_begin parameters(auto&, auto&&) { return {}; }
 };
@@ -28,7 +28,7 @@ struct normalize {
 };
 struct with_window : normalize {
     void focuss(const auto&, std::size_t) const {}
-    void inside(const auto&) const {}
+    void inner_in_window(const auto&) const {}
 };
 struct around : normalize {
     using wraps = normalize;

@@ -13,7 +13,7 @@
 // expect: deleted function.*::guided_alignment|::guided_alignment' uses deleted function
 // expect: deleted function.*::text_of_named|::text_of_named' invokes a deleted function
 #include <heed/heed.hpp>
-#include <heed/seq2seq/embeds.hpp>
+#include <heed/seq2seq/embedding.hpp>
 #include <heed/seq2seq/objective.hpp>
 #include <heed_kit/view/alignment.hpp>
 

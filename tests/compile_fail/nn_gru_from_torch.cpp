@@ -7,5 +7,5 @@ using namespace heed;
 
 void use(const io::archive& file, nn::gru<array<float, 2>, array<float, 1>>& unit)
 {
-    io::take_torch(file, unit, "rnn");
+    io::load_torch(file, unit, "rnn");
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: has a member `start`
 // expect: has a member `advance`
-// expect: has a member `thin`
-// expect: has a member `focus`
-// expect: has a member `by_tiles`
-// expect: has a member `by_sums`
-// expect: has a member `inside`
+// expect: has a member `weights_for_combiner`
+// expect: has a member `window`
+// expect: has a member `tile_rule`
+// expect: has a member `linear_rule`
+// expect: has a member `inner_in_window`
 // expect: a normalize policy that remembers must take its state
 #include <heed/attention/check.hpp>
 #include <heed/attention/masks.hpp>
@@ -26,23 +26,23 @@ struct advancing : remembering {
     auto advance(const auto&, const auto&, const auto& state) const { return state; }
 };
 struct thinning : normalize {
-    auto thin(const auto& weights, const auto&) { return weights; }
+    auto weights_for_combiner(const auto& weights, const auto&) { return weights; }
 };
 struct forgetting : remembering {
     auto operator()(const auto& scores, const auto&) const { return scores; }
 };
 struct focusing : normalize {
-    auto focus(const auto& at) const { return at; }
+    auto window(const auto& at) const { return at; }
     auto inside() const { return *this; }
 };
 struct tiling : normalize {
-    auto by_tiles(const auto& scores) const { return scores; }
+    auto tile_rule(const auto& scores) const { return scores; }
 };
 struct summing : normalize {
-    auto by_sums(const auto& scores) const { return scores; }
+    auto linear_rule(const auto& scores) const { return scores; }
 };
 
-void use(const heed::array<double, 2>& x, const heed::plain_moment& at)
+void use(const heed::array<double, 2>& x, const heed::plain_step_context& at)
 {
     heed::start_of(starting{}, [&](double) { return x; });
     heed::next_of(advancing{}, x, x, x, at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: argument_of_wrong_rank<heed::ops::dot_each_op, 0
+// expect: argument_of_wrong_rank<heed::ops::dot_per_position_op, 0
 // expect: heed: the first argument of this operation has rank 3 but must have rank 2
 // expect: argument_of_wrong_rank<heed::ops::matvec_op, 1
 // expect: heed: the second argument of this operation has rank 2 but must have rank 1
@@ -23,14 +23,14 @@
 using namespace heed;
 
 void use(const array<float, 3>& keys, const array<float, 2>& query, const array<float, 1>& v,
-         const std::vector<int>& numbers, ad::tape<float>& on, const transient<float, 2>& rows)
+         const std::vector<int>& numbers, ad::tape<float>& on, const workspace_tensor<float, 2>& rows)
 {
-    const array<float, 2> scores = ops::dot_each(keys, query);  // the arguments swapped
+    const array<float, 2> scores = ops::dot_per_position(keys, query);  // the arguments swapped
     const ad::var<float, 2> taped = ops::matvec(on.parameter(keys), query);
     (void)ops::softmax(v, lengths{3});
-    const transient<float, 2> step = ops::step_of(rows, 1);
+    const workspace_tensor<float, 2> step = ops::step_of(rows, 1);
     (void)ops::linear(rows, rows, rows);
-    (void)ops::add_each(keys, on.constant(array<float, 0>{}));
+    (void)ops::add_per_position(keys, on.constant(array<float, 0>{}));
     (void)ops::lookup(query, numbers);
     (void)ops::rows_of(query, numbers);
     (void)ops::softmax(query, std::vector<std::size_t>{2, 1});

@@ -10,7 +10,7 @@ struct score {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
-        return heed::ops::dot_each(2.0f * heed::ops::linear(query, W) + query, keys);
+        return heed::ops::dot_per_position(2.0f * heed::ops::linear(query, W) + query, keys);
     }
     static auto parameters(auto& self, auto&& visit) { return mine::score{visit("W", self.W)}; }
 };

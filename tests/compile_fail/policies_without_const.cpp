@@ -9,13 +9,16 @@ using namespace heed;
 
 struct score_of_mine {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
-    auto operator()(const tensor auto& query, const tensor auto& keys) { return ops::dot_each(query, keys); }
+    auto operator()(const tensor auto& query, const tensor auto& keys) { return ops::dot_per_position(query, keys); }
     static auto parameters(auto&, auto&&) { return score_of_mine{}; }
 };
 struct matching_score {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
-    auto operator()(const tensor auto& query, const tensor auto& keys) const { return ops::dot_each(query, keys); }
-    auto match(const tensor auto& query, const tensor auto& keys) { return ops::dot_each(query, keys); }
+    auto operator()(const tensor auto& query, const tensor auto& keys) const
+    {
+        return ops::dot_per_position(query, keys);
+    }
+    auto match(const tensor auto& query, const tensor auto& keys) { return ops::dot_per_position(query, keys); }
     static auto parameters(auto&, auto&&) { return matching_score{}; }
 };
 struct normalizer_of_mine {

@@ -9,7 +9,7 @@ struct score {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
-        return heed::ops::dot_each(heed::ops::linear(query, W), keys);
+        return heed::ops::dot_per_position(heed::ops::linear(query, W), keys);
     }
     static auto parameters(auto& self, auto&& visit) { return mine::score{visit("W", self.W)}; }
 };

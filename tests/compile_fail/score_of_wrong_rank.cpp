@@ -8,7 +8,7 @@ struct score_of_batch {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const
     {
-        return ops::multiply_each(keys, query);  // [B,T,D], but declared as [B,T]
+        return ops::multiply_per_position(keys, query);  // [B,T,D], but declared as [B,T]
     }
     static auto parameters(auto&, auto&&) { return score_of_batch{}; }
 };

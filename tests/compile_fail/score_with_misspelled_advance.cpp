@@ -5,15 +5,15 @@
 // Without the check, the state would stay what it was before the first query.
 struct score {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
-    auto start(const auto&) const { return heed::no_past{}; }
+    auto start(const auto&) const { return heed::no_score_state{}; }
     auto match(const heed::tensor auto& query, const heed::tensor auto& keys, const auto&) const
     {
-        return heed::ops::dot_each(query, keys);
+        return heed::ops::dot_per_position(query, keys);
     }
-    auto advanse(const auto& past, const heed::tensor auto&, const auto&) const { return past; }
-    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys, const auto& past) const
+    auto advanse(const auto& state, const heed::tensor auto&, const auto&) const { return state; }
+    auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys, const auto& state) const
     {
-        return match(query, keys, past);
+        return match(query, keys, state);
     }
     static auto parameters(auto&, auto&&) { return score{}; }
 };

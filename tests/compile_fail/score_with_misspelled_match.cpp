@@ -8,7 +8,7 @@ struct score {
     auto project(const heed::tensor auto& query) const { return heed::ops::scale(query, 2); }
     auto mach(const heed::tensor auto& projected, const heed::tensor auto& keys) const
     {
-        return heed::ops::dot_each(projected, keys);
+        return heed::ops::dot_per_position(projected, keys);
     }
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {

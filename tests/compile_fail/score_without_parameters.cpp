@@ -6,7 +6,7 @@ struct score {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
-        return heed::ops::dot_each(query, keys);
+        return heed::ops::dot_per_position(query, keys);
     }
 };
 

@@ -5,7 +5,7 @@
 struct score {
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
-        return heed::ops::dot_each(query, keys);
+        return heed::ops::dot_per_position(query, keys);
     }
     static auto parameters(auto&, auto&&) { return score{}; }
 };

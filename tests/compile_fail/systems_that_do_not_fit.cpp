@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: starts_with::last_state needs an encoder that hands over its last state
-// expect: embeds::contextual_target needs the context of an encoder whose embedding is an
+// expect: initial_state::last_state needs an encoder that hands over its last state
+// expect: embedding::contextual_target needs the context of an encoder whose embedding is an
 // expect: this attention has no weights, so no loss can ask for them
 
 #include <heed/seq2seq/translator.hpp>
@@ -14,12 +14,12 @@ void asked_for_what_is_not_there(const training_batch<float>& batch)
     const nn::initializers<float> init{random};
     constexpr decoder_sizes n{9, 3, 4, 8, 3};
     const auto encoder =
-        bidirectional_encoder_factory{}(init, encoder_parts{{9, 3, 4}, nn::gru_factory{}, embeds::table_factory{}});
+        bidirectional_encoder_factory{}(init, encoder_parts{{9, 3, 4}, nn::gru_factory{}, embedding::table_factory{}});
     const auto source = encoder.encode(batch.source);
-    make_decoder(init, fixed_context{}, n, parts{}.with_start(starts_with::last_state{}))
+    make_decoder(init, fixed_context{}, n, parts{}.with_start(initial_state::last_state{}))
         .open(source, batch.source.real);
     make_decoder(init, fixed_context{}, n,
-                 parts{}.with_embeddings(embeds::table_factory{}, embeds::contextual_target_factory{}))
+                 parts{}.with_embeddings(embedding::table_factory{}, embedding::contextual_target_factory{}))
         .open(source, batch.source.real);
-    make_decoder(init, fixed_context{}, n, parts{}).follow(source, batch);
+    make_decoder(init, fixed_context{}, n, parts{}).continue_keys(source, batch);
 }

@@ -21,8 +21,8 @@ TEST_CASE("a filled tensor, and a copy, in the family of another")
     CHECK(support::same_bits(owned, must));
 
     const scratch here;
-    const auto some = constant_like(transient(view_of(x)), shape_of_rank<1>{4}, 0.5);
-    static_assert(std::is_same_v<decltype(some), const transient<double, 1>>);
+    const auto some = constant_like(workspace_tensor(view_of(x)), shape_of_rank<1>{4}, 0.5);
+    static_assert(std::is_same_v<decltype(some), const workspace_tensor<double, 1>>);
     CHECK(support::same_bits(some, must));
 
     ad::tape<double> on;

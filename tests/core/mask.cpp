@@ -56,10 +56,10 @@ TEST_CASE("boolean masks: nothing may be attended to until it is allowed; rows; 
 
 TEST_CASE("a stretch around a place is what of it is real")
 {
-    const std::size_t real[] = {5, 5, 5, 2, 0, 5}, centre[] = {0, 2, 4, 2, 0, 7};
+    const std::size_t real[] = {5, 5, 5, 2, 0, 5}, center[] = {0, 2, 4, 2, 0, 7};
     const std::size_t first[] = {0, 1, 3, 1, 0, 0}, count[] = {2, 3, 2, 1, 0, 0};
     for (std::size_t b = 0; b < 6; ++b) {
-        const auto here = stretch::around(centre[b], 1, real[b]);
+        const auto here = position_range::around(center[b], 1, real[b]);
         CHECK(here.first == first[b]);
         CHECK(here.count == count[b]);
     }

@@ -151,25 +151,25 @@ TEST_CASE("lifted they are of the same kind")
     }
 }
 
-TEST_CASE("they are optimised, each where it is")
+TEST_CASE("they are optimized, each where it is")
 {
     auto module = make_model(true);
     const auto before = make_model(true);
-    train::adam<double> optimiser({.rate = 0.01});
+    train::adam<double> optimizer({.rate = 0.01});
     ad::tape<double> on;
     const auto x = random({2, N}, 30);
     const auto step = [&] {
         on.clear();
         const auto lifted = ad::lift(on, module);
-        const auto loss = ops::inner(ops::square(lifted(x)), filled<double, 2>({2, N}, 1.0));
+        const auto loss = ops::dot(ops::square(lifted(x)), filled<double, 2>({2, N}, 1.0));
         on.backward(loss);
-        optimiser.step(module, lifted, on);
+        optimizer.step(module, lifted, on);
         return loss.value().data[0];
     };
     const double first = step();
     for (int i = 0; i < 20; ++i) step();
     CHECK(step() < first);
-    CHECK(optimiser.state().size() == 15);
+    CHECK(optimizer.state().size() == 15);
     std::vector<const double*> places;
     for (const auto& [name, values] : numbers_of<const double>(before)) places.push_back(values.data);
     std::size_t i = 0;
@@ -191,7 +191,7 @@ struct shifted {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const
     {
-        return ops::add(ops::dot_each(ops::add(ops::linear(query, W), table), keys), inner(query, keys));
+        return ops::add(ops::dot_per_position(ops::add(ops::linear(query, W), table), keys), inner(query, keys));
     }
     static auto parameters(auto& self, auto&& visit)
     {
@@ -256,7 +256,7 @@ TEST_CASE("a constant is computed with, and neither trained nor saved")
         ad::tape<double> on;
         CHECK(support::same_bits(run(ad::lift(on, attend)).weights, plain.weights));
         const auto found =
-            ad::grad_check(attend, [&](auto&, const auto& lifted) { return ops::inner(run(lifted).context, u); });
+            ad::grad_check(attend, [&](auto&, const auto& lifted) { return ops::dot(run(lifted).context, u); });
         INFO(found.text());
         CHECK(bool(found));
         CHECK(found.entries == N * N);

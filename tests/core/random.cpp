@@ -45,7 +45,7 @@ TEST_CASE("uniform numbers are uniform, normal numbers are normal, and streams a
     // A hundred thousand numbers of a fixed stream: the bounds are five standard errors wide.
     constexpr int n = 100000;
     const std::uint64_t one = random_source{1}.next_stream(), two = random_source{2}.next_stream();
-    double sum = 0, squares = 0, mixed = 0, normal_sum = 0, normal_squares = 0, normal_fourth = 0, neighbours = 0;
+    double sum = 0, squares = 0, mixed = 0, normal_sum = 0, normal_squares = 0, normal_fourth = 0, neighbors = 0;
     std::vector<int> counts(10, 0);
     for (std::uint64_t i = 0; i < n; ++i) {
         const double u = uniform(one, i), z = normal(one, i);
@@ -53,7 +53,7 @@ TEST_CASE("uniform numbers are uniform, normal numbers are normal, and streams a
         sum += u;
         squares += u * u;
         mixed += (u - 0.5) * (uniform(two, i) - 0.5);
-        neighbours += (u - 0.5) * (uniform(one, i + 1) - 0.5);
+        neighbors += (u - 0.5) * (uniform(one, i + 1) - 0.5);
         normal_sum += z;
         normal_squares += z * z;
         normal_fourth += z * z * z * z;
@@ -65,7 +65,7 @@ TEST_CASE("uniform numbers are uniform, normal numbers are normal, and streams a
     CHECK(std::abs(sum / n - 0.5) < 5 * std::sqrt(1.0 / 12) / root);
     CHECK(std::abs(squares / n - 1.0 / 3) < 5 * std::sqrt(4.0 / 45) / root);
     CHECK(std::abs(mixed / n) < 5.0 / 12 / root);
-    CHECK(std::abs(neighbours / n) < 5.0 / 12 / root);
+    CHECK(std::abs(neighbors / n) < 5.0 / 12 / root);
     CHECK(std::abs(normal_sum / n) < 5 / root);
     CHECK(std::abs(normal_squares / n - 1) < 5 * std::sqrt(2.0) / root);
     CHECK(std::abs(normal_fourth / n - 3) < 5 * std::sqrt(96.0) / root);

@@ -86,11 +86,12 @@ TEST_CASE("operations that do not fit say what, where, and what would be right")
     check([&](auto as) { ops::subtract(as(x), as(W)); }, {"subtract", "[4,5]", "must be [2,3]"});
     check([&](auto as) { ops::multiply(as(x), as(W)); }, {"multiply", "[4,5]", "must be [2,3]"});
     check([&](auto as) { ops::logaddexp(as(x), as(W)); }, {"logaddexp", "[4,5]", "must be [2,3]"});
-    check([&](auto as) { ops::discount(as(x), as(W)); }, {"discount", "[4,5]", "must be [2,3]"});
-    check([&](auto as) { ops::add_each(as(h), as(W)); }, {"add_each", "[4,5]", "must be [2,3]", "[2,6,3]"});
+    check([&](auto as) { ops::subtract_history(as(x), as(W)); }, {"subtract_history", "[4,5]", "must be [2,3]"});
+    check([&](auto as) { ops::add_per_position(as(h), as(W)); },
+          {"add_per_position", "[4,5]", "must be [2,3]", "[2,6,3]"});
     check([&](auto as) { ops::matvec(as(h), as(v)); }, {"matvec", "v is [4]", "must be [3]", "[2,6,3]"});
-    check([&](auto as) { ops::dot_each(as(x), as(other)); },
-          {"dot_each", "the query is [2,3]", "must be [2,4]", "[2,6,4]"});
+    check([&](auto as) { ops::dot_per_position(as(x), as(other)); },
+          {"dot_per_position", "the query is [2,3]", "must be [2,4]", "[2,6,4]"});
     check([&](auto as) { ops::weighted_sum(as(x), as(h)); }, {"weighted_sum", "the weights", "[2,3]", "must be [2,6]"});
     check([&](auto as) { ops::elementwise_sum(as(other), as(h)); }, {"elementwise_sum", "[2,6,4]", "must be [2,6,3]"});
     check([&](auto as) { ops::softmax(as(x), lengths{1}); }, {"softmax", "1 lengths", "batch of 2"});
@@ -98,7 +99,7 @@ TEST_CASE("operations that do not fit say what, where, and what would be right")
     check([&](auto as) { ops::step_of(as(h), std::size_t{6}); }, {"step", "6", "[2,6,3]"});
     check([&](auto as) { ops::block(as(h), std::size_t{2}); }, {"block", "2", "[2,6,3]"});
     check([&](auto as) { ops::clear_padding(as(h), lengths{1, 7}); }, {"clear_padding", "row 1", "7", "6 positions"});
-    check([&](auto as) { ops::inner(as(x), W); }, {"inner", "[4,5]", "must be [2,3]"});
+    check([&](auto as) { ops::dot(as(x), W); }, {"inner", "[4,5]", "must be [2,3]"});
     says([&] { ops::stack(std::vector<array<double, 2>>{}); }, {"stack", "nothing", "at least one"});
 }
 

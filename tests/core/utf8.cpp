@@ -17,7 +17,7 @@ TEST_CASE("valid UTF-8 of every length is accepted")
     CHECK_FALSE(text::find_invalid_utf8("dreißig"));
     CHECK_FALSE(
         text::find_invalid_utf8("\xC2\x80 \xDF\xBF \xE0\xA0\x80 \xEF\xBF\xBF \xF0\x90\x80\x80 \xF4\x8F\xBF\xBF"));
-    CHECK_FALSE(text::find_invalid_utf8("\xED\x9F\xBF\xEE\x80\x80"));  // the neighbours of the surrogates
+    CHECK_FALSE(text::find_invalid_utf8("\xED\x9F\xBF\xEE\x80\x80"));  // the neighbors of the surrogates
 }
 
 TEST_CASE("invalid UTF-8 is found at its byte")

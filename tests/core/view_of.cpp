@@ -170,7 +170,7 @@ TEST_CASE("parameters in memory of the caller's: trained where they are")
 
     const auto x = random<float>({4, I}, 1);
     const auto h = random<float>({4, H}, 2);  // not zeros: all of U takes part
-    train::adam<float> optimiser({.rate = 0.05});
+    train::adam<float> optimizer({.rate = 0.05});
     ad::tape<float> on;
     const auto loss = [&] {
         on.clear();
@@ -178,7 +178,7 @@ TEST_CASE("parameters in memory of the caller's: trained where they are")
         const auto after = lifted.step(lifted.project(x), lifted.begin(on.constant(h)));
         const auto value = ops::mean_squared_error(after, filled<float, 2>({4, H}, 0.5f));
         on.backward(value);
-        optimiser.step(cell, lifted, on);
+        optimizer.step(cell, lifted, on);
         return value.value().data[0];
     };
     const float first = loss();

@@ -50,11 +50,12 @@ answers<T> answers_of(const auto& score, const catalogue::any_mask& mask, bool c
     state.head = head;
     const auto contexts = [&]() -> ad::var<T, 3> {
         if (composed)
-            return lifted.read_all(memory, Q, state, heed::detail::drawn_out(mask, real, 0, S, P, head)).contexts;
+            return lifted.read_all(memory, Q, state, heed::detail::materialize_mask(mask, real, 0, S, P, head))
+                .contexts;
         CHECK(explain(lifted, memory, Q, mask).starts_with("tiled:"));
         return lifted.read_all(memory, Q, state, mask).contexts;
     }();
-    on.backward(ops::inner(contexts, random<T>({B, S, V}, 4)));
+    on.backward(ops::dot(contexts, random<T>({B, S, V}, 4)));
     answers<T> found;
     const auto add = [](std::vector<T>& to, const auto& x) { to.insert(to.end(), x.data, x.data + x.size()); };
     add(found.contexts, contexts.value());
@@ -94,7 +95,7 @@ void check(const std::string& name, const auto& score, const catalogue::any_mask
 struct any_with_table {
     int which;
 
-    auto operator()(const auto& e, const place& p, const auto& b) const
+    auto operator()(const auto& e, const score_index& p, const auto& b) const
     {
         return which == 0   ? catalogue::relative(e, p, b)
                : which == 1 ? catalogue::spatial(e, p, b)
@@ -107,7 +108,7 @@ struct any_with_table {
 TEST_CASE_TEMPLATE("in tiles as composed, forward and backward", T, float, double)
 {
     REQUIRE(heed::detail::worth_tiles(S, P));
-    const catalogue::any_mask everything{[](place) { return true; }};
+    const catalogue::any_mask everything{[](score_index) { return true; }};
     catalogue::tables<T> tables;
     tables.q_rope = random<T>({B, P, 4}, 5);
     tables.k_rope = random<T>({B, P, 4}, 6);
@@ -123,7 +124,7 @@ TEST_CASE_TEMPLATE("in tiles as composed, forward and backward", T, float, doubl
     const catalogue::known known;
     const auto masks = catalogue::masks(known);
     REQUIRE(masks.size() == 23);
-    for (const auto& [name, mask] : masks) check<T>(name, modified([](auto e, place) { return e; }), mask);
+    for (const auto& [name, mask] : masks) check<T>(name, modified([](auto e, score_index) { return e; }), mask);
 }
 
 namespace {
@@ -194,7 +195,7 @@ TEST_CASE("in double, a function and its slope are those of a plain program")
         for (int query = 0; query < int{S}; query += 9) {
             for (int key = 0; key < int{P}; key += 7) {
                 const auto e = pack<double>(scores(static_cast<std::size_t>(key)));
-                place p;
+                score_index p;
                 p.batch = key % int{B};
                 p.head = query % 2;
                 p.query = pack<std::int32_t>(query);

@@ -17,7 +17,7 @@
 
 using namespace read_digits;
 
-TEST_CASE("a picture is a function of its arguments, and its pixels are grey values")
+TEST_CASE("a picture is a function of its arguments, and its pixels are gray values")
 {
     const heed::grid size{32, 96};
     const picture one = draw_number(size, 3, 7), same = draw_number(size, 3, 7), other = draw_number(size, 3, 8);

@@ -30,8 +30,8 @@ answers of(const std::string& score, const std::string& normalizer, const std::s
            const scene& what = first_scene())
 {
     const catalogue& all = policies();
-    const std::size_t s = place_of(all.scores, score), n = place_of(all.normalizers, normalizer),
-                      c = place_of(all.combiners, combiner);
+    const std::size_t s = diagonal_of(all.scores, score), n = diagonal_of(all.normalizers, normalizer),
+                      c = diagonal_of(all.combiners, combiner);
     return all.ask(s, n, c, initial(all.scores[s].about), initial(all.normalizers[n].about),
                    initial(all.combiners[c].about), what);
 }
@@ -322,8 +322,8 @@ TEST_CASE("talking heads exchange weights")
 {
     const catalogue& all = policies();
     const auto ask = [&](const list& knobs) {
-        return all.ask(place_of(all.scores, "scaled_dot"), 0, place_of(all.combiners, "talking_heads"), {}, {}, knobs,
-                       first_scene());
+        return all.ask(diagonal_of(all.scores, "scaled_dot"), 0, diagonal_of(all.combiners, "talking_heads"), {}, {},
+                       knobs, first_scene());
     };
     const answers apart = ask({90, 0, 0}), together = ask({90, 0, 0.25});
     for (std::size_t s = 0; s < apart.weights.size(); ++s) {

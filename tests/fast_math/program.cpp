@@ -198,7 +198,7 @@ struct example {
     }
 };
 
-/// Each score, each normaliser and each type of numbers, not in every combination: the kernels are the same templates.
+/// Each score, each normalizer and each type of numbers, not in every combination: the kernels are the same templates.
 void mechanisms()
 {
     const example<float> f;

@@ -12,7 +12,7 @@ foreach(directory IN LISTS SYSTEM_INCLUDES)
   endif()
 endforeach()
 if(NOT COMPILER MATCHES "clang")
-  list(APPEND FLAGS --param=ggc-min-heapsize=1000000)  # as in heed_development
+  list(APPEND FLAGS --param=ggc-min-heapsize=1000000)  # as in heed_warnings
 endif()
 set(compile "${COMPILER}" -std=c++20 ${FLAGS} -I "${INCLUDE}" ${includes} "${CMAKE_CURRENT_LIST_DIR}/program.cpp")
 

@@ -27,7 +27,7 @@ model(Matrix, Vector) -> model<Matrix, Vector>;
 struct training {
     model<heed::array<float, 2>, heed::array<float, 1>> weights{heed::array<float, 2>({2, 3}),
                                                                 heed::array<float, 1>({3})};
-    heed::train::adam<float> optimiser{};
+    heed::train::adam<float> optimizer{};
     heed::train::average_of_last<float> average{2};
     heed::train::position at{};
     double best = 0;
@@ -41,13 +41,13 @@ struct training {
 
     void load(const std::filesystem::path& path)
     {
-        heed::train::load_checkpoint(path, weights, optimiser, average, at, heed::train::named("best", best),
+        heed::train::load_checkpoint(path, weights, optimizer, average, at, heed::train::named("best", best),
                                      heed::train::named("counts", counts));
     }
     std::string saved() const
     {
         const auto path = file_of("", "written");
-        heed::train::save_checkpoint(path, weights, optimiser, average, at, heed::train::named("best", best),
+        heed::train::save_checkpoint(path, weights, optimizer, average, at, heed::train::named("best", best),
                                      heed::train::named("counts", counts));
         std::ifstream stream(path, std::ios::binary);
         return {std::istreambuf_iterator<char>(stream), {}};
@@ -76,7 +76,7 @@ std::vector<std::string> seeds()
     begun.at.epoch = 3;
     begun.counts = {1, 2, 3};
     begun.best = 0.5;
-    begun.optimiser.restore(7, {{"W", std::vector<float>(6, 1), std::vector<float>(6, 2)},
+    begun.optimizer.restore(7, {{"W", std::vector<float>(6, 1), std::vector<float>(6, 2)},
                                 {"b", std::vector<float>(3, 1), std::vector<float>(3, 2)}});
     begun.average.restore({std::vector<float>(9, 1)});
     return {training().saved(), begun.saved()};

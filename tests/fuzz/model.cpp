@@ -92,9 +92,9 @@ std::string seed_of(const std::string& system, const std::vector<std::pair<std::
     translator::translator_file model;
     model.how.system = system;
     const translator::system_kind& kind = translator::kind_of(system);
-    for (const translator::use& each : kind.uses)
+    for (const translator::option_support& each : kind.option_support_list)
         if (!each.preset.empty()) model.how.set(each.option, each.preset);
-    if (translator::use_of("layers", kind) != nullptr) model.how.layers = 1;
+    if (translator::support_of("layers", kind) != nullptr) model.how.layers = 1;
     model.how.embedding = model.how.coverage = 2;
     model.how.hidden = 3;
     model.how.alignment = 5;

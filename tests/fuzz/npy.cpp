@@ -10,7 +10,7 @@ namespace fuzz::npy {
 void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);
-    const auto found = read(path, bytes.size(), 8, [&] { return heed::io::load_npy(path, heed::io::held::copied); });
+    const auto found = read(path, bytes.size(), 8, [&] { return heed::io::load_npy(path, heed::io::storage::copied); });
     if (!found) return;
     require(heed::io::load_npy(path) == *found, "mapped and copied differ");
     {

@@ -19,7 +19,7 @@
 #include <iterator>
 #include <random>
 
-extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
+extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*function_ref)());
 
 namespace {
 

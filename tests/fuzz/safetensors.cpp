@@ -2,8 +2,8 @@
 #include "fuzz.hpp"
 #include "headers.hpp"
 
+#include <heed/io/quantize.hpp>
 #include <heed/io/safetensors.hpp>
-#include <heed/io/smaller.hpp>
 #include <heed/io/weights.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ void run(std::string_view bytes)
 {
     const auto path = file_of(bytes);
     // A tensor of nothing takes 45 bytes of a header, and 300 in memory with its name.
-    const auto found = read(path, bytes.size(), 16, [&] { return heed::io::load(path, heed::io::held::copied); });
+    const auto found = read(path, bytes.size(), 16, [&] { return heed::io::load(path, heed::io::storage::copied); });
     if (!found) return;
     require(heed::io::load(path).tensors == found->tensors, "mapped and copied differ");
 

@@ -16,7 +16,7 @@ translation::service& served()
 {
     translation::engine with;
     with.name = "backwards";
-    with.looks = true;
+    with.has_attention = true;
     with.tokens = [](const std::string& line) { return heed::text::split(line).size(); };
     with.translate = [](const std::vector<std::string>& lines, const translation::wishes& how,
                         const std::function<bool(std::size_t)>&) {

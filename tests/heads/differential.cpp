@@ -80,7 +80,7 @@ std::vector<double> by_hand(const array<double, 3>& x, std::size_t s)
 
 }  // namespace
 
-TEST_CASE("the difference of two maps, normalised for each head: number by number")
+TEST_CASE("the difference of two maps, normalized for each head: number by number")
 {
     for (const std::size_t T : {std::size_t{5}, std::size_t{66}}) {  // without tiles, and with them
         const auto x = random({1, T, D}, 10);
@@ -100,7 +100,7 @@ TEST_CASE("weights of a step, and their differences")
     const auto memory = attend.on(x);
     const auto seen = attend.step(memory, ops::step_of(x, 4), attend.start(memory));
     CHECK(shape_of(seen.weights) == shape_of_rank<3>{1, 2 * n, 5});
-    const auto of_heads = attend.joined.weights(seen.weights);
+    const auto of_heads = attend.head_transform.weights(seen.weights);
     CHECK(shape_of(of_heads) == shape_of_rank<3>{1, n, 5});
     for (std::size_t h = 0; h < n; ++h) {
         const auto one = map_of(x, h, 0, 4), two = map_of(x, h, 1, 4);
@@ -149,8 +149,8 @@ TEST_CASE("gradients by input, matrices, lambda and gain")
             std::vector(2 * n, head()),
             W,
             W,
-            ops::columns_between(W, 0, 4),
-            ops::transpose(ops::columns_between(W, 4, 8)),
+            ops::slice_columns(W, 0, 4),
+            ops::transpose(ops::slice_columns(W, 4, 8)),
             per_head::differential{l, ops::scale(l, 0.5), ops::scale(l, -0.3), ops::square(l), g, init}};
         return attend(attend.on(x), x, causal{});
     };
@@ -170,8 +170,8 @@ TEST_CASE("an empty row gives 0, the layers' first lambdas, and what does not fi
     const auto attend = with(head());
     const auto none = attend(attend.on(x, lengths{4, 0}), x);
     for (std::size_t o = 0; o < O; ++o) CHECK(none(1, 2, o) == 0);
-    CHECK(decltype(attend.joined)::init_of_layer(1) == support::approx(0.2));
-    CHECK(decltype(attend.joined)::init_of_layer(3) == support::approx(0.8 - 0.6 * std::exp(-0.6)));
+    CHECK(decltype(attend.head_transform)::init_of_layer(1) == support::approx(0.2));
+    CHECK(decltype(attend.head_transform)::init_of_layer(3) == support::approx(0.8 - 0.6 * std::exp(-0.6)));
     CHECK_THROWS_WITH_AS(ops::differences(x, random({1}, 1), 3), doctest::Contains("a multiple of twice that"),
                          shape_error);
     CHECK_THROWS_WITH_AS(ops::rms_norm(x, random({3}, 1), 1e-5), doctest::Contains("a gain of 3 numbers"), shape_error);

@@ -100,7 +100,7 @@ TEST_CASE("a gate with a bias: σ(X W + b)")
     multi_head attend{std::vector(n, head()), W.Q, W.K, W.V_, W.O_, per_head::gated{gate, b}};
     const auto loss = [&](auto&, const auto& lifted) {
         const auto y = lifted(lifted.on(x), x, causal{});
-        return ops::inner(y, support::uneven(y.shape()));
+        return ops::dot(y, support::uneven(y.shape()));
     };
     CHECK(ad::grad_check(attend, loss).worst < 1e-9);
     CHECK(support::second_order(attend, loss));
@@ -164,8 +164,8 @@ TEST_CASE("a query of two parts gates by its state")
 TEST_CASE("combine::gated answers many queries at once, with and without tiles")
 {
     using gate_type = combine::gated<array<double, 2>, array<double, 1>>;
-    static_assert(finishes_all<gate_type>());
-    static_assert(!finishes_all<combine::attentional<array<double, 2>>>());
+    static_assert(finishes_a_matrix<gate_type>());
+    static_assert(!finishes_a_matrix<combine::attentional<array<double, 2>>>());
     for (const std::size_t G : {std::size_t{1}, std::size_t{4}}) {
         const combine::gated inner{random({4, G}, 6), random({G}, 7)};
         const combine::gated outer{random({4, std::size_t{1}}, 8), random({1}, 9), inner};

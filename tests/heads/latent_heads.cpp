@@ -149,7 +149,7 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     };
     const auto check = [&](const auto& attend, std::size_t T) {
         grow(attend, T, [](auto memory) { return memory; });
-        grow(attend, T, [](const auto& memory) { return growing(memory); });
+        grow(attend, T, [](const auto& memory) { return with_cache(memory); });
     };
     for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {
         check(with(), T);
@@ -157,12 +157,12 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     }
 }
 
-TEST_CASE("a growing memory: hypotheses share what they have in common, and nothing is copied")
+TEST_CASE("a KV cache: hypotheses share what they have in common, and nothing is copied")
 {
     const auto attend = with();
     const auto x = random({2, 6, D}, 8);
     const auto q = random({3, D}, 9);
-    const auto begun = growing(attend.on(words_of(x, 0, 5)));
+    const auto begun = with_cache(attend.on(words_of(x, 0, 5)));
     const std::vector<std::size_t> chosen{1, 0, 1};
     const auto beam = begun.rows(chosen);
     CHECK(beam.latent.row(0) == begun.latent.row(1));
@@ -178,10 +178,10 @@ TEST_CASE("a growing memory: hypotheses share what they have in common, and noth
     CHECK(distance(is.weights, must.weights) < 1e-13);
     CHECK(distance(attend.compose(next, q, state).context, must.context) < 1e-12);
     // Room is taken for twice as many positions: a word more does not move what was there.
-    auto one = growing(attend.on(words_of(x, 0, 1)));
-    const auto* const place = one.latent.row(0);
+    auto one = with_cache(attend.on(words_of(x, 0, 1)));
+    const auto* const score_index = one.latent.row(0);
     for (std::size_t t = 1; t < 6; ++t) one = attend.extend(one, words_of(x, t, 1));
-    CHECK(one.latent.row(0) == place);
+    CHECK(one.latent.row(0) == score_index);
     CHECK(distance(gathered(one).latent, attend.on(x).latent) < 1e-13);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("gradients by input and by every matrix, in both forms and by steps")
     for (const auto form : {latent_form::absorbed, latent_form::expanded}) {
         const auto f = [form](const auto& x, const auto& W) {  // W [5,8] in all places
             const auto part = [&W](std::size_t rows, std::size_t columns, double by) {
-                return ops::scale(ops::columns_between(ops::rows_between(W, 0, rows), 0, columns), by);
+                return ops::scale(ops::slice_columns(ops::slice_rows(W, 0, rows), 0, columns), by);
             };
             const latent_heads attend{std::size_t{1},
                                       part(5, 3, 1),
@@ -226,7 +226,7 @@ TEST_CASE("gradients by input and by every matrix, in both forms and by steps")
             }
             return ops::swap_axes(ops::stack(all));
         }();
-        const auto loss = ops::inner(contexts, w);
+        const auto loss = ops::dot(contexts, w);
         on.backward(loss);
         return support::gradients_after(on, loss.value().data[0], lifted, X, Q);
     };
@@ -238,7 +238,7 @@ TEST_CASE("gradients by input and by every matrix, in both forms and by steps")
 
 TEST_CASE("the norm of c_j, as the published models have it")
 {
-    // Against heads without a norm whose c_j are normalised by hand: x = [c; what is turned], matrices that cut it.
+    // Against heads without a norm whose c_j are normalized by hand: x = [c; what is turned], matrices that cut it.
     const auto gain = random({C}, 31);
     const auto x = random({2, 7, D}, 8), q = random({2, 7, D}, 9);
     array<double, 3> made(shape_of_rank<3>{2, 7, C + R}, 0.0);

@@ -32,14 +32,14 @@ struct halved : mechanism<halved<Attention>> {
     {
         auto seen = attend.step(memory, query, state, mask);
         auto context = ops::scale(seen.context, 0.5);
-        return attended{std::move(context), std::move(seen.weights), std::move(seen.state)};
+        return step_result{std::move(context), std::move(seen.weights), std::move(seen.state)};
     }
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
         auto all = attend.read_all(memory, queries, state, mask);
         auto contexts = ops::scale(all.contexts, 0.5);
-        return all_read{std::move(contexts), std::move(all.state)};
+        return sequence_result{std::move(contexts), std::move(all.state)};
     }
     template <class Mask>
     auto all_weights(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
@@ -93,10 +93,10 @@ TEST_CASE("it trains")
     ad::tape<double> on;
     const auto lifted = ad::lift(on, half);
     const auto h = random({B, T, D}, 2), queries = random({B, S, D}, 3), by = random({B, S, D}, 4);
-    on.backward(ops::inner(lifted(lifted.on(h), queries), by));
+    on.backward(ops::dot(lifted(lifted.on(h), queries), by));
     ad::tape<double> twice;
     const auto whole = ad::lift(twice, half.attend);
-    twice.backward(ops::inner(whole(whole.on(h), queries), by));
+    twice.backward(ops::dot(whole(whole.on(h), queries), by));
     const auto is = on.gradient(lifted.attend.score.W), must = twice.gradient(whole.score.W);
     for (std::size_t i = 0; i < D * D; ++i) CHECK(is.data[i] == doctest::Approx(must.data[i] / 2).epsilon(1e-14));
 }

@@ -147,17 +147,17 @@ TEST_CASE("keys and values of different annotations")
     const auto both = step(attend.on(annotations, values, lengths{4, 2}));
     const auto by_keys = step(attend.on(annotations, lengths{4, 2}));
     CHECK(support::same_bits(both.weights, by_keys.weights));
-    const auto V_ = ops::split(ops::linear(values, attend.W_V), 2u);
+    const auto V_ = ops::split_heads(ops::linear(values, attend.W_V), 2u);
     for (std::size_t b = 0; b < 2; ++b) {
-        scalar::numbers joined;
+        scalar::numbers head_transform;
         for (std::size_t head = 0; head < 2; ++head) {
             for (std::size_t d = 0; d < V; ++d) {
                 double sum = 0;
                 for (std::size_t t = 0; t < 4; ++t) sum += both.weights(b, head, t) * V_[head](b, t, d);
-                joined.push_back(sum);
+                head_transform.push_back(sum);
             }
         }
-        const auto must = scalar::times(joined, rows(attend.W_O));
+        const auto must = scalar::times(head_transform, rows(attend.W_O));
         for (std::size_t k = 0; k < O; ++k) CHECK(both.context(b, k) == doctest::Approx(must[k]).epsilon(1e-13));
     }
 }
@@ -247,30 +247,36 @@ TEST_CASE("what does not fit is told with names and numbers")
 TEST_CASE("split and join: values and gradients")
 {
     const auto x = random({2, 3, 6}, 1);
-    const auto parts = ops::split(x, 3u);
+    const auto parts = ops::split_heads(x, 3u);
     CHECK(parts.size() == 3);
     for (std::size_t b = 0; b < 2; ++b) {
         for (std::size_t t = 0; t < 3; ++t) {
             for (std::size_t k = 0; k < 6; ++k) CHECK(parts[k / 2](b, t, k % 2) == x(b, t, k));
         }
     }
-    CHECK(support::same_bits(ops::join(parts), x));
+    CHECK(support::same_bits(ops::concat_heads(parts), x));
     CHECK_GRADIENT(
         [](const auto& y) {
-            const auto two = ops::split(y, 3u);
+            const auto two = ops::split_heads(y, 3u);
             return ops::multiply(two[0], two[2]);  // the middle part is not used
         },
         x);
-    CHECK_GRADIENT([](const auto& y) { return ops::split(y, 2u)[1]; }, random({3, 4}, 2));
-    CHECK_GRADIENT([](const auto& a) { return ops::join(std::vector{a, ops::scale(a, 2), a}); }, random({2, 3}, 3));
-    CHECK(support::same_bits(ops::join(std::vector{array<double, 2>{{1, 2}, {3, 4}}, array<double, 2>{{5}, {6}}}),
-                             array<double, 2>{{1, 2, 5}, {3, 4, 6}}));
-    CHECK(support::contains(support::message_of<shape_error>([&] { ops::split(x, 4u); }),
+    CHECK_GRADIENT([](const auto& y) { return ops::split_heads(y, 2u)[1]; }, random({3, 4}, 2));
+    CHECK_GRADIENT(
+        [](const auto& a) {
+            return ops::concat_heads(std::vector{a, ops::scale(a, 2), a});
+        },
+        random({2, 3}, 3));
+    CHECK(
+        support::same_bits(ops::concat_heads(std::vector{array<double, 2>{{1, 2}, {3, 4}}, array<double, 2>{{5}, {6}}}),
+                           array<double, 2>{{1, 2, 5}, {3, 4, 6}}));
+    CHECK(support::contains(support::message_of<shape_error>([&] { ops::split_heads(x, 4u); }),
                             "[2,3,6] cannot be cut into 4"));
-    CHECK(support::contains(support::message_of<shape_error>([&] { ops::join(std::vector<array<double, 2>>{}); }),
-                            "join: nothing to join"));
+    CHECK(
+        support::contains(support::message_of<shape_error>([&] { ops::concat_heads(std::vector<array<double, 2>>{}); }),
+                          "join: nothing to join"));
     CHECK(support::contains(support::message_of<shape_error>([&] {
-                                ops::join(std::vector{random({2, 3}, 1), random({3, 3}, 1)});
+                                ops::concat_heads(std::vector{random({2, 3}, 1), random({3, 3}, 1)});
                             }),
                             "join: a part is [3,3] but must be [2,3]"));
 }
@@ -301,7 +307,7 @@ TEST_CASE("a memory that is extended word by word is that of all words at once")
     CHECK_THROWS_WITH_AS(
         (void)general.extend(general.on(words, lengths{4, 3}), part(0, 1)),
         "attention::extend: row 1 of the memory has 3 real positions of 4; a memory is extended behind "
-        "its last position, so it must be without padding, or a growing one: growing(memory)",
+        "its last position, so it must be without padding, or a growing one: with_cache(memory)",
         shape_error);
 }
 
@@ -356,7 +362,7 @@ TEST_CASE("grouped heads: the same as heads whose keys and values are repeated")
     const auto gradient_of_keys = [&](const auto& attend) {
         ad::tape<double> on;
         const auto lifted = ad::lift(on, attend);
-        on.backward(ops::inner(lifted(lifted.on(annotations, real), queries), u));
+        on.backward(ops::dot(lifted(lifted.on(annotations, real), queries), u));
         return copy_of(on.gradient(lifted.W_K));
     };
     const auto of_shared = gradient_of_keys(grouped), of_all = gradient_of_keys(all);
@@ -377,7 +383,7 @@ TEST_CASE("grouped heads: the same as heads whose keys and values are repeated")
 TEST_CASE("heads that share keys may have a function of the score, and heads that prepare keys share none")
 {
     constexpr std::size_t n = 4, G = 2;
-    const auto alibi = [](auto e, place p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
+    const auto alibi = [](auto e, score_index p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
     const auto annotations = random({1, 7, D}, 5), queries = random({1, 6, Q}, 6);
     const multi_head grouped{std::vector(n, attention{score::modified{score::scaled_dot{}, alibi}, normalize::softmax{},
                                                       combine::weighted_sum{}}),
@@ -399,7 +405,7 @@ TEST_CASE("heads that share keys may have a function of the score, and heads tha
 TEST_CASE("a function of the score knows which head asks, step by step and all at once")
 {
     constexpr std::size_t n = 3, B = 2, T = 70, S = 60;
-    const auto alibi = [](auto e, place p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
+    const auto alibi = [](auto e, score_index p) { return e - 0.3 * (p.head + 1) * abs(p.query - p.key); };
     const multi_head attend{std::vector(n, attention{score::modified{score::scaled_dot{}, alibi}, normalize::softmax{},
                                                      combine::weighted_sum{}}),
                             random({Q, n * K}, 1), random({D, n * K}, 2), random({D, n * V}, 3), random({n * V, O}, 4)};
@@ -465,7 +471,7 @@ const auto b_Q = random({n * K}, 5), b_K = random({G * K}, 6), b_V = random({G *
 
 TEST_CASE("a bias is the weight of a one behind the input")
 {
-    const multi_head with{heads(), W_Q, W_K, W_V, W_O, per_head::unchanged{}, biases{b_Q, b_K, b_V, b_O}};
+    const multi_head with{heads(), W_Q, W_K, W_V, W_O, per_head::identity{}, biases{b_Q, b_K, b_V, b_O}};
     const multi_head without{heads(), with_row(W_Q, b_Q), with_row(W_K, b_K), with_row(W_V, b_V), W_O};
     const auto x = random({B, T, D}, 10), q = random({B, S, D}, 11);
     const lengths real{4, 2};
@@ -495,12 +501,12 @@ TEST_CASE("a bias is the weight of a one behind the input")
 
 TEST_CASE("their gradient, and their names")
 {
-    multi_head model{heads(), W_Q, W_K, W_V, W_O, per_head::unchanged{}, biases{b_Q, b_K, b_V, b_O}};
+    multi_head model{heads(), W_Q, W_K, W_V, W_O, per_head::identity{}, biases{b_Q, b_K, b_V, b_O}};
     const auto x = random({B, T, D}, 10), q = random({B, S, D}, 11);
     const lengths real{4, 2};
     const auto found = ad::grad_check(model, [&](auto&, const auto& m) {
         const auto y = m(m.on(x, real), q);
-        return ops::inner(y, support::uneven(y.shape()));
+        return ops::dot(y, support::uneven(y.shape()));
     });
     CHECK_MESSAGE(bool(found), found.text());
     std::vector<std::string> names;
@@ -512,7 +518,7 @@ TEST_CASE("their gradient, and their names")
 TEST_CASE("a bias that does not fit, and a state with its word")
 {
     const auto x = random({B, T, D}, 10), q = random({B, S, D}, 11);
-    const multi_head wrong{heads(), W_Q, W_K, W_V, W_O, per_head::unchanged{}, biases{b_K, b_K, b_V, b_O}};
+    const multi_head wrong{heads(), W_Q, W_K, W_V, W_O, per_head::identity{}, biases{b_K, b_K, b_V, b_O}};
     CHECK(
         support::contains(support::message_of<shape_error>([&] { wrong(wrong.on(x), q); }), "linear: the bias is [3]"));
     static_assert(sizeof(no_biases) == 1);

@@ -148,7 +148,7 @@ TEST_CASE("biases of all four projections, and numbers of each head's normalizer
     std::vector<attention<score::scaled_dot, sinks, combine::weighted_sum>> heads;
     for (const double sink : {-1.0, 0.5, 2.0}) heads.push_back({{}, {array<double, 1>{sink}}, {}});
     const biases bias{random({n * V}, 12), random({n * V}, 13), random({n * V}, 14), random({O}, 15)};
-    const talking_heads attend{multi_head{heads, W_Q, W_K, W_V, W_O, per_head::unchanged{}, bias}, unit, unit};
+    const talking_heads attend{multi_head{heads, W_Q, W_K, W_V, W_O, per_head::identity{}, bias}, unit, unit};
     const auto x = random({2, 40, D}, 7);
     const auto memory = attend.on(x);
     CHECK(distance(attend(memory, x, causal{}), attend.base(memory, x, causal{})) < 1e-12);
@@ -161,7 +161,7 @@ TEST_CASE("biases of all four projections, and numbers of each head's normalizer
     talking_heads model{attend.base, P_l, P_w};
     const auto found = ad::grad_check(model, [y = random({2, 5, D}, 7)](auto&, const auto& m) {
         const auto contexts = m(m.on(y), y, causal{});
-        return ops::inner(contexts, support::uneven(contexts.shape()));
+        return ops::dot(contexts, support::uneven(contexts.shape()));
     });
     CHECK_MESSAGE(bool(found), found.text());
 }
@@ -201,7 +201,7 @@ TEST_CASE("many blocks of queries, one by one, and a memory that grows")
                             combine::weighted_sum{}};
     check(talking_heads{multi_head{std::vector(n, forgets), W_Q, W_K, W_V, W_O}, P_l, P_w}, 12, 5);
     const attention sigmoid{
-        score::modified{score::dot{}, [](auto e, place p) { return e - 0.1 * (p.head + 1) * p.key; }},
+        score::modified{score::dot{}, [](auto e, score_index p) { return e - 0.1 * (p.head + 1) * p.key; }},
         normalize::sigmoid{}, combine::weighted_sum{}};
     check(talking_heads{multi_head{std::vector(n, sigmoid), W_Q, W_K, W_V, W_O, per_head::gated{random({D, n}, 9)}},
                         P_l, P_w},
@@ -232,7 +232,7 @@ TEST_CASE("gradients, also of many blocks")
     const auto X = on.parameter(x);
     const auto lifted_from = with(P_l, P_w);
     const auto lifted = ad::lift(on, lifted_from);
-    on.backward(ops::inner(lifted(lifted.on(X), X, causal{}), random({1, 600, O}, 8)));
+    on.backward(ops::dot(lifted(lifted.on(X), X, causal{}), random({1, 600, O}, 8)));
     CHECK(on.memory().capacity() < std::size_t{600} * 600 * sizeof(double));
     const auto step = [](const auto& y, const auto& P) {
         const auto attend = with(P, ops::transpose(P));

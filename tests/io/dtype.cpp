@@ -88,7 +88,7 @@ void check_all_patterns(int exponent_bits, int fraction_bits)
     CHECK(from_double == 0);
 }
 
-/// Between all neighbours: the middle goes to the even one, anything else to the nearer one.
+/// Between all neighbors: the middle goes to the even one, anything else to the nearer one.
 template <class Half>
 void check_rounding(std::uint16_t infinity)
 {
@@ -124,7 +124,7 @@ TEST_CASE("each of the 65,536 patterns is the float of its definition, and comes
     check_all_patterns<heed::io::bfloat16>(8, 7);
 }
 
-TEST_CASE("between neighbours the nearest, in the middle the even one, from float and from double")
+TEST_CASE("between neighbors the nearest, in the middle the even one, from float and from double")
 {
     check_rounding<float16>(0x7C00);
     check_rounding<heed::io::bfloat16>(0x7F80);

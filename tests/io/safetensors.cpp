@@ -340,7 +340,7 @@ TEST_CASE("every type that heed reads, written and read")
     const bool truths[] = {true, false, true};
     before.tensors.push_back(tensor_entry::of("bool", {3}, truths));
     save(directory.path() / "file", before);
-    for (const held how : {held::mapped, held::copied}) {
+    for (const storage how : {storage::mapped, storage::copied}) {
         const archive after = load(directory.path() / "file", how);
         for (const tensor_entry& each : before.tensors) CHECK(after.at(each.name) == each);
         // By descending size, so that every value lies at a multiple of its size.

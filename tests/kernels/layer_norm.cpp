@@ -19,7 +19,7 @@ using namespace heed::test;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("layer normalisation: plain loops agree", T, float, double)
+TEST_CASE_TEMPLATE("layer normalization: plain loops agree", T, float, double)
 {
     constexpr std::size_t rows = 3;
     for (const std::size_t N : widths) {
@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("layer normalisation: plain loops agree", T, float, double)
     }
 }
 
-TEST_CASE("layer normalisation: the same for any number of threads")
+TEST_CASE("layer normalization: the same for any number of threads")
 {
     constexpr std::size_t B = 37, H = 1000;
     const auto h = some<float>(B * H, 3), c = some<float>(B * H, 4), gain = some<float>(H, 5);

@@ -100,6 +100,6 @@ TEST_CASE("sums over the past: very many rows keep their digits")
 TEST_CASE("powers")
 {
     scratch here;
-    const float* const x = powers<float>(0.5, 10, here);
+    const float* const x = pow_table<float>(0.5, 10, here);
     for (int i = 0; i <= 10; ++i) CHECK(x[i] == std::ldexp(1.0F, -i));
 }

@@ -39,7 +39,7 @@ struct model {
     {
         const auto x = ops::add(ops::lookup(E, words), ops::lookup(tied, words));
         const auto y = ops::linear(ops::linear(x, tied, b), wide);  // [S,B,wide]
-        return ops::inner(ops::square(y), weights);
+        return ops::dot(ops::square(y), weights);
     }
     static auto parameters(auto& self, auto&& visit)
     {
@@ -115,7 +115,7 @@ std::vector<gradient<T>> gradients_of(R& over, bool meanwhile)
                 word_ids last(2, 1);
                 last.ids = {static_cast<std::uint32_t>(step.sentences % 5), 7};
                 const auto more = ops::lookup(lifted.sometimes, last);
-                loss = ops::add(loss, ops::inner(more, more));
+                loss = ops::add(loss, ops::dot(more, more));
             }
             if (meanwhile && !whole) {
                 sums.backward(over, lifted, loss);
@@ -250,7 +250,7 @@ TEST_CASE("a variable with two names is summed once")
         ad::tape<double> on;
         const auto plain = some_model<double>();
         const auto x = on.parameter(plain.b);
-        on.backward(ops::inner(x, x));
+        on.backward(ops::dot(x, x));
         const double before = on.gradient(x).data[0];
         distributed::gradients<double> sums;
         sums.sum(over, twice{x, x}, on);
@@ -288,7 +288,7 @@ TEST_CASE("ranks of which none went back, and gradients that are summed twice")
         }
         on.clear();
         const auto lifted = ad::lift(on, model);
-        if (over.rank() == 0) together.backward(lifted, ops::inner(lifted.b, lifted.b));  // the others have no loss
+        if (over.rank() == 0) together.backward(lifted, ops::dot(lifted.b, lifted.b));  // the others have no loss
         step(lifted);
         CHECK(model.b(0) == doctest::Approx(0.8 * before(0)).epsilon(1e-14));
         CHECK_THROWS_WITH_AS(step(lifted), doctest::Contains("call tape.clear(), lift the model again"), error);

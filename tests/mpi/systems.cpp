@@ -22,14 +22,14 @@
 
 using namespace heed;
 using distributed::any_ranks;
-using translator::lesson;
+using translator::training_step_input;
 
 namespace {
 
 /// So many words that the output layer has a sum of its own.
 constexpr std::size_t words = 2100, updates = 3;
 
-lesson some_lesson(std::uint64_t stream)
+training_step_input some_lesson(std::uint64_t stream)
 {
     constexpr std::size_t sentences = 5;
     std::vector<seq2seq::id_sentence> source(sentences), target(sentences);
@@ -46,7 +46,7 @@ lesson some_lesson(std::uint64_t stream)
 }
 
 /// What sums, and the sums that had begun by then.
-class watched final : public translator::system::exchange {
+class watched final : public translator::system::gradient_exchange {
 public:
     /// `meanwhile`: what is told before the backward pass is told on.
     watched(support::noting& engine, bool meanwhile) : engine_(engine), sums_(any_ranks(engine)), meanwhile_(meanwhile)
@@ -81,7 +81,7 @@ std::vector<float> trained(const std::string& name, any_ranks engine, bool meanw
 {
     translator::options how;
     how.system = name;
-    for (const translator::use& each : translator::kind_of(name).uses)
+    for (const translator::option_support& each : translator::kind_of(name).option_support_list)
         if (!each.preset.empty()) how.set(each.option, each.preset);
     how.embedding = how.hidden = how.alignment = 16;
     how.share_embeddings = "none";  // a shared table is the last to be final
@@ -91,9 +91,9 @@ std::vector<float> trained(const std::string& name, any_ranks engine, bool meanw
     watched sums(over, meanwhile);
     random_source random{1};
     for (std::size_t update = 0; update < updates; ++update) {
-        std::vector<lesson> together;
+        std::vector<training_step_input> together;
         for (std::size_t k = 0; k < batches; ++k) {
-            const lesson whole = some_lesson(10 * update + k);
+            const training_step_input whole = some_lesson(10 * update + k);
             together.push_back(over.size() == 1 ? whole : translator::part_of(whole, over.rank(), over.size()));
         }
         over.begun = over.moved_on = 0;

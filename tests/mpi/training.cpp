@@ -175,8 +175,8 @@ TEST_CASE("a checkpoint knows nothing of ranks: others go on with it, or one alo
         CHECK(plain.settings.rate == 1e-3);
         distributed::alone nobody;
         any_ranks one(nobody);
-        distributed::optimizer alone_optimiser{one, plain};
-        train_more<double>(one, alone_model, alone_optimiser, false);
+        distributed::optimizer alone_optimizer{one, plain};
+        train_more<double>(one, alone_model, alone_optimizer, false);
 
         // These ranks: rank 0 loads, and begin() tells the others.
         auto resumed = make_recurrent<double>(7 + over.rank());

@@ -95,7 +95,7 @@ TEST_CASE("the context of one word is that word's; numbers of 1e4 are no problem
         const auto words = on.parameter(far);
         const auto context = lifted.context(words, real);
         const auto gated = lifted.source(words, context, real);
-        on.backward(ops::inner(gated, support::uneven(shape_of(gated))));
+        on.backward(ops::dot(gated, support::uneven(shape_of(gated))));
         for (std::size_t i = 0; i < 8; ++i) CHECK(std::abs(context.data()[i]) <= 1);
         for (std::size_t i = 0; i < far.size(); ++i) CHECK(std::abs(gated.data()[i]) <= std::abs(far.data()[i]));
         for_each_parameter(lifted,
@@ -113,8 +113,8 @@ TEST_CASE("the gradient of contextualization, also with NaN in the padding")
         const auto c = module.context(x, real);
         const auto gated = module.source(x, c, real);
         const auto targets = module.target(y, c);
-        return ops::add(ops::inner(gated, support::uneven(shape_of(gated))),
-                        ops::inner(targets, support::uneven(shape_of(targets))));
+        return ops::add(ops::dot(gated, support::uneven(shape_of(gated))),
+                        ops::dot(targets, support::uneven(shape_of(targets))));
     };
     auto x = random({3, 4, 3}, 1);
     const auto y = random({3, 2, 2}, 2);

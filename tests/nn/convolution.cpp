@@ -28,7 +28,7 @@ double pixel(const array<double, 3>& x, const grid& size, std::size_t b, std::pt
 
 }  // namespace
 
-TEST_CASE("a convolution is the sum over each pixel's neighbourhood")
+TEST_CASE("a convolution is the sum over each pixel's neighborhood")
 {
     for (const grid size : {grid{4, 5}, grid{1, 1}, grid{3, 1}, grid{2, 7}}) {
         for (const std::size_t k : {1u, 3u, 5u}) {

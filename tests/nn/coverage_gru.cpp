@@ -80,7 +80,7 @@ TEST_CASE("the results and gradients of coverage do not depend on the number of 
         const auto vw = on.parameter(w);
         const auto vu = on.parameter(u), vc = on.parameter(c);
         const auto next = coverage_gru(vy, va, vw, vu, vc);
-        on.backward(ops::inner(next, support::uneven(next.shape())));
+        on.backward(ops::dot(next, support::uneven(next.shape())));
         return std::tuple{copy_of(next.value()),    copy_of(on.gradient(vy)), copy_of(on.gradient(va)),
                           copy_of(on.gradient(vw)), copy_of(on.gradient(vu)), copy_of(on.gradient(vc))};
     };

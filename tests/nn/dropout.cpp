@@ -27,7 +27,7 @@ TEST_CASE("dropout: about the rate is dropped, the rest is lifted, and the gradi
         CHECK_MESSAGE((y.data()[i] == 0 || y.data()[i] == support::approx(1 / 0.7)), y.data()[i]);
     }
     CHECK(std::abs(static_cast<double>(dropped) / 10300 - 0.3) < 0.02);
-    on.backward(ops::inner(y, filled<double, 2>({100, 103}, 1.0)));
+    on.backward(ops::dot(y, filled<double, 2>({100, 103}, 1.0)));
     CHECK(support::same_bits(on.gradient(v), y));
     CHECK(support::same_bits(ops::dropout(v, 0.3, std::uint64_t{5}), y));
     CHECK_FALSE(support::same_bits(ops::dropout(v, 0.3, std::uint64_t{6}), y));
@@ -71,7 +71,7 @@ TEST_CASE("dropout of some sentences of a batch is that of the whole batch")
             });
             CHECK(zeros > 0);
             CHECK(zeros < T * n * width);
-            on.backward(ops::inner(dropped, filled<double, 3>({of_part[0], of_part[1], width}, 1.0)));
+            on.backward(ops::dot(dropped, filled<double, 3>({of_part[0], of_part[1], width}, 1.0)));
             const auto g = on.gradient(p);
             for (std::size_t i = 0; i < g.size(); ++i)
                 CHECK(g.data[i] == support::approx(q.data[i] == 0 ? 0.0 : 1 / 0.7));

@@ -44,7 +44,7 @@ TEST_CASE("gradients of feed-forward layers, gated or not")
         nn::gated_feed_forward layers{random({3, 5}, 2), random({5, 3}, 3), random({3, 5}, 4), activation};
         const auto loss = [&](auto&, const auto& lifted) {
             const auto y = lifted(x);
-            return ops::inner(ops::add(y, ops::multiply(y, y)), support::uneven(y.shape()));
+            return ops::dot(ops::add(y, ops::multiply(y, y)), support::uneven(y.shape()));
         };
         const auto found = ad::grad_check(layers, loss);
         INFO(found.where, " is off by ", found.worst);

@@ -109,7 +109,7 @@ TEST_CASE("parts of convolutional models are the same in the workspace and on a 
     const auto same = [](const auto& f, const auto&... x) {
         const auto must = f(x...);
         const scratch here;
-        CHECK(support::same_bits(f(transient(view_of(x))...), must));
+        CHECK(support::same_bits(f(workspace_tensor(view_of(x))...), must));
         ad::tape<double> on;
         CHECK(support::same_bits(f(on.parameter(x)...), must));
     };

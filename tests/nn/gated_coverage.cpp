@@ -89,7 +89,7 @@ TEST_CASE("gated coverage: gradients by all that it reads and by its parameters"
     const auto h = random({B, T, D}, 6), C = random({B, T, N}, 7);
     const auto s = random({B, Q}, 8), alpha = random({B, T}, 9);
     const auto found = ad::grad_check(unit, [&](auto&, const auto& lifted) {
-        return ops::inner(lifted.step(lifted.project(h), s, alpha, C), support::uneven(shape_of_rank<3>{B, T, N}));
+        return ops::dot(lifted.step(lifted.project(h), s, alpha, C), support::uneven(shape_of_rank<3>{B, T, N}));
     });
     CHECK_MESSAGE(bool(found), found.text());
 }

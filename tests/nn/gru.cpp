@@ -131,7 +131,7 @@ TEST_CASE("gru_reset_after: a step is its equations, and has their gradient")
 TEST_CASE("it is not the unit whose reset gate acts before the product")
 {
     const auto x = random({2, 9}, 1), h = random({2, 3}, 2), U = random({3, 9}, 3);
-    const auto before = ops::gru(x, h, ops::columns_between(U, 0, 6), ops::columns_between(U, 6, 9), no_end);
+    const auto before = ops::gru(x, h, ops::slice_columns(U, 0, 6), ops::slice_columns(U, 6, 9), no_end);
     CHECK(support::distance(ops::gru_reset_after(x, h, U, nn::zeros<double>(3), no_end), before) > 0.01);
 }
 

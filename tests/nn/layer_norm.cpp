@@ -39,7 +39,7 @@ void check(const ad::grad_check_result& found) { CHECK_MESSAGE(bool(found), foun
 
 }  // namespace
 
-TEST_CASE("layer normalisation is its equation, and has its gradient")
+TEST_CASE("layer normalization is its equation, and has its gradient")
 {
     for (const std::size_t N : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{8}, std::size_t{21}}) {
         const auto x = random({3, N}, 1);
@@ -59,7 +59,7 @@ TEST_CASE("rows of equal numbers, large numbers, and none")
     const auto gain = random({6}, 2), bias = random({6}, 3);
     const auto equal = norm(filled<double, 2>({1, 6}, 4.0), gain, bias);
     for (std::size_t i = 0; i < 6; ++i) CHECK(equal(0, i) == bias(i));
-    // The mean does not cost digits: x + 1e6 is normalised as x is.
+    // The mean does not cost digits: x + 1e6 is normalized as x is.
     const auto x = random({2, 6}, 1);
     auto far = x;
     for (double& each : far) each += 1e6;
@@ -77,7 +77,7 @@ TEST_CASE("the gradient is the same to the bit with one thread and with several"
         ad::tape<double> on;
         const auto a = on.parameter(x);
         const auto g = on.parameter(gain), b = on.parameter(bias);
-        on.backward(ops::inner(norm(a, g, b), random({67, 33}, 4)));
+        on.backward(ops::dot(norm(a, g, b), random({67, 33}, 4)));
         return std::vector<array<double, 1>>{copy_of(on.gradient(g)), copy_of(on.gradient(b))};
     };
     set_threads(1);
@@ -88,7 +88,7 @@ TEST_CASE("the gradient is the same to the bit with one thread and with several"
     for (std::size_t i = 0; i < 2; ++i) CHECK(support::same_bits(one[i], several[i]));
 }
 
-TEST_CASE("a layer that is new only normalises; what does not fit is refused")
+TEST_CASE("a layer that is new only normalizes; what does not fit is refused")
 {
     const auto layer = nn::make_layer_norm<double>(4);
     const auto x = random({3, 4}, 1);

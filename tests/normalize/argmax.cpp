@@ -25,14 +25,15 @@ TEST_CASE("argmax, hard and gumbel without chance: the first of the greatest")
     CHECK(support::same_bits(weights_of(normalize::gumbel{.greedy = true}, scores, real), expected));
     const auto soft =
         weights_of(normalize::gumbel{.tau = 0.5, .straight_through = false, .greedy = true}, scores, real);
-    CHECK(support::distance(soft, normalize::softmax{}(ops::scale(scores, 2), no_state{}, plain_moment{real})) < 1e-15);
+    CHECK(support::distance(soft, normalize::softmax{}(ops::scale(scores, 2), no_state{}, plain_step_context{real})) <
+          1e-15);
 
     array<double, 3> each(shape_of_rank<3>{1, 3, 2});
     each(0, 0, 0) = 2, each(0, 1, 0) = 5, each(0, 2, 0) = 5;
     each(0, 0, 1) = -1, each(0, 1, 1) = -2, each(0, 2, 1) = -3;
     const auto of_each = weights_of(normalize::argmax{}, each, {3});
-    CHECK(place_of(of_each.data(), 3, 2) == 1);
-    CHECK(place_of(of_each.data() + 1, 3, 2) == 0);
+    CHECK(diagonal_of(of_each.data(), 3, 2) == 1);
+    CHECK(diagonal_of(of_each.data() + 1, 3, 2) == 0);
 }
 
 TEST_CASE("argmax keeps the contracts") { check_contracts_of(normalize::argmax{}); }

@@ -76,30 +76,30 @@ TEST_CASE("chunkwise: a step scans once, and its weights and state are those of 
     CHECK(count == 1);
     const auto e = random({2, 6}, 3), before = random({2, 6}, 4);
     const lengths real{6, 4};
-    const plain_moment at{real};
-    const normalize::past_attention past{before};
-    const auto both = weigh_with_next(policy, e, past, at);
-    const auto weights = weigh(policy, e, past, at);
+    const plain_step_context at{real};
+    const normalize::past_attention state{before};
+    const auto both = weigh_with_next(policy, e, state, at);
+    const auto weights = weigh(policy, e, state, at);
     CHECK(support::same_bits(both.weights, weights));
-    CHECK(support::same_bits(both.next.history, next_of(policy, e, weights, past, at).history));
+    CHECK(support::same_bits(both.next.history, next_of(policy, e, weights, state, at).history));
 }
 
 TEST_CASE("chunkwise: a chunk of 1 is what is inside, a scale of 0 its mean, and the sum stays")
 {
     const auto e = random({3, 9}, 1, 2.0), alpha = random({3, 9}, 2);
     const lengths real{9, 5, 0};
-    const auto one = ops::chunks(alpha, e, s, 1, real);
+    const auto one = ops::mocha(alpha, e, s, 1, real);
     for (std::size_t j = 0; j < 5; ++j) CHECK(one(1, j) == doctest::Approx(alpha(1, j)).epsilon(1e-15));
-    const auto mean = ops::chunks(array<double, 2>{{0, 0, 0, 1, 0}}, array<double, 2>{{5, 1, 7, -2, 3}},
-                                  array<double, 1>{0.0}, 2, lengths{5});
+    const auto mean = ops::mocha(array<double, 2>{{0, 0, 0, 1, 0}}, array<double, 2>{{5, 1, 7, -2, 3}},
+                                 array<double, 1>{0.0}, 2, lengths{5});
     CHECK(support::same_bits(mean, array<double, 2>{{0, 0, 0.5, 0.5, 0}}));
-    const auto three = ops::chunks(alpha, e, s, 3, real);
+    const auto three = ops::mocha(alpha, e, s, 3, real);
     for (std::size_t b = 0; b < 2; ++b) {
         double is = 0, must = 0;
         for (std::size_t j = 0; j < real[b]; ++j) is += three(b, j), must += alpha(b, j);
         CHECK(is == doctest::Approx(must).epsilon(1e-13));
     }
-    CHECK_THROWS_WITH_AS(ops::chunks(alpha, e, s, 0, real), doctest::Contains("at least 1"), error);
+    CHECK_THROWS_WITH_AS(ops::mocha(alpha, e, s, 0, real), doctest::Contains("at least 1"), error);
 }
 
 TEST_CASE("chunkwise: windows far below others, great scores of both signs, and infinite ones")
@@ -111,7 +111,7 @@ TEST_CASE("chunkwise: windows far below others, great scores of both signs, and 
     for (const float x : e) exact.push_back(static_cast<double>(x));
     for (const float scale : {1.0F, -1.0F, 2.0F}) {
         for (const std::size_t w : {2u, 3u, 8u}) {
-            const auto is = ops::chunks(alpha, e, array<float, 1>{scale}, w, lengths{8});
+            const auto is = ops::mocha(alpha, e, array<float, 1>{scale}, w, lengths{8});
             const auto must = in_chunks(numbers(8, 0.125), exact, static_cast<double>(scale), w);
             for (std::size_t j = 0; j < 8; ++j) { CHECK(std::abs(static_cast<double>(is(0, j)) - must[j]) < 1e-6); }
         }
@@ -119,10 +119,10 @@ TEST_CASE("chunkwise: windows far below others, great scores of both signs, and 
     const float end = std::numeric_limits<float>::infinity(), great = std::numeric_limits<float>::max();
     for (const float scale : {2.0F, -2.0F, 0.0F}) {
         const array<float, 2> wild{{end, great, -great, -end, 0, -end, end, 1}};
-        CHECK(support::all_finite(ops::chunks(alpha, wild, array<float, 1>{scale}, 3, lengths{8})));
+        CHECK(support::all_finite(ops::mocha(alpha, wild, array<float, 1>{scale}, 3, lengths{8})));
     }
     const array<float, 2> hidden(shape_of_rank<2>{1, 8}, -end);
-    for (const float x : ops::chunks(alpha, hidden, array<float, 1>{-1}, 3, lengths{8})) CHECK(x == 0);
+    for (const float x : ops::mocha(alpha, hidden, array<float, 1>{-1}, 3, lengths{8})) CHECK(x == 0);
 }
 
 TEST_CASE("chunkwise: gradients by weights, scores and scale, and through the state of several steps")
@@ -130,7 +130,7 @@ TEST_CASE("chunkwise: gradients by weights, scores and scale, and through the st
     const lengths real{7, 0, 1, 4};
     for (const std::size_t w : {1u, 2u, 3u, 9u}) {
         const auto f = [&](const auto& alpha, const auto& e, const auto& scale) {
-            return ops::chunks(alpha, e, scale, w, real);
+            return ops::mocha(alpha, e, scale, w, real);
         };
         CHECK_GRADIENT(f, random({4, 7}, 1), random({4, 7}, 2), s);
         const auto each = support::gradient_of<0b111>(f, random({4, 7, 3}, 3), random({4, 7, 3}, 4), s);

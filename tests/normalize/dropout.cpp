@@ -17,7 +17,7 @@ using support::random;
 
 namespace {
 
-constexpr bool renormalised = true, classic = false;  // of ops::thin
+constexpr bool renormalized = true, classic = false;  // of ops::thin
 
 /// A step of an attention on the tape: context, weights, and an uneven loss's gradient with respect to the query.
 struct outcome {
@@ -33,8 +33,8 @@ outcome on_tape(const Attention& attend, const array<double, 3>& annotations, co
     const auto h = on.parameter(annotations);
     const auto memory = attend.on(h, real);
     const auto now = attend.step(memory, q, attend.start(memory));
-    on.backward(ops::add(ops::inner(now.context, support::uneven(now.context.shape())),
-                         ops::inner(now.weights, support::uneven(now.weights.shape()))));
+    on.backward(ops::add(ops::dot(now.context, support::uneven(now.context.shape())),
+                         ops::dot(now.weights, support::uneven(now.weights.shape()))));
     return {copy_of(now.context.value()), copy_of(now.weights.value()), copy_of(on.gradient(q))};
 }
 
@@ -57,7 +57,7 @@ std::vector<contract> broken_contracts(const verification& report)
 {
     std::vector<contract> broken;
     for (const contract& c : report.contracts) {
-        if (!c.kept) broken.push_back(c);
+        if (!c.passed) broken.push_back(c);
     }
     return broken;
 }
@@ -70,8 +70,8 @@ TEST_CASE("trap: dropout must not change the returned weights: they are those be
     const auto query = random({40, 3}, 2);
     const auto real = lengths::full(40, 6);
     const auto without = on_tape(over_dot(normalize::softmax{}), annotations, query, real);
-    for (const bool how : {classic, renormalised}) {
-        const auto with = on_tape(over_dot(normalize::dropout{0.5, 3, normalize::softmax{}, {.renormalise = how}}),
+    for (const bool how : {classic, renormalized}) {
+        const auto with = on_tape(over_dot(normalize::dropout{0.5, 3, normalize::softmax{}, {.renormalize = how}}),
                                   annotations, query, real);
         CHECK(support::same_bits(with.weights, without.weights));
         for (std::size_t b = 0; b < 40; ++b) {
@@ -108,8 +108,8 @@ TEST_CASE("p = 0 changes no bit")
     const auto query = random({3, 3}, 2);
     const lengths real{6, 0, 2};
     const auto without = on_tape(over_dot(normalize::temporal{}), annotations, query, real);
-    for (const bool how : {classic, renormalised}) {
-        const normalize::dropout nothing{0, 3, normalize::temporal{}, {.renormalise = how, .at_inference = true}};
+    for (const bool how : {classic, renormalized}) {
+        const normalize::dropout nothing{0, 3, normalize::temporal{}, {.renormalize = how, .at_inference = true}};
         const auto with = on_tape(over_dot(nothing), annotations, query, real);
         CHECK(support::same_bits(with.context, without.context));
         CHECK(support::same_bits(with.weights, without.weights));
@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("classic: a weight is 0 or divided by 1 - p, each by itself, 
     const auto weights = ops::softmax(random<T>({400, 50}, 1), real);
     for (const double p : {0.05, 0.5, 0.9}) {
         CAPTURE(p);
-        const auto thinned = ops::thin(weights, real, p, 7u, classic);
+        const auto thinned = ops::dropout_weights(weights, real, p, 7u, classic);
         std::size_t dropped = 0, wrong = 0, pairs = 0;
         for (std::size_t i = 0; i < weights.size(); ++i) {
             const T is = thinned.data()[i];
@@ -139,13 +139,13 @@ TEST_CASE_TEMPLATE("classic: a weight is 0 or divided by 1 - p, each by itself, 
     }
 }
 
-TEST_CASE_TEMPLATE("renormalised: the remaining weights have the sum of all, in every dimension", T, float, double)
+TEST_CASE_TEMPLATE("renormalized: the remaining weights have the sum of all, in every dimension", T, float, double)
 {
     const double tolerance = sizeof(T) == 4 ? 1e-6 : 1e-14;
     const lengths real{9, 1, 0, 5};
     const auto weights = ops::sigmoid_weights(random<T>({4, 9, 3}, 1), real, 0.0);  // sums of anything
-    const auto thinned = ops::thin(weights, real, 0.6, 7u, renormalised),
-               cut = ops::thin(weights, real, 0.6, 7u, classic);
+    const auto thinned = ops::dropout_weights(weights, real, 0.6, 7u, renormalized),
+               cut = ops::dropout_weights(weights, real, 0.6, 7u, classic);
     std::size_t all_dropped = 0;
     for (std::size_t b = 0; b < 4; ++b) {
         for (std::size_t d = 0; d < 3; ++d) {
@@ -190,14 +190,15 @@ TEST_CASE("what is dropped depends on seed, step, row and position alone")
     for (std::size_t b = 0; b < 64; ++b) {
         for (std::size_t i = 0; i < 320; ++i) padded.data()[b * 440 + i] = weights.data()[b * 320 + i];
     }
-    const auto thinned = ops::thin(weights, real, 0.5, 9u, classic), longer = ops::thin(padded, real, 0.5, 9u, classic);
+    const auto thinned = ops::dropout_weights(weights, real, 0.5, 9u, classic),
+               longer = ops::dropout_weights(padded, real, 0.5, 9u, classic);
     std::size_t different = 0;
     for (std::size_t b = 0; b < 64; ++b) {
         for (std::size_t i = 0; i < 320; ++i) different += thinned.data()[b * 320 + i] != longer.data()[b * 440 + i];
     }
     CHECK(different == 0);
     set_threads(3);
-    const auto threaded = ops::thin(weights, real, 0.5, 9u, classic);
+    const auto threaded = ops::dropout_weights(weights, real, 0.5, 9u, classic);
     set_threads(1);
     CHECK(support::same_bits(threaded, thinned));
 }
@@ -270,7 +271,7 @@ TEST_CASE("dropout keeps the contracts")
     check(verified_with({.at_inference = true}));
     check(
         verify(attention{score::additive_per_dimension{W, U, V},
-                         normalize::dropout{0.3, 5, normalize::temporal{}, {.renormalise = true, .at_inference = true}},
+                         normalize::dropout{0.3, 5, normalize::temporal{}, {.renormalize = true, .at_inference = true}},
                          combine::elementwise_sum{}},
                {.query = 3, .width = 5}));
 }

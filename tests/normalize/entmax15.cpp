@@ -16,7 +16,7 @@ TEST_CASE("entmax15 is entmax of 1.5")
 {
     const auto scores = random({3, 9}, 1, 2.0);
     const lengths real{9, 0, 4};
-    const plain_moment at{real};
+    const plain_step_context at{real};
     CHECK(support::distance(normalize::entmax15{}(scores, no_state{}, at),
                             normalize::entmax{array<double, 1>{0.0}}(scores, no_state{}, at)) < 1e-12);  // 1 + σ(0)
 }

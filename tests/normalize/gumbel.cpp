@@ -26,22 +26,22 @@ TEST_CASE("gumbel: hard forward, and back the gradient of the soft weights")
         ad::tape<double> on;
         const auto e = on.parameter(scores);
         const normalize::gumbel policy{.seed = 4, .tau = 0.6, .straight_through = straight_through};
-        const auto weights = policy(e, no_state{}, plain_moment{real, 2});
-        on.backward(ops::inner(weights, upstream));
+        const auto weights = policy(e, no_state{}, plain_step_context{real, 2});
+        on.backward(ops::dot(weights, upstream));
         return std::pair{copy_of(weights.value()), copy_of(on.gradient(e))};
     };
     const auto [hard, through] = run(true);
     const auto [soft, own] = run(false);
     CHECK(support::same_bits(through, own));
-    CHECK(place_of(hard.data(), 5) ==
+    CHECK(diagonal_of(hard.data(), 5) ==
           static_cast<std::size_t>(std::max_element(soft.data(), soft.data() + 5) - soft.data()));
     CHECK(std::abs(through(0, 0)) > 1e-3);
     // As τ falls, the soft weights become the hard ones.
-    const auto nearly =
-        normalize::gumbel{.seed = 4, .tau = 1e-3, .straight_through = false}(scores, no_state{}, plain_moment{real, 2});
+    const auto nearly = normalize::gumbel{.seed = 4, .tau = 1e-3, .straight_through = false}(
+        scores, no_state{}, plain_step_context{real, 2});
     CHECK(support::distance(nearly, hard) < 1e-12);
     CHECK(support::contains(
-        support::message_of<error>([&] { normalize::gumbel{.tau = 0}(scores, no_state{}, plain_moment{real}); }),
+        support::message_of<error>([&] { normalize::gumbel{.tau = 0}(scores, no_state{}, plain_step_context{real}); }),
         "normalize::gumbel: tau is 0.000000 but must be a finite number above 0"));
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("without the score function's term the scores learn nothing")
     const attention attend{score::dot{}, normalize::hard{}, combine::weighted_sum{}};
     const auto memory = attend.on(h);
     const auto now = attend.step(memory, q, attend.start(memory));
-    on.backward(ops::inner(now.context, support::uneven(now.context.shape())));
+    on.backward(ops::dot(now.context, support::uneven(now.context.shape())));
     for (std::size_t i = 0; i < 6; ++i) CHECK(on.gradient(q).data[i] == 0);
     double values = 0;
     for (std::size_t i = 0; i < 24; ++i) values += std::abs(on.gradient(h).data[i]);
@@ -74,8 +74,8 @@ TEST_CASE("positions are drawn as often as softmax says")
     // Over steps instead of rows.
     std::vector<std::size_t> seen(e.size(), 0), seen_noisy(e.size(), 0);
     for (std::size_t step = 0; step < 5000; ++step) {
-        ++seen[place_of(weights_of(normalize::hard{}, repeated(e, 1), {7}, step).data(), 7)];
-        ++seen_noisy[place_of(weights_of(normalize::gumbel{}, repeated(e, 1), {7}, step).data(), 7)];
+        ++seen[diagonal_of(weights_of(normalize::hard{}, repeated(e, 1), {7}, step).data(), 7)];
+        ++seen_noisy[diagonal_of(weights_of(normalize::gumbel{}, repeated(e, 1), {7}, step).data(), 7)];
     }
     CHECK(chi_square(seen, p) < 20.5);
     CHECK(chi_square(seen_noisy, p) < 20.5);
@@ -89,7 +89,7 @@ TEST_CASE("draws of steps, rows, dimensions and policies do not depend on each o
     const auto agree = [&](const auto& a, const auto& b, std::size_t shift) {  // in a quarter of all cases
         std::size_t same = 0;
         for (std::size_t b_ = 0; b_ + shift < rows; ++b_) {
-            same += place_of(a.data() + 4 * b_, 4) == place_of(b.data() + 4 * (b_ + shift), 4);
+            same += diagonal_of(a.data() + 4 * b_, 4) == diagonal_of(b.data() + 4 * (b_ + shift), 4);
         }
         return std::abs(static_cast<double>(same) / static_cast<double>(rows) - 0.25) < 0.012;  // 4 deviations
     };
@@ -102,7 +102,7 @@ TEST_CASE("draws of steps, rows, dimensions and policies do not depend on each o
     const auto each = weights_of(normalize::hard{7}, array<double, 3>(shape_of_rank<3>{rows, 4, 2}, 0.0), real);
     std::size_t same = 0;
     for (std::size_t b = 0; b < rows; ++b) {
-        same += place_of(each.data() + 8 * b, 4, 2) == place_of(each.data() + 8 * b + 1, 4, 2);
+        same += diagonal_of(each.data() + 8 * b, 4, 2) == diagonal_of(each.data() + 8 * b + 1, 4, 2);
     }
     CHECK(std::abs(static_cast<double>(same) / static_cast<double>(rows) - 0.25) < 0.012);
 }
@@ -164,7 +164,7 @@ TEST_CASE("masked positions are never drawn, and do not count in log p")
             CHECK(log_p(b) == 0);
             continue;
         }
-        const std::size_t place = place_of(now.weights.data() + b * 5, 5);
+        const std::size_t place = diagonal_of(now.weights.data() + b * 5, 5);
         CHECK((place == 1 || place == 4));
         double e[5] = {};
         for (std::size_t j = 0; j < 5; ++j) {
@@ -182,7 +182,7 @@ TEST_CASE_TEMPLATE("log p adds up over the steps, and is finite for scores of 1e
     auto state = policy.start([&](double x) { return constant_like(scores, shape_of(scores), x); });
     double must = 0;
     for (std::size_t step = 0; step < 5; ++step) {
-        const plain_moment at{real, step};
+        const plain_step_context at{real, step};
         const auto weights = policy(scores, state, at);
         state = policy.advance(scores, weights, state, at);
         double sum = 0;
@@ -227,7 +227,7 @@ TEST_CASE_TEMPLATE("hard attention in a window draws from the window, and says w
     const auto now = attend.step(memory, query, state);
     const auto log_p = now.state.normalize.of_row();
     for (std::size_t b = 0; b < rows; ++b) {
-        const std::size_t place = place_of(now.weights.data() + b * 9, 9);
+        const std::size_t place = diagonal_of(now.weights.data() + b * 9, 9);
         REQUIRE(place >= 3);
         REQUIRE(place <= 5);
         double sum = 0, of_drawn = 0;
@@ -246,7 +246,7 @@ TEST_CASE("hard attention keeps the contracts") { check_contracts_of(normalize::
 TEST_CASE("hard attention inside others keeps the contracts")
 {
     check_contracts(attention{score::dot{},
-                              normalize::fading_temporal{0.5, 0.0, normalize::temperature{0.7, normalize::hard{}}},
+                              normalize::decayed_temporal{0.5, 0.0, normalize::temperature{0.7, normalize::hard{}}},
                               combine::weighted_sum{}},
                     {});
 }

@@ -25,21 +25,21 @@ using namespace support::windows;
 
 namespace {
 
-auto local(std::size_t D, bool renormalise)
+auto local(std::size_t D, bool renormalize)
 {
     return local_p{
-        W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = renormalise}};
+        W_p(), v_p(), D, normalize::softmax{}, normalize::history::everywhere{}, {.renormalize = renormalize}};
 }
 auto words() { return random({2, 4}, 13); }
 
 /// From a query of several parts, its state.
-auto per_position(std::size_t D, bool renormalise)
+auto per_position(std::size_t D, bool renormalize)
 {
-    return attention{score::with_word{additive(), words()}, local(D, renormalise), combine::weighted_sum{}};
+    return attention{score::with_word{additive(), words()}, local(D, renormalize), combine::weighted_sum{}};
 }
-auto for_each_dimension(std::size_t D, bool renormalise)
+auto for_each_dimension(std::size_t D, bool renormalize)
 {
-    return attention{per_dimension(), local(D, renormalise), combine::elementwise_sum{}};
+    return attention{per_dimension(), local(D, renormalize), combine::elementwise_sum{}};
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ TEST_CASE("gaussian")
     check_empty(f, random({2, 0, 3}, 1), random({2}, 2));
     CHECK(message_of<shape_error>([&] {
               (void)f(random({2, 5}, 2), random({3}, 1));
-          }) == "gaussian: the centre is [3] but must be [2] (one for each row of the weights [2,5])");
+          }) == "gaussian: the center is [3] but must be [2] (one for each row of the weights [2,5])");
     ad::tape<double> on;
     const auto three = random({3, 5}, 2);
     CHECK(message_of<shape_error>([&] { (void)f(on.parameter(three), random({3}, 1)); }) ==
@@ -105,10 +105,10 @@ TEST_CASE("local_p is its equation")
     const auto with_word = scalar::additive_with_word(scalar::matrix_of(s.W), scalar::matrix_of(s.U),
                                                       scalar::vector_of(s.v), scalar::matrix_of(words()));
     for (const std::size_t D : {1u, 2u, 3u, 100u}) {
-        for (const bool renormalise : {false, true}) {
-            const auto weigh = luong_p(W_p(), v_p(), D, remembered::nothing, renormalise);
-            scalar::check_values(per_position(D, renormalise), with_word, weigh, query_with_word{3, 2}, 5);
-            scalar::check_values(for_each_dimension(D, renormalise), per_dimension_equation(), weigh, plain_query{3},
+        for (const bool renormalize : {false, true}) {
+            const auto weigh = luong_p(W_p(), v_p(), D, remembered::nothing, renormalize);
+            scalar::check_values(per_position(D, renormalize), with_word, weigh, query_with_word{3, 2}, 5);
+            scalar::check_values(for_each_dimension(D, renormalize), per_dimension_equation(), weigh, plain_query{3},
                                  5);
         }
     }
@@ -123,11 +123,11 @@ TEST_CASE("local_p: gradients and contracts")
     check_verified_windows(for_each_dimension(1, false), plain_query{3});
 }
 
-TEST_CASE("local_p's weights sum to less than 1, unless they are renormalised")
+TEST_CASE("local_p's weights sum to less than 1, unless they are renormalized")
 {
-    const auto sums = [&](bool renormalise) {
+    const auto sums = [&](bool renormalize) {
         const auto attend = dot_with(local_p{
-            W_p(5), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalise = renormalise}});
+            W_p(5), v_p(), 2, normalize::softmax{}, normalize::history::everywhere{}, {.renormalize = renormalize}});
         std::vector<double> all;
         for (const auto& weights :
              weights_of(attend, attend.on(random({2, 9, 5}, 1), lengths{9, 4}), random({2, 6, 5}, 2))) {
@@ -145,7 +145,7 @@ TEST_CASE("local_p's weights sum to less than 1, unless they are renormalised")
     for (const double sum : sums(true)) CHECK(sum == doctest::Approx(1).epsilon(1e-14));
 }
 
-TEST_CASE("far queries: the centre stays in the sentence, and the window is not empty")
+TEST_CASE("far queries: the center stays in the sentence, and the window is not empty")
 {
     const auto attend = dot_with(local_p{W_p(5), random({4}, 42, 1e3), 1});
     const auto memory = attend.on(random({2, 9, 5}, 1), lengths{9, 4});

@@ -79,7 +79,7 @@ TEST_CASE("monotonic never looks back, and a row without positions has weights 0
     auto e = some_scores(2, 6, 4);
     for (std::size_t j = 0; j < 6; ++j) e[1](0, j) = j == 3 ? 1e4 : -1e4;  // step 2 stops at position 3 of row 0
     const lengths real{6, 0};
-    const auto weights = weights_of(policy, e, [&real](std::size_t step) { return plain_moment{real, step}; });
+    const auto weights = weights_of(policy, e, [&real](std::size_t step) { return plain_step_context{real, step}; });
     for (std::size_t step = 1; step < 4; ++step) {
         for (std::size_t j = 0; j < 3; ++j) CHECK(weights[step](0, j) == 0);
         for (std::size_t j = 0; j < 6; ++j) CHECK(weights[step](1, j) == 0);
@@ -99,17 +99,18 @@ TEST_CASE("monotonic: gradients by scores, bias and what was before, and through
     check(support::gradient_of<0b111>(f, random({4, 7, 3}, 3), r, random({4, 7, 3}, 4)));
     const auto seen = every_third_hidden(4, 7);
     const auto g = [&](const auto& e, const auto& bias, const auto& before) {
-        return ops::monotonic(ops::hide(e, seen), bias, before, real);
+        return ops::monotonic(ops::masked_fill(e, seen), bias, before, real);
     };
     check(support::gradient_of<0b111>(g, random({4, 7}, 5), r, random({4, 7}, 6)));
 
     const auto third = [&](const auto& one, const auto& two, const auto& three, const auto& bias) {
         const normalize::monotonic policy{bias};
         const auto zeros = [&](double x) { return constant_like(one, shape_of(one), x); };
-        auto a = weigh(policy, one, start_of(policy, zeros), plain_moment{real, 0});
-        const auto after_one = next_of(policy, one, a, start_of(policy, zeros), plain_moment{real, 0});
-        auto b = weigh(policy, two, after_one, plain_moment{real, 1});
-        return weigh(policy, three, next_of(policy, two, b, after_one, plain_moment{real, 1}), plain_moment{real, 2});
+        auto a = weigh(policy, one, start_of(policy, zeros), plain_step_context{real, 0});
+        const auto after_one = next_of(policy, one, a, start_of(policy, zeros), plain_step_context{real, 0});
+        auto b = weigh(policy, two, after_one, plain_step_context{real, 1});
+        return weigh(policy, three, next_of(policy, two, b, after_one, plain_step_context{real, 1}),
+                     plain_step_context{real, 2});
     };
     check(support::gradient_of<0b1111>(third, random({4, 7}, 7), random({4, 7}, 8), random({4, 7}, 9), r));
 }
@@ -141,12 +142,12 @@ TEST_CASE("shapes that do not fit are errors")
                          shape_error);
     CHECK_THROWS_WITH_AS(ops::monotonic(e, r, random({2, 3}, 1), real), doctest::Contains("alignment"), shape_error);
     CHECK_THROWS_WITH_AS(ops::first_stop(e, r, random({1, 4}, 1), real), doctest::Contains("alignment"), shape_error);
-    CHECK_THROWS_WITH_AS(ops::chunks(random({2, 3}, 1), e, s, 2, real), doctest::Contains("alignment"), shape_error);
-    CHECK_THROWS_WITH_AS(ops::chunks(e, e, array<double, 1>(shape_of_rank<1>{0}), 2, real), doctest::Contains("scale"),
+    CHECK_THROWS_WITH_AS(ops::mocha(random({2, 3}, 1), e, s, 2, real), doctest::Contains("alignment"), shape_error);
+    CHECK_THROWS_WITH_AS(ops::mocha(e, e, array<double, 1>(shape_of_rank<1>{0}), 2, real), doctest::Contains("scale"),
                          shape_error);
     CHECK_THROWS_AS(ops::monotonic(e, r, e, lengths{5, 2}), shape_error);
     CHECK(ops::monotonic(random({2, 0}, 1), r, random({2, 0}, 1), lengths{0, 0}).size() == 0);
-    CHECK(ops::chunks(random({0, 4}, 1), random({0, 4}, 1), s, 2, lengths{}).size() == 0);
+    CHECK(ops::mocha(random({0, 4}, 1), random({0, 4}, 1), s, 2, lengths{}).size() == 0);
     const attention attend{score::dot{}, normalize::chunkwise{0, s, normalize::monotonic{r}}, combine::weighted_sum{}};
     const auto memory = attend.on(random({2, 4, 3}, 1), real);
     CHECK_THROWS_WITH_AS(attend.step(memory, random({2, 3}, 2), attend.start(memory)), doctest::Contains("chunk"),

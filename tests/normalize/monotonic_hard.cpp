@@ -42,7 +42,7 @@ TEST_CASE("the hard scan is the limit of the soft one, and stays behind the end"
         for (double& x : e.back()) x *= 1e4;
     }
     const lengths real{9, 8, 7, 6, 5, 4, 1, 0};
-    const auto at = [&real](std::size_t step) { return plain_moment{real, step}; };
+    const auto at = [&real](std::size_t step) { return plain_step_context{real, step}; };
     const auto soft = weights_of(normalize::monotonic{array<double, 1>{0.0}}, e, at);
     const auto hard = weights_of(normalize::monotonic_hard{array<double, 1>{0.0}}, e, at);
     double sums = 0;

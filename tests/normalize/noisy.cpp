@@ -53,7 +53,7 @@ TEST_CASE("what remembers below the noise remembers noisy scores")
 {
     const auto e = some_scores(2, 5, 3);
     const lengths real{5, 3};
-    const auto at = [&real](std::size_t step) { return plain_moment{real, step}; };
+    const auto at = [&real](std::size_t step) { return plain_step_context{real, step}; };
     std::vector<array<double, 2>> noisy;
     for (std::size_t step = 0; step < 3; ++step) {
         noisy.push_back(ops::add_normal(e[step], real, ops::stream_of(7, step, ops::chance::normal_noise), 0.5));

@@ -20,7 +20,7 @@ TEST_CASE("ratio: shares of the faded sum")
     const lengths real{7, 0, 4};
     for (const double decay : {1.0, 0.8}) {
         CAPTURE(decay);
-        const auto weights = normalize::ratio{decay}(scores, no_state{}, plain_moment{real});
+        const auto weights = normalize::ratio{decay}(scores, no_state{}, plain_step_context{real});
         for (std::size_t b = 0; b < 3; ++b) {
             double sum = 0;
             for (std::size_t j = 0; j < real[b]; ++j)
@@ -38,6 +38,6 @@ TEST_CASE("ratio: a row of zeros has no weight")
 {
     const lengths real{3};
     const array<double, 2> zeros(shape_of_rank<2>{1, 3}, 0.0);
-    const auto weights = normalize::ratio{}(zeros, no_state{}, plain_moment{real});
+    const auto weights = normalize::ratio{}(zeros, no_state{}, plain_step_context{real});
     for (std::size_t j = 0; j < 3; ++j) CHECK(weights(0, j) == 0);
 }

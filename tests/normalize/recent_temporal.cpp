@@ -64,7 +64,7 @@ TEST_CASE("recent_sums: over the last 1, 2, ..., n steps, and all of it has a gr
     const auto s = on.parameter(scores);
     const auto y = ops::recent_sums(a, s, std::size_t{2}).first;
     CHECK(support::same_bits(y, scores));
-    on.backward(ops::inner(ops::exp(y), array<double, 2>{{2.0, 3.0}}));
+    on.backward(ops::dot(ops::exp(y), array<double, 2>{{2.0, 3.0}}));
     for (std::size_t i = 0; i < 2; ++i) CHECK(on.gradient(a).data[i] == 0);
     CHECK(on.gradient(s).data[0] == support::approx(2 * std::exp(0.5)));
     CHECK(on.gradient(s).data[1] == 0);
@@ -105,7 +105,7 @@ TEST_CASE("the sums over the last n steps: long runs, the same tensors at every 
                 return x;
             });
             CHECK(shapes == std::vector<shape_of_rank<3>>{{1, 3, 1}, {1, 3, n - 1}});
-            state = recent.advance(e[t], e[t], state, plain_moment{real, t});
+            state = recent.advance(e[t], e[t], state, plain_step_context{real, t});
         }
     }
 }

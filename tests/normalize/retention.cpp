@@ -19,7 +19,7 @@ TEST_CASE("retention: scores are weights, fainter the older the position")
     const lengths real{7, 0, 4};
     for (const double decay : {1.0, 0.8}) {
         CAPTURE(decay);
-        const auto weights = normalize::retention{decay}(scores, no_state{}, plain_moment{real});
+        const auto weights = normalize::retention{decay}(scores, no_state{}, plain_step_context{real});
         for (std::size_t b = 0; b < 3; ++b) {
             for (std::size_t j = 0; j < 7; ++j) {
                 const double must =

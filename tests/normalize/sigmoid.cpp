@@ -24,7 +24,7 @@ TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, f
     const double tolerance = sizeof(T) == 4 ? 2e-7 : 1e-15;
     const auto scores = random<T>({3, 21}, 6, 3.0);
     const lengths real{21, 0, 5};
-    const auto weights = normalize::sigmoid{-0.75}(scores, no_state{}, plain_moment{real});
+    const auto weights = normalize::sigmoid{-0.75}(scores, no_state{}, plain_step_context{real});
     for (std::size_t b = 0; b < 3; ++b) {
         for (std::size_t j = 0; j < 21; ++j) {
             const double e = static_cast<double>(scores(b, j));
@@ -33,7 +33,7 @@ TEST_CASE_TEMPLATE("sigmoid: each weight by itself, 0 at hidden positions", T, f
         }
     }
     const auto extreme =
-        normalize::sigmoid{}(row_of<T>({-infinity, -1e4, 0, 1e4}), no_state{}, plain_moment{lengths{4}});
+        normalize::sigmoid{}(row_of<T>({-infinity, -1e4, 0, 1e4}), no_state{}, plain_step_context{lengths{4}});
     CHECK(extreme(0, 0) == 0);
     CHECK(static_cast<double>(extreme(0, 1)) < 1e-30);
     CHECK(extreme(0, 2) == T(0.5));
@@ -44,7 +44,7 @@ TEST_CASE_TEMPLATE("sigmoid: a bias that learns weighs as one that stays, and ha
 {
     const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
     const lengths real{21, 0, 5};
-    const plain_moment at{real};
+    const plain_step_context at{real};
     auto scores = random<T>({3, 21}, 6, 3.0);
     scores(0, 4) = static_cast<T>(-infinity);
     const auto must = normalize::sigmoid{-0.75}(scores, no_state{}, at);
@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("sigmoid: a bias that learns weighs as one that stays, and ha
     ad::tape<T> on;
     const auto lifted = ad::lift(on, learns);
     const auto is = lifted(scores, no_state{}, at);
-    on.backward(ops::inner(is, by));
+    on.backward(ops::dot(is, by));
     double slope = 0;
     for (std::size_t i = 0; i < must.size(); ++i) {
         const double w = static_cast<double>(must.data()[i]);

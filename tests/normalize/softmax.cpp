@@ -17,7 +17,7 @@ TEST_CASE("softmax: each score's share, nothing behind the length, a row of no p
 {
     const auto scores = random({3, 7}, 1, 3.0);
     const lengths real{7, 0, 4};
-    const auto weights = normalize::softmax{}(scores, no_state{}, plain_moment{real});
+    const auto weights = normalize::softmax{}(scores, no_state{}, plain_step_context{real});
     for (std::size_t b = 0; b < 3; ++b) {
         double sum = 0;
         for (std::size_t j = 0; j < real[b]; ++j) sum += std::exp(scores(b, j));

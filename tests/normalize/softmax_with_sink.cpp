@@ -21,7 +21,7 @@ TEST_CASE("softmax_with_sink: the shares of the scores beside one more, whose sh
     const lengths real{7, 0, 4};
     for (const double sink : {-2.0, 0.0, 5.0}) {
         const auto weights =
-            normalize::softmax_with_sink{array<double, 1>{sink}}(scores, no_state{}, plain_moment{real});
+            normalize::softmax_with_sink{array<double, 1>{sink}}(scores, no_state{}, plain_step_context{real});
         for (std::size_t b = 0; b < 3; ++b) {
             double sum = std::exp(sink);
             for (std::size_t j = 0; j < real[b]; ++j) sum += std::exp(scores(b, j));
@@ -37,7 +37,7 @@ TEST_CASE("softmax_with_sink: far scores, and the gradient by scores and sink")
 {
     const array<float, 2> far{{1e4f, -1e4f}, {-1e4f, -1e4f}};
     const auto weights =
-        normalize::softmax_with_sink{array<float, 1>{0.0f}}(far, no_state{}, plain_moment{lengths{2, 2}});
+        normalize::softmax_with_sink{array<float, 1>{0.0f}}(far, no_state{}, plain_step_context{lengths{2, 2}});
     CHECK(weights == array<float, 2>{{1, 0}, {0, 0}});
     const lengths real{4, 2};
     CHECK_GRADIENT([&](const auto& e, const auto& s) { return ops::softmax_with_sink(e, s, real); }, random({2, 4}, 1),

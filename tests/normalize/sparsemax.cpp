@@ -46,7 +46,7 @@ std::vector<double> bisected(const std::vector<double>& e, int power)
 template <class T, std::size_t R>
 array<T, R> sparse(int power, const array<T, R>& scores, const lengths& real)
 {
-    const plain_moment at{real};
+    const plain_step_context at{real};
     return power == 1 ? normalize::sparsemax{}(scores, no_state{}, at) : normalize::entmax15{}(scores, no_state{}, at);
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("lengths that do not fit are refused")
     const auto scores = random({2, 3}, 1);
     const lengths wrong{3, 3, 3}, longer{3, 4};
     const auto message = [&](const auto& policy, const lengths& real) {
-        return support::message_of<shape_error>([&] { policy(scores, no_state{}, plain_moment{real}); });
+        return support::message_of<shape_error>([&] { policy(scores, no_state{}, plain_step_context{real}); });
     };
     CHECK(support::contains(message(normalize::sparsemax{}, wrong), "sparsemax: 3 lengths for a batch of 2 rows"));
     CHECK(support::contains(message(normalize::entmax15{}, longer), "entmax15: the length of row 1 is 4"));
@@ -240,8 +240,9 @@ TEST_CASE("lengths that do not fit are refused")
 TEST_CASE("sparsemax keeps the contracts") { check_contracts_of(normalize::sparsemax{}); }
 TEST_CASE("sparse weights of modulated scores keep the contracts")
 {
-    check_contracts(attention{score::dot{},
-                              normalize::temperature{0.5, normalize::fading_temporal{0.5, 0.1, normalize::sparsemax{}}},
-                              combine::weighted_sum{}},
-                    {});
+    check_contracts(
+        attention{score::dot{},
+                  normalize::temperature{0.5, normalize::decayed_temporal{0.5, 0.1, normalize::sparsemax{}}},
+                  combine::weighted_sum{}},
+        {});
 }

@@ -18,13 +18,13 @@ TEST_CASE("each position takes its part of what is left, the last one first")
 {
     const auto s = [](double x) { return 1 / (1 + std::exp(-x)); };
     const array<double, 2> e{{0.5, -1, 2, 7}};
-    const auto w = ops::break_stick(e, lengths{3});
+    const auto w = ops::stick_breaking(e, lengths{3});
     CHECK(w(0, 2) == support::approx(s(2)));
     CHECK(w(0, 1) == support::approx(s(-1) * (1 - s(2))));
     CHECK(w(0, 0) == support::approx(s(0.5) * (1 - s(-1)) * (1 - s(2))));
     CHECK(w(0, 3) == 0);
     constexpr double none = -std::numeric_limits<double>::infinity();
-    const auto hidden = ops::break_stick(array<double, 2>{{0.5, none, none}, {none, none, none}}, lengths{3, 3});
+    const auto hidden = ops::stick_breaking(array<double, 2>{{0.5, none, none}, {none, none, none}}, lengths{3, 3});
     CHECK(hidden(0, 0) == support::approx(s(0.5)));  // as if alone
     CHECK(hidden(0, 2) == 0);
     CHECK(hidden(1, 1) == 0);
@@ -32,11 +32,11 @@ TEST_CASE("each position takes its part of what is left, the last one first")
 
 TEST_CASE("great scores and long rows lose nothing")
 {
-    const auto first = ops::break_stick(array<float, 2>{{1e4F, -1e4F, -1e4F}}, lengths{3});
+    const auto first = ops::stick_breaking(array<float, 2>{{1e4F, -1e4F, -1e4F}}, lengths{3});
     CHECK(first(0, 0) == 1);
-    CHECK(ops::break_stick(array<float, 2>{{1e4F, 1e4F}}, lengths{2})(0, 1) == 1);
+    CHECK(ops::stick_breaking(array<float, 2>{{1e4F, 1e4F}}, lengths{2})(0, 1) == 1);
     array<double, 2> e(shape_of_rank<2>{1, 20000}, -9.0);
-    const auto w = ops::break_stick(e, lengths{20000});
+    const auto w = ops::stick_breaking(e, lengths{20000});
     double sum = 0;
     for (const double x : w) sum += x;
     CHECK(sum == support::approx(1 - std::pow(1 / (1 + std::exp(-9.0)), 20000)));
@@ -47,7 +47,7 @@ TEST_CASE("gradients")
     boolean_mask<2> mask(shape_of_rank<2>{2, 5});
     for (const std::size_t seen : {0u, 2u, 3u, 6u}) mask[seen] = 1;
     const auto f = [&](bool hides, const lengths& real) {
-        return [=, &mask](const auto& e) { return ops::break_stick(hides ? ops::hide(e, mask) : e, real); };
+        return [=, &mask](const auto& e) { return ops::stick_breaking(hides ? ops::masked_fill(e, mask) : e, real); };
     };
     CHECK_GRADIENT(f(false, {7, 0, 1, 4}), random({4, 7}, 1));
     CHECK_GRADIENT(f(false, {7, 0, 1, 4}), random({4, 7, 3}, 2, 3));

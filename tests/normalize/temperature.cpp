@@ -25,7 +25,7 @@ TEST_CASE("temperature divides the scores, before any mask is added")
 {
     const auto scores = random({2, 5}, 7, 2.0);
     const lengths real{5, 3};
-    const plain_moment at{real};
+    const plain_step_context at{real};
     const auto cool = normalize::temperature{0.5}(scores, no_state{}, at);
     CHECK(support::distance(cool, normalize::softmax{}(ops::scale(scores, 2), no_state{}, at)) < 1e-15);
 
@@ -36,7 +36,7 @@ TEST_CASE("temperature divides the scores, before any mask is added")
     const attention attend{score::dot{}, normalize::temperature{4, normalize::sparsemax{}}, combine::weighted_sum{}};
     const auto memory = attend.on(annotations, real);
     const auto now = attend.step(memory, query, attend.start(memory), additive_mask{bias});
-    auto expected = ops::scale(ops::dot_each(query, annotations), 0.25);
+    auto expected = ops::scale(ops::dot_per_position(query, annotations), 0.25);
     for (std::size_t i = 0; i < expected.size(); ++i) expected.data()[i] += bias.data()[i];
     CHECK(support::distance(now.weights, normalize::sparsemax{}(expected, no_state{}, at)) < 1e-15);
     CHECK(now.weights(0, 1) == 0);
@@ -48,7 +48,7 @@ TEST_CASE_TEMPLATE("temperature is its equation: padding, one position, an empty
         CAPTURE(tau);
         const std::size_t batch = scores.shape()[0], positions = scores.shape()[1];
         const std::size_t width = scores.size() / (batch * positions);
-        const auto weights = normalize::temperature{tau}(scores, no_state{}, plain_moment{real});
+        const auto weights = normalize::temperature{tau}(scores, no_state{}, plain_step_context{real});
         for (std::size_t b = 0; b < batch; ++b) {
             for (std::size_t d = 0; d < width; ++d) {
                 const auto e = column(scores, real, b, d);
@@ -76,7 +76,7 @@ TEST_CASE("temperature: as it falls, weight goes to the greatest score; as it ri
 {
     const auto scores = random({1, 6}, 12);
     const lengths real{6};
-    const plain_moment at{real};
+    const plain_step_context at{real};
     CHECK(support::distance(normalize::temperature{1e-4}(scores, no_state{}, at),
                             normalize::argmax{}(scores, no_state{}, at)) < 1e-12);
     CHECK(support::distance(normalize::temperature{1e9}(scores, no_state{}, at),
@@ -98,8 +98,8 @@ TEST_CASE("temperature: an invalid temperature is refused")
     const auto scores = random({1, 3}, 1);
     const lengths real{3};
     for (const double tau : {0.0, -1.0, infinity, std::numeric_limits<double>::quiet_NaN()}) {
-        const std::string message =
-            support::message_of<error>([&] { normalize::temperature{tau}(scores, no_state{}, plain_moment{real}); });
+        const std::string message = support::message_of<error>(
+            [&] { normalize::temperature{tau}(scores, no_state{}, plain_step_context{real}); });
         CHECK(support::contains(message, "normalize::temperature: tau is"));
         CHECK(support::contains(message, "above 0"));
     }

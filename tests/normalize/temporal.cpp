@@ -37,7 +37,7 @@ std::vector<Scores> temporal_weights(const std::vector<Scores>& e, const lengths
     auto state = policy.start([&](double value) { return constant_like(e[0], shape_of(e[0]), value); });
     std::vector<Scores> weights;
     for (std::size_t s = 0; s < e.size(); ++s) {
-        const plain_moment at{real, s};
+        const plain_step_context at{real, s};
         weights.push_back(policy(e[s], state, at));
         state = policy.advance(e[s], weights.back(), state, at);
     }
@@ -49,13 +49,13 @@ template <class T, std::size_t R>
 all_steps<T, R> printed_weights(const all_steps<T, R>& e, std::size_t positions)
 {
     all_steps<T, R> weights;
-    array<T, R> past(e[0].shape(), T(0));
+    array<T, R> state(e[0].shape(), T(0));
     const std::size_t rows = e[0].shape()[0], width = e[0].size() / (rows * positions);
     for (std::size_t t = 0; t < e.size(); ++t) {
         array<T, R> b(e[t].shape());
         for (std::size_t i = 0; i < b.size(); ++i) {
-            b.data()[i] = t == 0 ? std::exp(e[t].data()[i]) : std::exp(e[t].data()[i]) / past.data()[i];
-            past.data()[i] += std::exp(e[t].data()[i]);
+            b.data()[i] = t == 0 ? std::exp(e[t].data()[i]) : std::exp(e[t].data()[i]) / state.data()[i];
+            state.data()[i] += std::exp(e[t].data()[i]);
         }
         weights.push_back(b);
         for (std::size_t row = 0; row < rows; ++row) {
@@ -199,8 +199,8 @@ TEST_CASE("the gradient is that of the reverse scan")
         std::vector<ad::var<double, R>> scores;
         for (const auto& step : e) scores.push_back(on.parameter(step));
         const auto weights = temporal_weights(scores, real);
-        ad::var<double, 0> loss = ops::inner(weights[0], c[0]);
-        for (std::size_t t = 1; t < S; ++t) loss = ops::add(loss, ops::inner(weights[t], c[t]));
+        ad::var<double, 0> loss = ops::dot(weights[0], c[0]);
+        for (std::size_t t = 1; t < S; ++t) loss = ops::add(loss, ops::dot(weights[t], c[t]));
         on.backward(loss);
 
         // G_tj = α_tj (c_tj - Σ_i α_ti c_ti), over the positions that exist.

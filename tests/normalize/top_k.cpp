@@ -23,7 +23,7 @@ TEST_CASE("top_k: softmax over the k greatest, and over those equal to the k-th"
         const double border = k == 1 ? 3 : k <= 3 ? 2 : 1;
         double sum = 0;
         for (std::size_t j = 0; j < 5; ++j) sum += scores(0, j) >= border ? std::exp(scores(0, j)) : 0;
-        const auto weights = normalize::top_k{k}(scores, no_state{}, plain_moment{real});
+        const auto weights = normalize::top_k{k}(scores, no_state{}, plain_step_context{real});
         for (std::size_t j = 0; j < 5; ++j) {
             const double must = scores(0, j) >= border ? std::exp(scores(0, j)) / sum : 0;
             CHECK(std::abs(weights(0, j) - must) < 1e-15);
@@ -36,6 +36,6 @@ TEST_CASE("top_k: a k of 0 is refused")
     const lengths real{3};
     const auto scores = random({1, 3}, 1);
     CHECK(support::contains(
-        support::message_of<error>([&] { normalize::top_k{0}(scores, no_state{}, plain_moment{real}); }),
+        support::message_of<error>([&] { normalize::top_k{0}(scores, no_state{}, plain_step_context{real}); }),
         "top_k: k is 0"));
 }

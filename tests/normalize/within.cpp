@@ -32,13 +32,13 @@ TEST_CASE("local and temporal together are their equations, with either history"
         if (D == 0) continue;
         check_values_per_position(local_p{W_p(5), v_p(), D, temporal},
                                   luong_p(W_p(5), v_p(), D, remembered::everywhere));
-        for (const bool renormalise : {false, true}) {
+        for (const bool renormalize : {false, true}) {
             const auto weigh = [&](std::size_t query) {
-                return luong_p(W_p(query), v_p(), D, remembered::in_window, renormalise);
+                return luong_p(W_p(query), v_p(), D, remembered::in_window, renormalize);
             };
-            check_values_per_position(local_p{W_p(5), v_p(), D, temporal, in_window{}, {.renormalise = renormalise}},
+            check_values_per_position(local_p{W_p(5), v_p(), D, temporal, in_window{}, {.renormalize = renormalize}},
                                       weigh(5));
-            check_values_per_dimension(local_p{W_p(), v_p(), D, temporal, in_window{}, {.renormalise = renormalise}},
+            check_values_per_dimension(local_p{W_p(), v_p(), D, temporal, in_window{}, {.renormalize = renormalize}},
                                        weigh(3));
         }
     }
@@ -46,7 +46,7 @@ TEST_CASE("local and temporal together are their equations, with either history"
 
 TEST_CASE("a state that fades or forgets does so outside the window, too")
 {
-    check_values_per_position(local_m{1, normalize::fading_temporal{1, 0.6}, in_window{}},
+    check_values_per_position(local_m{1, normalize::decayed_temporal{1, 0.6}, in_window{}},
                               luong_m(1, remembered::in_window, 0.6));
     for (const std::size_t n : {std::size_t{2}, all_steps}) {
         check_values_per_position(local_m{1, normalize::recent_temporal{n}, in_window{}},
@@ -66,7 +66,7 @@ TEST_CASE("local and temporal together: gradients and contracts")
     check_verified_windows(dot_with(local_p{W_p(5), v_p(), 1, normalize::recent_temporal{2}, in_window{}}),
                            plain_query{5});
     check_verified_windows(attention{per_dimension(),
-                                     local_p{W_p(), v_p(), 2, temporal, in_window{}, {.renormalise = true}},
+                                     local_p{W_p(), v_p(), 2, temporal, in_window{}, {.renormalize = true}},
                                      combine::elementwise_sum{}},
                            plain_query{3});
 }
@@ -77,11 +77,11 @@ TEST_CASE("what cuts and what hides")
     CHECK(cuts_windows<local_m<>>);
     CHECK(cuts_windows<local_m<temporal, in_window>>);
     CHECK(cuts_windows<decltype(local_m{1, temperature{2.0}})>);
-    CHECK(cuts_windows<decltype(local_m{1, normalize::connected{array<double, 1>{1.0}}, in_window{}})>);
+    CHECK(cuts_windows<decltype(local_m{1, normalize::learned_temporal{array<double, 1>{1.0}}, in_window{}})>);
     CHECK_FALSE(cuts_windows<local_m<temporal>>);
     CHECK_FALSE(cuts_windows<local_m<recent_temporal<>, in_window>>);
     CHECK_FALSE(cuts_windows<decltype(
-                    local_m{1, normalize::connected{array<double, 1>{1.0}, recent_temporal{}}, in_window{}})>);
+                    local_m{1, normalize::learned_temporal{array<double, 1>{1.0}, recent_temporal{}}, in_window{}})>);
 }
 
 TEST_CASE("a window leaves what a mask would leave, weights and gradients")
@@ -118,9 +118,9 @@ TEST_CASE("a window leaves what a mask would leave, weights and gradients")
         ad::tape<double> on;
         const auto annotations = on.parameter(sentences);
         const auto weights = run(attend, annotations, answer);
-        auto sum = ops::inner(weights[0], support::uneven(shape_of_rank<2>{3, 6}));
+        auto sum = ops::dot(weights[0], support::uneven(shape_of_rank<2>{3, 6}));
         for (std::size_t t = 1; t < S; ++t) {
-            sum = ops::add(sum, ops::inner(weights[t], support::random({3, 6}, 70 + t)));
+            sum = ops::add(sum, ops::dot(weights[t], support::random({3, 6}, 70 + t)));
         }
         on.backward(sum);
         return copy_of(on.gradient(annotations));
@@ -158,7 +158,7 @@ TEST_CASE("nothing outside the window is read: its contents change no bit")
             ad::tape<double> on;
             const auto annotations = on.parameter(from);
             const auto seen = attend(attend.on(annotations, real), asked);
-            on.backward(ops::inner(seen, support::uneven(seen.shape())));
+            on.backward(ops::dot(seen, support::uneven(seen.shape())));
             return copy_of(on.gradient(annotations));
         };
         for (const double rubbish : {not_a_number, std::numeric_limits<double>::infinity(), 1e30, -3.0}) {
@@ -286,11 +286,11 @@ TEST_CASE("masks and windows")
         const auto one = a.step(a.on(sentences, mask), ops::step_of(queries, 1u), a.start(memory_a));
         for (std::size_t i = 0; i < 12; ++i) CHECK((mask[i] || one.weights.data()[i] == 0));
     };
-    const auto hidden = [](const auto& normalize) { return normalize::fading_temporal{0, 0, normalize}; };
+    const auto hidden = [](const auto& normalize) { return normalize::decayed_temporal{0, 0, normalize}; };
     check(local_m{1}, hidden(local_m{1}));
     check(local_m{1, normalize::temporal{}, in_window{}}, hidden(local_m{1, normalize::temporal{}, in_window{}}));
-    for (const bool renormalise : {false, true}) {
-        const local_p predicted{W_p(5), v_p(), 2, normalize::temporal{}, in_window{}, {.renormalise = renormalise}};
+    for (const bool renormalize : {false, true}) {
+        const local_p predicted{W_p(5), v_p(), 2, normalize::temporal{}, in_window{}, {.renormalize = renormalize}};
         check(predicted, hidden(predicted));
     }
     // Causal: a row of 6 and 6 queries, so that query s sees s + 1 positions; the window ends there.
@@ -312,7 +312,7 @@ TEST_CASE("any normalizer inside a window, a window inside any normalizer")
     CHECK(support::distance(cooled, contexts(normalize::temperature{0.5, local_m{2}})) < 1e-14);
     CHECK(support::distance(cooled, contexts(local_m{2})) > 1e-3);
     // Modulated by all that was scored, then seen through the window: local_m{2, temporal{}} again.
-    CHECK(support::distance(contexts(normalize::fading_temporal{1, 0, local_m{2}}),
+    CHECK(support::distance(contexts(normalize::decayed_temporal{1, 0, local_m{2}}),
                             contexts(local_m{2, normalize::temporal{}})) < 1e-14);
     CHECK(support::distance(contexts(normalize::recent_temporal{2, local_p{W_p(5), v_p(), 2}}),
                             contexts(local_p{W_p(5), v_p(), 2, normalize::recent_temporal{2}})) < 1e-14);
@@ -347,7 +347,7 @@ TEST_CASE("what does not fit is refused")
           "give the state that start() or step() of this memory made");
 
     std::string names;
-    const auto learned = dot_with(local_p{W_p(5), v_p(), 2, normalize::connected{array<double, 1>{1.0}}});
+    const auto learned = dot_with(local_p{W_p(5), v_p(), 2, normalize::learned_temporal{array<double, 1>{1.0}}});
     for_each_parameter(learned, [&](const std::string& name, const auto&) { names += name + " "; });
     CHECK(names == "normalize.W_p normalize.v_p normalize.inner.w ");
 }

@@ -20,8 +20,8 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-const auto dot = [](const auto& q, const auto& k) { return ops::dot_all(q, k); };
-const auto sum = [](const auto& w, const auto& h) { return ops::weighted_sums(w, h); };
+const auto dot = [](const auto& q, const auto& k) { return ops::bmm_nt(q, k); };
+const auto sum = [](const auto& w, const auto& h) { return ops::bmm(w, h); };
 
 array<double, 2> query_of(const array<double, 3>& queries, std::size_t s) { return ops::step_of(queries, s); }
 
@@ -43,12 +43,12 @@ TEST_CASE("all pairs at once are the pairs of each query")
          {std::array<std::size_t, 4>{2, 3, 5, 4}, {1, 1, 1, 1}, {3, 7, 1, 17}, {2, 1, 40, 9}}) {
         const auto q = random({B, S, D}, 1), k = random({B, T, D}, 2);
         const auto weights = random({B * S, T}, 3);
-        const array<double, 2> scores = ops::dot_all(q, k);
-        const array<double, 3> contexts = ops::weighted_sums(weights, k);
+        const array<double, 2> scores = ops::bmm_nt(q, k);
+        const array<double, 3> contexts = ops::bmm(weights, k);
         REQUIRE(scores.shape() == shape_of_rank<2>{B * S, T});
         REQUIRE(contexts.shape() == shape_of_rank<3>{B, S, D});
         for (std::size_t s = 0; s < S; ++s) {
-            const array<double, 2> must = ops::dot_each(query_of(q, s), k), is = rows_of(scores, S, s);
+            const array<double, 2> must = ops::dot_per_position(query_of(q, s), k), is = rows_of(scores, S, s);
             for (std::size_t i = 0; i < must.size(); ++i) CHECK(is.data()[i] == support::approx(must.data()[i]));
             const array<double, 2> context = ops::weighted_sum(rows_of(weights, S, s), k), at = query_of(contexts, s);
             for (std::size_t i = 0; i < at.size(); ++i) CHECK(at.data()[i] == support::approx(context.data()[i]));
@@ -68,11 +68,10 @@ TEST_CASE("gradients of all pairs")
 
 TEST_CASE("nothing to look at, and nobody who looks")
 {
-    CHECK(ops::weighted_sums(random({4, 0}, 1), random({2, 0, 3}, 2)) ==
-          array<double, 3>(shape_of_rank<3>{2, 2, 3}, 0.0));
-    CHECK(ops::dot_all(random({2, 0, 3}, 1), random({2, 5, 3}, 2)).size() == 0);
-    CHECK(ops::dot_all(random({0, 4, 3}, 1), random({0, 5, 3}, 2)).shape() == shape_of_rank<2>{0, 5});
-    CHECK(ops::weighted_sums(random({0, 5}, 1), random({0, 5, 3}, 2)).shape() == shape_of_rank<3>{0, 0, 3});
+    CHECK(ops::bmm(random({4, 0}, 1), random({2, 0, 3}, 2)) == array<double, 3>(shape_of_rank<3>{2, 2, 3}, 0.0));
+    CHECK(ops::bmm_nt(random({2, 0, 3}, 1), random({2, 5, 3}, 2)).size() == 0);
+    CHECK(ops::bmm_nt(random({0, 4, 3}, 1), random({0, 5, 3}, 2)).shape() == shape_of_rank<2>{0, 5});
+    CHECK(ops::bmm(random({0, 5}, 1), random({0, 5, 3}, 2)).shape() == shape_of_rank<3>{0, 0, 3});
 }
 
 TEST_CASE("what has no weight and no gradient may be anything")
@@ -85,7 +84,7 @@ TEST_CASE("what has no weight and no gradient may be anything")
     }
     auto weights = random({4, 3}, 2);
     weights(2, 2) = weights(3, 2) = 0;
-    const array<double, 3> contexts = ops::weighted_sums(weights, values), must = ops::weighted_sums(weights, clean);
+    const array<double, 3> contexts = ops::bmm(weights, values), must = ops::bmm(weights, clean);
     for (std::size_t i = 0; i < must.size(); ++i) CHECK(contexts.data()[i] == support::approx(must.data()[i]));
 
     // A key that is no number, behind a mask: the query's gradient comes from the other keys alone.
@@ -95,8 +94,8 @@ TEST_CASE("what has no weight and no gradient may be anything")
         ad::tape<double> on;
         const auto queries = random({2, 2, 4}, 3);
         const auto q = on.parameter(queries);
-        const auto w = ops::softmax(ops::hide(ops::dot_all(q, keys), mask), lengths::full(4, 3));
-        on.backward(ops::inner(w, support::uneven(shape_of_rank<2>{4, 3})));
+        const auto w = ops::softmax(ops::masked_fill(ops::bmm_nt(q, keys), mask), lengths::full(4, 3));
+        on.backward(ops::dot(w, support::uneven(shape_of_rank<2>{4, 3})));
         return array<double, 3>(copy_of(on.gradient(q)));
     };
     const auto is = gradient(values), without = gradient(clean);
@@ -105,8 +104,8 @@ TEST_CASE("what has no weight and no gradient may be anything")
 
 TEST_CASE("shapes that do not fit are refused, with their names")
 {
-    CHECK_THROWS_WITH_AS(ops::dot_all(random({2, 3, 4}, 1), random({2, 5, 3}, 2)),
+    CHECK_THROWS_WITH_AS(ops::bmm_nt(random({2, 3, 4}, 1), random({2, 5, 3}, 2)),
                          doctest::Contains("the queries is [2,3,4]"), shape_error);
-    CHECK_THROWS_WITH_AS(ops::weighted_sums(random({5, 3}, 1), random({2, 3, 4}, 2)),
-                         doctest::Contains("the weights is [5,3]"), shape_error);
+    CHECK_THROWS_WITH_AS(ops::bmm(random({5, 3}, 1), random({2, 3, 4}, 2)), doctest::Contains("the weights is [5,3]"),
+                         shape_error);
 }

@@ -32,8 +32,8 @@ TEST_CASE("what an operation takes follows from its declaration")
     static_assert(takes<ops::linear_op, double, view<3>, view<2>, view<1>>());
     static_assert(!takes<ops::linear_op, double, view<3>, view<3>>());
     static_assert(!takes<ops::linear_op, double, view<2>, view<2>, double>());
-    static_assert(takes<ops::hide_op, double, view<3>, boolean_mask_view<2>>());
-    static_assert(!takes<ops::hide_op, double, view<1>, boolean_mask_view<2>>());
+    static_assert(takes<ops::masked_fill_op, double, view<3>, boolean_mask_view<2>>());
+    static_assert(!takes<ops::masked_fill_op, double, view<1>, boolean_mask_view<2>>());
     static_assert(takes<ops::lookup_op, double, view<2>, word_ids>());
     static_assert(!takes<ops::lookup_op, double, view<2>, std::span<const std::uint32_t>>());
     static_assert(ops::ranks{2, 3}.have(3) && !ops::ranks{2, 3}.have(4) && ops::ranks{}.have(0));
@@ -49,10 +49,10 @@ TEST_CASE("the argument that is wrong is found, and the rank that it should have
     constexpr auto bias = meant<ops::linear_op, view<2>, view<2>, view<2>>;
     CHECK(bias.at == 2);
     CHECK(bias.rank[2] == 1);
-    constexpr auto masked = meant<ops::hide_op, view<1>, boolean_mask_view<2>>;
+    constexpr auto masked = meant<ops::masked_fill_op, view<1>, boolean_mask_view<2>>;
     CHECK(masked.at == 0);
     CHECK(ops::detail::named_ranks(masked.rank[0], masked.also) == ops::detail::ranks_2_or_3);
-    constexpr auto right = meant<ops::hide_op, view<2>, double>;  // no rank helps
+    constexpr auto right = meant<ops::masked_fill_op, view<2>, double>;  // no rank helps
     CHECK(right.at == 2);
 }
 

@@ -89,12 +89,12 @@ TEST_CASE("what stands behind the last number of a row takes no part: 0 / 0 ther
     const array<double, 2> none{{0.0}};
     ad::tape<double> on;
     const auto v = on.parameter(none);
-    on.backward(ops::inner(ops::multiply(x, v), filled<double, 2>({1, 3}, 1.0)));
+    on.backward(ops::dot(ops::multiply(x, v), filled<double, 2>({1, 3}, 1.0)));
     CHECK(on.gradient(v).data[0] == 3);
     // Divided by 0, the three numbers alone are infinite.
     on.clear();
     const auto w = on.parameter(none);
-    on.backward(ops::inner(ops::divide(x, w), filled<double, 2>({1, 3}, 1.0)));
+    on.backward(ops::dot(ops::divide(x, w), filled<double, 2>({1, 3}, 1.0)));
     CHECK(on.gradient(w).data[0] == -std::numeric_limits<double>::infinity());
 }
 

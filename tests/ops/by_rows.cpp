@@ -23,8 +23,8 @@ TEST_CASE("a function by rows has the bits of the function of the batch")
     for (const std::size_t count : {std::size_t{1}, std::size_t{2}}) {
         set_threads(count);
         const scratch here;
-        const transient in(view_of(x));
-        const transient by(view_of(W));
+        const workspace_tensor in(view_of(x));
+        const workspace_tensor by(view_of(W));
         const auto y = detail::apply_by_rows(f, 1 << 20, std::tie(std::as_const(in)), std::tie(std::as_const(by)));
         CHECK(support::same_bits(y, must));
         CHECK(support::same_bits(detail::apply_by_rows(f, 1, std::tie(x), std::tie(W)), must));
@@ -36,7 +36,7 @@ TEST_CASE("a shape that does not fit is reported with the batch's shapes, not wi
 {
     const auto x = random({5, 4}, 1), W = random({3, 6}, 2);
     const scratch here;
-    const transient in(view_of(x)), by(view_of(W));
+    const workspace_tensor in(view_of(x)), by(view_of(W));
     const auto f = [](const auto& rows, const auto& weights) { return ops::linear(rows, weights); };
     const auto message = support::message_of<shape_error>(
         [&] { (void)detail::apply_by_rows(f, 1, std::tie(std::as_const(in)), std::tie(std::as_const(by))); });

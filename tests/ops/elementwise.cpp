@@ -84,7 +84,7 @@ TEST_CASE("elementwise operations are the C library's functions")
     check_binary(ops::subtract, [](double a, double b) { return a - b; });
     check_binary(ops::multiply, [](double a, double b) { return a * b; });
     check_binary(ops::logaddexp, [](double a, double b) { return std::log(std::exp(a) + std::exp(b)); });
-    check_binary(ops::discount, [](double a, double b) { return a - b; });
+    check_binary(ops::subtract_history, [](double a, double b) { return a - b; });
 }
 
 TEST_CASE("values: the second argument meets every position")
@@ -102,13 +102,13 @@ TEST_CASE("values: the second argument meets every position")
         ad::tape<double> on;
         CHECK(support::same_bits(operation(h, on.parameter(s)), must));
     };
-    check(ops::add_each, [](double a, double b) { return a + b; });
-    check(ops::subtract_each, [](double a, double b) { return a - b; });
-    check(ops::multiply_each, [](double a, double b) { return a * b; });
-    const auto in_two = ops::tanh(ops::add_each(h, s));
-    CHECK(support::same_bits(ops::tanh_of_sum_each(h, s), in_two));
+    check(ops::add_per_position, [](double a, double b) { return a + b; });
+    check(ops::subtract_per_position, [](double a, double b) { return a - b; });
+    check(ops::multiply_per_position, [](double a, double b) { return a * b; });
+    const auto in_two = ops::tanh(ops::add_per_position(h, s));
+    CHECK(support::same_bits(ops::tanh_of_sum_per_position(h, s), in_two));
     ad::tape<double> on;
-    CHECK(support::same_bits(ops::tanh_of_sum_each(h, on.parameter(s)), in_two));
+    CHECK(support::same_bits(ops::tanh_of_sum_per_position(h, on.parameter(s)), in_two));
 }
 
 TEST_CASE("scores of 1e4 and what is no number")
@@ -148,7 +148,7 @@ TEST_CASE("large tensors are shared out over threads, and the result is the same
     const auto h = random<float>({8, 100, 300}, 3);
     const auto s = random<float>({8, 300}, 4);
     const auto run = [&] {
-        return std::tuple{ops::tanh(a), ops::logaddexp(a, b), ops::add_each(h, s),
+        return std::tuple{ops::tanh(a), ops::logaddexp(a, b), ops::add_per_position(h, s),
                           ops::softmax(a, lengths::full(300, 1000)), ops::softmax(h, lengths::full(8, 100))};
     };
     const auto one = run();
@@ -173,7 +173,7 @@ TEST_CASE_TEMPLATE("gelu and silu far from zero are 0 or x, and their gradients 
     ad::tape<double> on;
     const array<double, 1> finite{-1e200, -1e4, 0, 1e4, 1e200};
     const auto v = on.parameter(finite);
-    on.backward(ops::inner(f(v), filled<double, 1>({5}, 1.0)));
+    on.backward(ops::dot(f(v), filled<double, 1>({5}, 1.0)));
     const double must[] = {0, 0, 0.5, 1, 1};
     for (std::size_t i = 0; i < 5; ++i) CHECK(on.gradient(v).data[i] == must[i]);
     CHECK(std::isnan(f(array<double, 1>{std::nan("")})(0)));
@@ -224,7 +224,7 @@ TEST_CASE("tanh and sigmoid far from zero have the gradient 0, not NaN")
     array<double, 1> x{-1e4, -800, -40, 40, 800, 1e4};
     ad::tape<double> on;
     const auto v = on.parameter(x);
-    on.backward(ops::inner(ops::add(ops::tanh(v), ops::sigmoid(v)), support::uneven(x.shape())));
+    on.backward(ops::dot(ops::add(ops::tanh(v), ops::sigmoid(v)), support::uneven(x.shape())));
     for (std::size_t i = 0; i < 6; ++i) CHECK(std::abs(on.gradient(v).data[i]) < 1e-15);
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("elementwise operations of two arguments")
     check(ops::subtract);
     check(ops::multiply);
     check(ops::logaddexp);
-    check(ops::discount);
+    check(ops::subtract_history);
 }
 
 TEST_CASE("an operation of one tensor twice adds both ways")
@@ -263,13 +263,13 @@ TEST_CASE("logaddexp and discount with no history")
     const auto joined = ops::logaddexp(history, scores);
     CHECK(joined.data()[0] == 0.3);
     CHECK(joined.data()[2] == 5.0);
-    const auto modulated = ops::discount(scores, history);
+    const auto modulated = ops::subtract_history(scores, history);
     CHECK(modulated.data()[0] == 0.3);
     CHECK(modulated.data()[1] == -3.0);
     CHECK(modulated.data()[2] == 5.0);
 
     // ∂ log(e^L + e^e)/∂e = e^(e - y), which is 1 where L = -inf; a history of -inf gets no gradient, nor NaN.
-    on.backward(ops::inner(ops::add(joined, modulated), array<double, 1>{2.0, 3.0, 5.0}));
+    on.backward(ops::dot(ops::add(joined, modulated), array<double, 1>{2.0, 3.0, 5.0}));
     const double share = 1 / (1 + std::exp(3.0));
     CHECK(on.gradient(scores).data[0] == support::approx(4.0));
     CHECK(on.gradient(scores).data[1] == support::approx(3 * share + 3));
@@ -284,7 +284,7 @@ TEST_CASE("logaddexp and discount with no history")
     const auto a = on.parameter(nothing), b = on.parameter(nothing);
     const auto still = ops::logaddexp(a, b);
     CHECK(still.data()[0] == none);
-    on.backward(ops::inner(still, array<double, 1>{1.0}));
+    on.backward(ops::dot(still, array<double, 1>{1.0}));
     CHECK(on.gradient(a).data[0] == 0);
     CHECK(on.gradient(b).data[0] == 0);
 }
@@ -300,10 +300,10 @@ TEST_CASE("the second argument meets every position of the first")
         support::check_empty(f, random({2, 3, 0}, 7), random({2, 0}, 8));
         support::check_empty(f, random({0, 3, 2}, 7), random({0, 2}, 8));
     };
-    check(ops::add_each);
-    check(ops::tanh_of_sum_each);
-    check(ops::subtract_each);
-    check(ops::multiply_each);
+    check(ops::add_per_position);
+    check(ops::tanh_of_sum_per_position);
+    check(ops::subtract_per_position);
+    check(ops::multiply_per_position);
 }
 
 TEST_CASE("scale")

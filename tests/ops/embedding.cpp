@@ -25,7 +25,7 @@ TEST_CASE("lookup: repeated words, unused words, a table that was computed, and 
     ad::tape<double> on;
     const auto table = random({6, 3}, 1);
     const auto E = on.parameter(table);
-    on.backward(ops::inner(ops::lookup(E, word_ids(0, 2)), array<double, 3>({0, 2, 3})));
+    on.backward(ops::dot(ops::lookup(E, word_ids(0, 2)), array<double, 3>({0, 2, 3})));
     CHECK(on.gradient(E).data[0] == 0);
     words.ids[3] = 6;
     CHECK(support::message_of<error>([&] { ops::lookup(table, words); }) ==
@@ -40,6 +40,7 @@ TEST_CASE("lookup: repeated words, unused words, a table that was computed, and 
         CHECK(support::message_of<shape_error>([&] { ops::lookup(table, words); }) == reason);
         CHECK(support::message_of<shape_error>([&] { ops::lookup(E, words); }) == reason);
         const scratch here;
-        CHECK(support::message_of<shape_error>([&] { ops::lookup(transient(view_of(table)), words); }) == reason);
+        CHECK(support::message_of<shape_error>([&] { ops::lookup(workspace_tensor(view_of(table)), words); }) ==
+              reason);
     }
 }

@@ -34,25 +34,25 @@ TEST_CASE("hide selects: what is hidden is -inf, whatever it was, and gets no gr
 {
     const boolean_mask<2> mask{array<bool, 2>{{true, false, true}, {false, true, false}}};
     const array<double, 2> e{{1.0, not_a_number, 3.0}, {infinity, 5.0, 6.0}};
-    const auto y = ops::hide(e, mask);
+    const auto y = ops::masked_fill(e, mask);
     CHECK(support::same_bits(y, array<double, 2>{{1.0, -infinity, 3.0}, {-infinity, 5.0, -infinity}}));
     ad::tape<double> on;
     const auto taped = on.parameter(e);
-    const auto hidden = ops::hide(taped, mask);
+    const auto hidden = ops::masked_fill(taped, mask);
     CHECK(support::same_bits(hidden, y));
-    on.backward(ops::inner(ops::softmax(hidden, lengths{3, 3}), support::uneven(e.shape())));
+    on.backward(ops::dot(ops::softmax(hidden, lengths{3, 3}), support::uneven(e.shape())));
     const auto g = on.gradient(taped).data;
     for (const std::size_t i : {1u, 3u, 4u, 5u}) CHECK(g[i] == 0);  // the only one shown has weight 1
     CHECK(g[0] != 0);
     CHECK(g[0] == support::approx(-g[2]));
 
     const auto each = random({2, 3, 4}, 1);
-    const auto of_each = ops::hide(each, mask);
+    const auto of_each = ops::masked_fill(each, mask);
     for (std::size_t i = 0; i < each.size(); ++i) {
         CHECK(of_each.data()[i] == (mask[i / 4] ? each.data()[i] : -infinity));
     }
     const auto f = [](std::size_t rows, std::size_t positions) {
-        return [m = every_third_hidden(rows, positions)](const auto& x) { return ops::exp(ops::hide(x, m)); };
+        return [m = every_third_hidden(rows, positions)](const auto& x) { return ops::exp(ops::masked_fill(x, m)); };
     };
     CHECK_GRADIENT(f(1, 1), random({1, 1}, 2));
     CHECK_GRADIENT(f(3, 5), random({3, 5}, 3));
@@ -60,37 +60,37 @@ TEST_CASE("hide selects: what is hidden is -inf, whatever it was, and gets no gr
     check_empty(f(2, 0), array<double, 2>(shape_of_rank<2>{2, 0}));
     check_empty(f(2, 0), array<double, 3>(shape_of_rank<3>{2, 0, 3}));
     CHECK(message_of<shape_error>([&] {
-              (void)ops::hide(random({2, 4}, 1), mask);
+              (void)ops::masked_fill(random({2, 4}, 1), mask);
           }) ==
           "attention: the boolean mask is [2,3] but must be [2,4] (one truth value for each position, true = attend)");
-    CHECK(message_of<shape_error>([&] { (void)ops::hide(on.parameter(e), every_third_hidden(1, 3)); }) ==
+    CHECK(message_of<shape_error>([&] { (void)ops::masked_fill(on.parameter(e), every_third_hidden(1, 3)); }) ==
           "attention: the boolean mask is [1,3] but must be [2,3] (one truth value for each position, true = attend)");
 }
 
-TEST_CASE("clear_hidden selects zeros")
+TEST_CASE("zero_masked selects zeros")
 {
     const auto mask = every_third_hidden(2, 3);
     auto x = random({2, 3, 2}, 1);
     x(0, 1, 0) = not_a_number;
     x(1, 1, 1) = infinity;
-    const auto y = ops::clear_hidden(x, mask);
+    const auto y = ops::zero_masked(x, mask);
     for (std::size_t i = 0; i < x.size(); ++i) CHECK(y.data()[i] == (mask[i / 2] ? x.data()[i] : 0));
     ad::tape<double> on;
     const auto taped = on.parameter(x);
-    on.backward(ops::inner(ops::clear_hidden(taped, mask), support::uneven(x.shape())));
+    on.backward(ops::dot(ops::zero_masked(taped, mask), support::uneven(x.shape())));
     CHECK(on.gradient(taped).data[2] == 0);
     CHECK(on.gradient(taped).data[4] == support::uneven(x.shape()).data()[4]);
     const auto f = [](std::size_t rows, std::size_t positions) {
-        return [m = every_third_hidden(rows, positions)](const auto& v) { return ops::clear_hidden(v, m); };
+        return [m = every_third_hidden(rows, positions)](const auto& v) { return ops::zero_masked(v, m); };
     };
     CHECK_GRADIENT(f(1, 1), random({1, 1, 1}, 2));
     CHECK_GRADIENT(f(3, 5), random({3, 5, 2}, 3));
     check_empty(f(2, 0), array<double, 3>(shape_of_rank<3>{2, 0, 3}));
     CHECK(message_of<shape_error>([&] {
-              (void)ops::clear_hidden(random({2, 4, 1}, 1), mask);
+              (void)ops::zero_masked(random({2, 4, 1}, 1), mask);
           }) == "attention::on: the boolean mask is [2,3] but must be [2,4] (one truth value for each position, true = "
                 "attend)");
-    CHECK(message_of<shape_error>([&] { (void)ops::clear_hidden(on.parameter(x), every_third_hidden(2, 2)); }) ==
+    CHECK(message_of<shape_error>([&] { (void)ops::zero_masked(on.parameter(x), every_third_hidden(2, 2)); }) ==
           "attention::on: the boolean mask is [2,2] but must be [2,3] (one truth value for each position, true = "
           "attend)");
 }
@@ -105,7 +105,7 @@ TEST_CASE("clear_padding: nothing comes back from behind the length")
     x(1, 0, 0) = std::numeric_limits<double>::infinity();
     ad::tape<double> on;
     const auto v = on.parameter(x);
-    on.backward(ops::inner(ops::square(f(v)), support::uneven(x.shape())));
+    on.backward(ops::dot(ops::square(f(v)), support::uneven(x.shape())));
     const auto gradient = on.gradient(v);
     CHECK(support::all_finite(gradient));
     CHECK(gradient[0][2].data[1] == 0);
@@ -124,7 +124,7 @@ TEST_CASE("clear_ended: nothing comes back from behind the end")
     x(0, 1, 0) = std::numeric_limits<double>::infinity();
     ad::tape<double> on;
     const auto v = on.parameter(x);
-    on.backward(ops::inner(ops::square(f(v)), support::uneven(x.shape())));
+    on.backward(ops::dot(ops::square(f(v)), support::uneven(x.shape())));
     CHECK(support::all_finite(on.gradient(v)));
     CHECK(on.gradient(v)[2][0].data[1] == 0);
     CHECK(on.gradient(v)[0][1].data[0] == 0);

@@ -23,7 +23,7 @@ TEST_CASE("a function of scores gets the place of each, and is differentiated by
     ops::rows_of_places where{3, 5, 1, 2};
     where.first_keys = first_keys;
     const ops::modify_op places{
-        [](auto e, place p) { return e + 1000 * p.batch + 100 * p.head + 10 * p.query + p.key; }};
+        [](auto e, score_index p) { return e + 1000 * p.batch + 100 * p.head + 10 * p.query + p.key; }};
     const auto x = random({6, 11}, 1);
     const auto y = places(x, where);
     for (std::size_t i = 0; i < 6; ++i) {
@@ -32,9 +32,9 @@ TEST_CASE("a function of scores gets the place of each, and is differentiated by
             CHECK(y(i, t) == support::approx(x(i, t) + static_cast<double>(place_of_it)));
         }
     }
-    const ops::modify_op bent{[](auto e, place p) { return 3 * tanh((e - 0.1 * abs(p.query - p.key)) / 3); }};
+    const ops::modify_op bent{[](auto e, score_index p) { return 3 * tanh((e - 0.1 * abs(p.query - p.key)) / 3); }};
     CHECK_GRADIENT([&](const auto& e) { return bent(e, where); }, x);
-    const ops::modify_op looked_up{[](auto e, place p, const auto& t) { return e * t(p.key) + t(p.query); }};
+    const ops::modify_op looked_up{[](auto e, score_index p, const auto& t) { return e * t(p.key) + t(p.query); }};
     const auto table = random({13}, 2);
     const auto z = looked_up(x, table, where);
     for (std::size_t t = 0; t < 11; ++t) CHECK(z(0, t) == support::approx(x(0, t) * table(t + 2) + table(5)));
@@ -43,14 +43,14 @@ TEST_CASE("a function of scores gets the place of each, and is differentiated by
 
 TEST_CASE("nothing goes back where nothing comes, even with an infinite slope; what does not fit is refused")
 {
-    const ops::modify_op root{[](auto e, place) { return sqrt(e); }};
+    const ops::modify_op root{[](auto e, score_index) { return sqrt(e); }};
     using taken = std::remove_const_t<decltype(root)>;
     static_assert(ops::detail::takes<taken, double, ops::in<double, 2>, ops::rows_of_places>());
     static_assert(!ops::detail::takes<taken, double, ops::in<double, 3>, ops::rows_of_places>());
     const array<double, 2> x{{0.0, 4.0}};
     ad::tape<double> on;
     const auto v = on.parameter(x);
-    on.backward(ops::inner(root(v, ops::rows_of_places{}), array<double, 2>{{0.0, 1.0}}));
+    on.backward(ops::dot(root(v, ops::rows_of_places{}), array<double, 2>{{0.0, 1.0}}));
     CHECK(on.gradient(v).data[0] == 0);
     CHECK(on.gradient(v).data[1] == support::approx(0.25));
     CHECK(support::message_of<shape_error>([&] { (void)root(x, ops::rows_of_places{0}); }) ==

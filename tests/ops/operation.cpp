@@ -60,7 +60,7 @@ struct gated {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const
     {
-        return ops::matvec(mine::gate(ops::linear(keys, M), ops::add_each(keys, query)), v);
+        return ops::matvec(mine::gate(ops::linear(keys, M), ops::add_per_position(keys, query)), v);
     }
     static auto parameters(auto& self, auto&& visit) { return mine::gated{visit("M", self.M), visit("v", self.v)}; }
 };
@@ -76,8 +76,8 @@ TEST_CASE("a user's operation has the same bits on owning tensors, in the worksp
     static_assert(std::is_same_v<decltype(must), const array<double, 3>>);
     CHECK(must(1, 2, 3) == support::approx(x(1, 2, 3) / (1 + std::exp(-g(1, 2, 3)))));
     const scratch here;
-    const auto in_workspace = mine::gate(transient(view_of(x)), transient(view_of(g)));
-    static_assert(std::is_same_v<family_of<decltype(in_workspace)>, transient_family>);
+    const auto in_workspace = mine::gate(workspace_tensor(view_of(x)), workspace_tensor(view_of(g)));
+    static_assert(std::is_same_v<family_of<decltype(in_workspace)>, workspace_family>);
     CHECK(support::same_bits(in_workspace, must));
     ad::tape<double> on;
     CHECK(support::same_bits(mine::gate(on.parameter(x), g), must));
@@ -105,8 +105,8 @@ TEST_CASE("a score of a user's operation trains, a sentence at a time")
     attention attend{mine::gated{random({4, 4}, 4), random({4}, 1)}, normalize::softmax{}, combine::weighted_sum{}};
     const auto found = ad::grad_check(attend, [](auto&, const auto& lifted) {
         const auto memory = lifted.on(random({2, 3, 4}, 2), lengths{3, 2});
-        return ops::inner(lifted.read(memory, random({2, 4}, 3), lifted.start(memory)).context,
-                          support::uneven(shape_of_rank<2>{2, 4}));
+        return ops::dot(lifted.read(memory, random({2, 4}, 3), lifted.start(memory)).context,
+                        support::uneven(shape_of_rank<2>{2, 4}));
     });
     CHECK_MESSAGE(bool(found), found.text());
 }

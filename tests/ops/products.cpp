@@ -20,14 +20,14 @@ TEST_CASE("products are the sums that they say")
     const auto W = random({5, 7}, 4), q = random({2, 7}, 5), alpha = random({2, 3}, 6);
     const auto b = random({7}, 7), v = random({7}, 8);
     array<double, 3> linear({2, 3, 7}, 0.0), with_bias({2, 3, 7}, 0.0);
-    array<double, 2> matvec({2, 3}, 0.0), dot_each({2, 3}, 0.0), weighted({2, 7}, 0.0);
+    array<double, 2> matvec({2, 3}, 0.0), dot_per_position({2, 3}, 0.0), weighted({2, 7}, 0.0);
     for (std::size_t i = 0; i < 2; ++i) {
         for (std::size_t t = 0; t < 3; ++t) {
             for (std::size_t n = 0; n < 7; ++n) {
                 for (std::size_t k = 0; k < 5; ++k) linear(i, t, n) += x(i, t, k) * W(k, n);
                 with_bias(i, t, n) = linear(i, t, n) + b(n);
                 matvec(i, t) += h(i, t, n) * v(n);
-                dot_each(i, t) += q(i, n) * h(i, t, n);
+                dot_per_position(i, t) += q(i, n) * h(i, t, n);
                 weighted(i, n) += alpha(i, t) * h(i, t, n);
             }
         }
@@ -35,7 +35,7 @@ TEST_CASE("products are the sums that they say")
     CHECK(support::distance(ops::linear(x, W), linear) < 1e-14);
     CHECK(support::distance(ops::linear(x, W, b), with_bias) < 1e-14);
     CHECK(support::distance(ops::matvec(h, v), matvec) < 1e-14);
-    CHECK(support::distance(ops::dot_each(q, h), dot_each) < 1e-14);
+    CHECK(support::distance(ops::dot_per_position(q, h), dot_per_position) < 1e-14);
     CHECK(support::distance(ops::weighted_sum(alpha, h), weighted) < 1e-14);
 }
 
@@ -69,9 +69,9 @@ TEST_CASE("matvec")
     support::check_empty(f, random({2, 3, 0}, 1), random({0}, 2));
 }
 
-TEST_CASE("dot_each")
+TEST_CASE("dot_per_position")
 {
-    const auto f = [](const auto& q, const auto& k) { return ops::dot_each(q, k); };
+    const auto f = [](const auto& q, const auto& k) { return ops::dot_per_position(q, k); };
     CHECK_GRADIENT(f, random({1, 1}, 1), random({1, 1, 1}, 2));
     CHECK_GRADIENT(f, random({2, 4}, 3), random({2, 3, 4}, 4));
     CHECK_GRADIENT(f, random({2, 67}, 5), random({2, 1, 67}, 6));
@@ -115,9 +115,9 @@ TEST_CASE("add_outer")
                             "v is [4] but must be [5]"));
 }
 
-TEST_CASE("linear_onto")
+TEST_CASE("addmm")
 {
-    const auto f = [](const auto& base, const auto& x, const auto& W) { return ops::linear_onto(base, x, W); };
+    const auto f = [](const auto& base, const auto& x, const auto& W) { return ops::addmm(base, x, W); };
     CHECK_GRADIENT(f, random({3, 5}, 1), random({3, 4}, 2), random({4, 5}, 3));
     CHECK_GRADIENT(f, random({1, 1}, 1), random({1, 1}, 2), random({1, 1}, 3));
     CHECK_GRADIENT(f, random({2, 3, 5}, 1), random({2, 3, 4}, 2), random({4, 5}, 3));

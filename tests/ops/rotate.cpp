@@ -18,7 +18,7 @@ TEST_CASE("each pair is turned by its angle, at any position, in either order of
 {
     const auto x = random({2, 3, 6}, 1);
     for (const std::size_t first : {0u, 1u, 31u, 100u, 5000u}) {
-        for (const auto pairs : {ops::turned_pairs::neighbours, ops::turned_pairs::halves}) {
+        for (const auto pairs : {ops::turned_pairs::neighbors, ops::turned_pairs::halves}) {
             const ops::rotation how{100, pairs};
             const auto y = ops::rotate(x, first, how);
             for (std::size_t b = 0; b < 2; ++b) {

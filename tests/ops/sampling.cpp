@@ -16,12 +16,12 @@ TEST_CASE("greatest: 1 at the first greatest score of each row, or of each dimen
 {
     constexpr double none = -std::numeric_limits<double>::infinity();
     const array<double, 2> e{{1, 3, 3, 9}, {none, none, 5, 5}, {-2, -1, -3, 0}};
-    CHECK(support::same_bits(ops::greatest(e, lengths{3, 2, 4}),
+    CHECK(support::same_bits(ops::argmax(e, lengths{3, 2, 4}),
                              array<double, 2>{{0.0, 1.0, 0.0, 0.0}, {0.0, 0.0, 0.0, 0.0}, {0.0, 0.0, 0.0, 1.0}}));
     const array<double, 3> each{{{1, 5}, {2, 4}}};
-    CHECK(support::same_bits(ops::greatest(each, lengths{2}), array<double, 3>{{{0.0, 1.0}, {1.0, 0.0}}}));
+    CHECK(support::same_bits(ops::argmax(each, lengths{2}), array<double, 3>{{{0.0, 1.0}, {1.0, 0.0}}}));
     CHECK(support::message_of<shape_error>([&] {
-              (void)ops::greatest(e, lengths{3, 5, 1});
+              (void)ops::argmax(e, lengths{3, 5, 1});
           }) == "greatest: the length of row 1 is 5 but there are only 4 positions");
 }
 

@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-// unit, match_matrix, match_each and grouped_sum: values against one number at a time, and gradients.
+// unit, match_matrix, match_per_position and grouped_sum: values against one number at a time, and gradients.
 
 namespace {
 
@@ -37,15 +37,15 @@ TEST_CASE("unit: length 1, the same direction")
             for (std::size_t i = 0; i < n; ++i) square += x.data()[r * n + i] * x.data()[r * n + i];
             for (std::size_t i = 0; i < n; ++i) must.data()[r * n + i] /= std::sqrt(square);
         }
-        CHECK(support::distance(ops::unit(x), must) < 1e-15);
+        CHECK(support::distance(ops::normalize_l2(x), must) < 1e-15);
         ad::tape<double> on;
-        CHECK(support::same_bits(ops::unit(on.parameter(x)), ops::unit(x)));
+        CHECK(support::same_bits(ops::normalize_l2(on.parameter(x)), ops::normalize_l2(x)));
     }
-    const auto f = [](const auto& x) { return ops::unit(x); };
+    const auto f = [](const auto& x) { return ops::normalize_l2(x); };
     CHECK_GRADIENT(f, random({4, 1}, 1));
     CHECK_GRADIENT(f, random({2, 19}, 2));
     CHECK_GRADIENT(f, random({2, 3, 4}, 3));
-    CHECK(ops::unit(array<double, 2>(shape_of_rank<2>{3, 0})).size() == 0);
+    CHECK(ops::normalize_l2(array<double, 2>(shape_of_rank<2>{3, 0})).size() == 0);
 }
 
 TEST_CASE("unit: zero, tiny and huge vectors")
@@ -57,7 +57,7 @@ TEST_CASE("unit: zero, tiny and huge vectors")
             {0, 0}, {3 * tiny, 4 * tiny}, {-3 * huge, 4 * huge}, {std::numeric_limits<T>::denorm_min(), 0}};
         ad::tape<T> on;
         const auto v = on.parameter(x);
-        const auto y = ops::unit(v);
+        const auto y = ops::normalize_l2(v);
         CHECK(y.data()[0] == 0);
         CHECK(y.data()[1] == 0);
         CHECK(y.data()[2] == support::approx(T(0.6)));
@@ -65,7 +65,7 @@ TEST_CASE("unit: zero, tiny and huge vectors")
         CHECK(y.data()[4] == support::approx(T(-0.6)));
         CHECK(y.data()[5] == support::approx(T(0.8)));
         CHECK(y.data()[6] == 0);  // 1/|x| is no number: no direction
-        on.backward(ops::inner(y, array<T, 2>{{1, 2}, {0, 0}, {1, 2}, {3, 4}}));
+        on.backward(ops::dot(y, array<T, 2>{{1, 2}, {0, 0}, {1, 2}, {3, 4}}));
         const auto gradient = on.gradient(v);
         CHECK(support::all_finite(gradient));
         for (const std::size_t i : {0u, 1u, 6u, 7u}) CHECK(gradient.data[i] == 0);
@@ -74,7 +74,7 @@ TEST_CASE("unit: zero, tiny and huge vectors")
     check(0.0f);
 }
 
-TEST_CASE("match_matrix and match_each: values")
+TEST_CASE("match_matrix and match_per_position: values")
 {
     for (const std::size_t D : {1u, 5u, 8u, 37u}) {
         const auto x = random({2, 3, D}, D), y = random({2, 4, D}, D + 1);
@@ -88,7 +88,7 @@ TEST_CASE("match_matrix and match_each: values")
                     CHECK(part(b, s, t) == (b == 1 && s < 1 && t < 2 ? A(b, s, t) : 0.0));
                 }
             }
-            const auto e = ops::match_each(ops::step_of(x, 1u), y);
+            const auto e = ops::match_per_position(ops::step_of(x, 1u), y);
             for (std::size_t t = 0; t < 4; ++t) CHECK(e(b, t) == A(b, 1, t));
         }
         ad::tape<double> on;
@@ -106,13 +106,13 @@ TEST_CASE("match_matrix and match_each: values")
     CHECK(ops::match_matrix(far, near)(0, 0, 0) == 0.8);
 }
 
-TEST_CASE("match_matrix and match_each: gradients")
+TEST_CASE("match_matrix and match_per_position: gradients")
 {
     const auto all = [](const auto& x, const auto& y) { return ops::match_matrix(x, y); };
     const auto some = [](const auto& x, const auto& y) {
         return ops::match_matrix(x, y, lengths{3, 1}, lengths{0, 2});
     };
-    const auto each = [](const auto& q, const auto& k) { return ops::match_each(q, k); };
+    const auto each = [](const auto& q, const auto& k) { return ops::match_per_position(q, k); };
     CHECK_GRADIENT(all, random({1, 1, 1}, 1), random({1, 1, 1}, 2));
     CHECK_GRADIENT(all, random({2, 3, 5}, 3), random({2, 4, 5}, 4));
     CHECK_GRADIENT(some, random({2, 3, 9}, 5), random({2, 4, 9}, 6));
@@ -125,12 +125,12 @@ TEST_CASE("match_matrix and match_each: gradients")
     ad::tape<double> on;
     const auto query = on.parameter(q);
     const auto keys = on.parameter(k);
-    const auto e = ops::match_each(query, keys);
+    const auto e = ops::match_per_position(query, keys);
     CHECK(e.data()[0] == 1);
     CHECK(e.data()[1] == 0.5);
     CHECK(e.data()[2] == 0);
     CHECK(e.data()[3] == 1);
-    on.backward(ops::inner(e, array<double, 2>{{7, 1}, {1, 1}}));
+    on.backward(ops::dot(e, array<double, 2>{{7, 1}, {1, 1}}));
     CHECK(on.gradient(query).data[0] == 0);
     CHECK(on.gradient(query).data[1] == 0.25);  // of (1, 3) alone
     CHECK(on.gradient(query).data[2] == 0);
@@ -144,7 +144,7 @@ TEST_CASE("match_matrix and match_each: gradients")
     ad::tape<double> two;
     const auto v = two.parameter(x), left = two.parameter(x), right = two.parameter(x);
     const auto c = support::uneven<double, 3>({2, 3, 3});
-    two.backward(ops::add(ops::inner(ops::match_matrix(v, v), c), ops::inner(ops::match_matrix(left, right), c)));
+    two.backward(ops::add(ops::dot(ops::match_matrix(v, v), c), ops::dot(ops::match_matrix(left, right), c)));
     for (std::size_t i = 0; i < x.size(); ++i) {
         CHECK(two.gradient(v).data[i] ==
               doctest::Approx(two.gradient(left).data[i] + two.gradient(right).data[i]).epsilon(1e-13));

@@ -61,7 +61,7 @@ TEST_CASE("softmax: positive weights that sum to 1 over the real positions")
     }
     for (std::size_t t = 2; t < 5; ++t) CHECK(weights(1, t) == 0);
 
-    // A shift of all scores changes nothing, however large: in float, with neighbours a half apart, bit for bit.
+    // A shift of all scores changes nothing, however large: in float, with neighbors a half apart, bit for bit.
     array<float, 2> low{{0.0f, 0.5f, -2.0f, 3.5f}}, high = low, negative = low;
     for (float& s : high) s += 1e4f;
     for (float& s : negative) s -= 1e4f;
@@ -149,7 +149,7 @@ TEST_CASE("softmax: gradients")
     CHECK(weights.data()[0] == 0);
     CHECK(weights.data()[2] == support::approx(1 / (1 + std::exp(-1.0))));
     for (std::size_t i = 3; i < 6; ++i) CHECK(weights.data()[i] == 0);
-    on.backward(ops::inner(weights, support::uneven(e.shape())));
+    on.backward(ops::dot(weights, support::uneven(e.shape())));
     CHECK(on.gradient(scores).data[0] == 0);
     CHECK(on.gradient(scores).data[1] != 0);
     for (std::size_t i = 3; i < 6; ++i) CHECK(on.gradient(scores).data[i] == 0);
@@ -183,7 +183,7 @@ TEST_CASE("softmax and log_softmax over an axis: gradients")
     const array<double, 1> x{none, 0.0, 1.0};
     ad::tape<double> on;
     const auto v = on.parameter(x);
-    on.backward(ops::inner(ops::exp(ops::log_softmax(v, 0)), array<double, 1>{2.0, 3.0, 5.0}));
+    on.backward(ops::dot(ops::exp(ops::log_softmax(v, 0)), array<double, 1>{2.0, 3.0, 5.0}));
     CHECK(on.gradient(v).data[0] == 0);
     const double first = 1 / (1 + std::exp(1.0));  // the weight of 0
     CHECK(std::abs(on.gradient(v).data[1] - first * (1 - first) * (3 - 5)) < 1e-14);

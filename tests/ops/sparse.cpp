@@ -43,7 +43,7 @@ TEST_CASE("the gradient of sparse weights is that of their Jacobian, and 0 where
         ad::tape<double> on;
         const auto e = on.parameter(scores);
         const auto weights = operation(e, real);
-        on.backward(ops::inner(weights, upstream));
+        on.backward(ops::dot(weights, upstream));
         double mass = 0, pulled = 0;
         array<double, 2> s(scores.shape(), 0.0);
         for (std::size_t j = 0; j < 5; ++j) {

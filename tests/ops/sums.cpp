@@ -18,7 +18,7 @@ TEST_CASE("sum_last and inner are sums")
     double sum = 0;
     const auto c = support::uneven(x.shape());
     for (std::size_t i = 0; i < x.size(); ++i) sum += x.data()[i] * c.data()[i];
-    CHECK(ops::inner(x, c)() == support::approx(sum));
+    CHECK(ops::dot(x, c)() == support::approx(sum));
 }
 
 TEST_CASE("sum_last and inner: gradients")
@@ -28,10 +28,10 @@ TEST_CASE("sum_last and inner: gradients")
     support::check_empty([](const auto& x) { return ops::sum_last(x); }, random({2, 0}, 1));
     CHECK_GRADIENT(
         [](const auto& x) {
-            return ops::inner(x, support::uneven(shape_of_rank<2>{2, 3}));
+            return ops::dot(x, support::uneven(shape_of_rank<2>{2, 3}));
         },
         random({2, 3}, 1));
-    CHECK_GRADIENT([](const auto& x, const auto& c) { return ops::inner(x, c); }, random({2, 3}, 1), random({2, 3}, 2));
+    CHECK_GRADIENT([](const auto& x, const auto& c) { return ops::dot(x, c); }, random({2, 3}, 1), random({2, 3}, 2));
 }
 
 TEST_CASE("multiply_parts: a factor for each row, and for each part of a row")

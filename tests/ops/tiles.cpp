@@ -102,13 +102,16 @@ TEST_CASE("gradients")
     }
 }
 
-TEST_CASE("scores that a function changes, and masks of places: against differences, and against one number at a time")
+TEST_CASE("scores that a function changes, and predicate masks: against differences, and against one number at a time")
 {
     const size z{2, 19, 23, 2, 2, 3, 2, false};
     const lengths real({23, 20});
-    const auto change = [](auto e, place p) { return 3 * tanh((e - 0.1 * abs(p.query - p.key) * (p.head + 1)) / 3); };
+    const auto change = [](auto e, score_index p) {
+        return 3 * tanh((e - 0.1 * abs(p.query - p.key) * (p.head + 1)) / 3);
+    };
     const auto document = [](const auto& at) { return at / 7; };
-    const auto seen = causal{} & sliding_window{12} & [&](place p) { return document(p.key) == document(p.here); };
+    const auto seen =
+        causal{} & sliding_window{12} & [&](score_index p) { return document(p.key) == document(p.diagonal); };
     const ops::attend_tiled_op attend{change, seen};
     using cube = ops::in<double, 3>;
     using taken = std::remove_const_t<decltype(attend)>;
@@ -204,7 +207,7 @@ void check_rule(const Rule& rule, double spread)
     const lengths real({400, 333});
     const auto seen = causal{};
     const auto q = random({2, S, d}, 1), k = random({2, T, d}, 2), v = random({2, T, D}, 3);
-    const ops::attend_tiled_op attend{kernels::tiles::unmodified{}, detail::as_places(seen), rule};
+    const ops::attend_tiled_op attend{kernels::tiles::unmodified{}, detail::as_predicate(seen), rule};
     const auto c = attend(q, k, v, real, ops::heads_of{.scale = spread});
     double worst = 0;
     for (std::size_t b = 0; b < 2; ++b) {

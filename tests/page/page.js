@@ -280,7 +280,7 @@ try {
     check(readout('additive') === 'No attention weights.' && readout('fine-grained') === 'No translation.', 'nothing to show');
     equal(all('.role').map(role => role.textContent).join(), 'Source,Translation,Source,Translation', 'an empty reference is not shown');
 
-    // Colours, names, and room.
+    // Colors, names, and room.
     const themes = [0, 1, 2].map(() => { $('theme').click(); return document.documentElement.dataset.theme; });
     check(themes.includes('light') && themes.includes('dark'), `themes: ${themes}`);
     const nameless = all('button, input, [role]').filter(element => !(element.getAttribute('aria-label') ||

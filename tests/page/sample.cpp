@@ -91,7 +91,7 @@ int main()
 
     page.sentences.push_back(
         pair("Several people in dark coats are waiting in front of a large old railway station while "
-             "a woman with an extraordinarily colourful umbrella takes photographs .",
+             "a woman with an extraordinarily colorful umbrella takes photographs .",
              "Mehrere Personen in dunklen Mänteln warten vor einem großen alten Bahnhof , während eine Frau "
              "mit einem außergewöhnlich farbenfrohen Donaudampfschifffahrtsgesellschaftsschirm Fotos macht .",
              {{{0, 0},   {1, 1},   {2, 2},   {3, 3},   {4, 4},   {6, 5},   {11, 8},  {12, 9},  {13, 10}, {14, 10},

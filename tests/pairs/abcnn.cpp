@@ -189,9 +189,9 @@ problem(Block, Tensor, Tensor) -> problem<Block, Tensor>;
 auto loss_of(const auto& pair)
 {
     const auto [x, y] = abcnn::average(pair);
-    return ops::add(ops::add(ops::inner(pair.first, support::uneven(shape_of(pair.first))),
-                             ops::inner(pair.second, support::uneven(shape_of(pair.second)))),
-                    ops::inner(ops::multiply(x, y), support::uneven(shape_of(x))));
+    return ops::add(ops::add(ops::dot(pair.first, support::uneven(shape_of(pair.first))),
+                             ops::dot(pair.second, support::uneven(shape_of(pair.second)))),
+                    ops::dot(ops::multiply(x, y), support::uneven(shape_of(x))));
 }
 
 }  // namespace

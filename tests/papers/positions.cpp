@@ -78,7 +78,7 @@ TEST_CASE("Press et al. 2022: the slopes of the authors' program")
         for (std::size_t h = 0; h < heads; ++h) {
             CAPTURE(heads);
             CAPTURE(h);
-            place p;
+            score_index p;
             p.head = static_cast<std::int32_t>(h);
             p.query = pack<std::int32_t>(5);
             p.key = pack<std::int32_t>(2);

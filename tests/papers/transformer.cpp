@@ -57,7 +57,7 @@ TEST_CASE("Qiu et al. 2025")
             double must = 0;
             for (std::size_t i = 0; i < D; ++i) {
                 double x = 0;
-                for (std::size_t j = 0; j < D; ++j) x += q(0, s, j) * gated.joined.W(j, i);
+                for (std::size_t j = 0; j < D; ++j) x += q(0, s, j) * gated.head_transform.W(j, i);
                 must += Y(0, s, i) / (1 + std::exp(-x)) * W_O(i, o);
             }
             CHECK(is(0, s, o) == support::approx(must));
@@ -148,6 +148,6 @@ TEST_CASE("Henry et al. 2020")
         for (std::size_t i = 0; i < D; ++i) sum += x(0, at, i) * x(0, at, i);
         return std::sqrt(sum);
     };
-    check(paper::henry2020::normalised(array<double, 1>{3}),
+    check(paper::henry2020::normalized(array<double, 1>{3}),
           [&](std::size_t s, std::size_t j) { return std::exp(3 * dot(s, j) / (length(q, s) * length(k, j))); });
 }

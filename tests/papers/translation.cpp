@@ -112,7 +112,7 @@ TEST_CASE("Sankaran et al. 2016")
     };
     check_same(sankaran::temporal(W, U, v), with(normalize::temporal{}), state_of);
     check_same(sankaran::recent_temporal(W, U, v, 1), with(normalize::recent_temporal{1}), state_of);
-    check_same(sankaran::connected(W, U, v, w), with(normalize::connected{w}), state_of);
+    check_same(sankaran::learned_temporal(W, U, v, w), with(normalize::learned_temporal{w}), state_of);
 
     // The same query twice: exp(e) / exp(e) = 1 for both positions.
     const auto [first, second] = twice(sankaran::temporal(number(1), number(1), single(2)), number(1));
@@ -121,7 +121,7 @@ TEST_CASE("Sankaran et al. 2016")
     // A history of no steps forgets that.
     const auto forgets = twice(sankaran::recent_temporal(number(1), number(1), single(2), 0), number(1));
     CHECK(forgets.second.context(0, 0) == about(weight(tanh_lead)));
-    const auto connects = twice(sankaran::connected(number(1), number(1), single(2), w), number(1));
+    const auto connects = twice(sankaran::learned_temporal(number(1), number(1), single(2), w), number(1));
     CHECK(connects.second.context(0, 0) == about(weight(tanh_lead - (2 * weight(tanh_lead) - 1))));
 }
 

@@ -271,7 +271,7 @@ void weigh_in(outcome& to, std::vector<heed::ad::var<double, 0>>& terms, const a
     auto constants = support::array<double, heed::rank_of<decltype(x)>>(x.shape());
     for (std::size_t i = 0; i < constants.size(); ++i) constants.data()[i] = constant(to.size(), i);
     take_down(to, x);
-    terms.push_back(heed::ops::inner(x, constants));
+    terms.push_back(heed::ops::dot(x, constants));
 }
 
 }  // namespace

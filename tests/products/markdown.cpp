@@ -174,32 +174,32 @@ std::string illegal(const table& lines)
 constexpr const char* worth_knowing = R"(## Worth knowing
 
 **A constant cancels under temporal modulation.** A term added to position j's score at every step is also in the divisor: from the
-second step on it cancels, under `temporal`, `recent_temporal` and any `fading_temporal` of strength 1. At strength β, a share of 1 − β
+second step on it cancels, under `temporal`, `recent_temporal` and any `decayed_temporal` of strength 1. At strength β, a share of 1 − β
 remains. So a preference for a position as such (a bias per position, `score::location` with a constant query) only has an effect in the
-first step. Terms added after modulation (an `additive_mask`) or multiplied after normalising (`local_p`'s Gaussian) survive, and so do
-terms that depend on the step as well as on the position (relative biases, `with_neighbours`, `with_location`, `with_coverage`).
-`connected` remembers weights and divides by nothing: constants stay.
+first step. Terms added after modulation (an `additive_mask`) or multiplied after normalizing (`local_p`'s Gaussian) survive, and so do
+terms that depend on the step as well as on the position (relative biases, `with_neighbors`, `with_location`, `with_coverage`).
+`learned_temporal` remembers weights and divides by nothing: constants stay.
 
 **A number added to all scores of one step** changes no weight of that step but, under `temporal`, how much that step counts later. Scores
 whose magnitude depends on the query (`dot`, `general`) make some steps count more than others; `cosine` does not.
 
 **Local inside temporal, or outside.** `local_m{D, temporal{}}` remembers the scores of all positions and only hides those outside the window
-when weights are computed: with a window that covers the sentence it is `temporal`. `fading_temporal{1, 0, local_m{D}}` is the same with the
+when weights are computed: with a window that covers the sentence it is `temporal`. `decayed_temporal{1, 0, local_m{D}}` is the same with the
 nesting reversed. Both process the whole sentence at every step. `local_m{D, temporal{}, history::in_window{}}` remembers only positions in
 the window; a position that was never in it has no history, and nothing outside is computed. Around a memory that fades or forgets
-(`fading_temporal`, `recent_temporal`) a window never cuts, since that memory also changes outside of it. All of this holds for `local_p`
+(`decayed_temporal`, `recent_temporal`) a window never cuts, since that memory also changes outside of it. All of this holds for `local_p`
 as well. A window inside a window that cuts does not compile.
 
-**Sparse normalizers under temporal modulation.** `fading_temporal{1, 0, sparsemax{}}` remembers scores, so a position with weight
-exactly 0 is discounted from then on like any other. `connected{w, sparsemax{}}` remembers weights, so it is not.
+**Sparse normalizers under temporal modulation.** `decayed_temporal{1, 0, sparsemax{}}` remembers scores, so a position with weight
+exactly 0 is discounted from then on like any other. `learned_temporal{w, sparsemax{}}` remembers weights, so it is not.
 
-**Weights that do not sum to 1.** The weights of `sigmoid` and `retention` sum to any value, those of `stick_breaking`, `monotonic`, `chunkwise` over it and `softmax_with_sink` to at most 1, `local_p`'s to less than 1 unless it renormalises. Scores that read
-past weights (`with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbours`) read them as they are.
+**Weights that do not sum to 1.** The weights of `sigmoid` and `retention` sum to any value, those of `stick_breaking`, `monotonic`, `chunkwise` over it and `softmax_with_sink` to at most 1, `local_p`'s to less than 1 unless it renormalizes. Scores that read
+past weights (`with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbors`) read them as they are.
 
 **Ages.** `ratio` and `retention` count the age of a position from the row's end, or, with `causal{}`, from the query's own place; a mask of single
 positions hides them without making the others younger.
 
-**Temperature.** Around a memory it also divides the remembered scores; `fading_temporal{1, 0, temperature{τ}}` divides after modulation.
+**Temperature.** Around a memory it also divides the remembered scores; `decayed_temporal{1, 0, temperature{τ}}` divides after modulation.
 
 **Draws.** `hard`, `gumbel` and `argmax` compute functions whose derivative is 0 almost everywhere. `argmax` has no gradient, `gumbel` uses
 that of a nearby softmax, and `hard` learns through `score_function_term`. Their gradients in the table are not compared with differences.
@@ -258,9 +258,10 @@ std::string markdown(const table& lines)
         "✓: with each of the combiners named above the table.\n\n";
     for (const weight_kind kind : kinds) out += table_of(kind, lines);
     out +=
-        "`with_word`, `with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbours`, "
+        "`with_word`, `with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbors`, "
         "`with_positions` and `with_recurrence` wrap any score, including each other;\n"
-        "`chunkwise`, `connected`, `dropout`, `fading_temporal`, `local_m`, `local_p`, `noisy`, `recent_temporal` and "
+        "`chunkwise`, `learned_temporal`, `dropout`, `decayed_temporal`, `local_m`, `local_p`, `noisy`, "
+        "`recent_temporal` and "
         "`temperature` wrap any normalizer; `attentional` and `gated` wrap any combiner.\n"
         "`combine::direction_split` is another name for `weighted_sum`; `combine::relative` goes with any score per "
         "position, and with any normalizer but those that cut windows.\n\n"
@@ -269,7 +270,7 @@ std::string markdown(const table& lines)
         "in "
         "the memory, these do not take one query after the other: *tiles* store no `[S,T]`, forward or backward; "
         "*products* are two matrix products a sentence; *linear* takes time linear in the positions (where keys fade "
-        "by gates, `fading`, with `causal{}` and a decay of 1). Functions of scores "
+        "by gates, `gated_decay`, with `causal{}` and a decay of 1). Functions of scores "
         "(`modified`) and `rotary` are over any of the first.\n\n";
     out += many_queries(lines);
     out += "## Illegal\n\n";

@@ -16,7 +16,7 @@ struct nearness {
     auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
     {
         using namespace heed;
-        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(keys, projected))), -1);
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_per_position(keys, projected))), -1);
     }
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {

@@ -27,8 +27,8 @@ void each_normalizer(const F& f)
     f("softmax", softmax{});
     f("temporal", temporal{});
     f("recent_temporal", recent_temporal{1});
-    f("fading_temporal", fading_temporal{0.7, 0.3});
-    f("connected", connected{w});
+    f("decayed_temporal", decayed_temporal{0.7, 0.3});
+    f("learned_temporal", learned_temporal{w});
     f("local_m", local_m{1});
     f("local_m{D, temporal}", local_m{1, temporal{}});
     f("local_p", local_p{W_p, v_p, 2});

@@ -10,7 +10,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/with_word.hpp>
 
 /// Every score × normalizer × combiner: which are legal, and each legal one as an object that can be run.

@@ -11,8 +11,8 @@ void add_scores_of_similarity(table& to)
     add_products<false>(to, "cosine", cosine{3.0});
     add_products<false>(to, "match", match{});
     add_products<false>(to, "forgetting{dot}", forgetting{dot{}, random({D, std::size_t{1}}, 33), random({1}, 34)});
-    add_products<false>(to, "fading{kernel}",
-                        fading{kernel{elu_plus_one{}}, random({D, std::size_t{1}}, 37), random({1}, 38)});
+    add_products<false>(to, "gated_decay{kernel}",
+                        gated_decay{kernel{elu_plus_one{}}, random({D, std::size_t{1}}, 37), random({1}, 38)});
     add_products<false>(to, "kernel{elu_plus_one}", kernel{elu_plus_one{}});
 }
 

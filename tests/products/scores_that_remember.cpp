@@ -12,7 +12,7 @@ void add_scores_that_remember(table& to)
         gaussian_mixture{random({D, 2 * K}, 91), random({2 * K}, 92), random({D, K}, 93), random({K}, 94)});
     add_products<false>(to, "with_location{additive}",
                         with_location{additive(), random({2, 3}, 71), random({std::size_t{2}, A}, 72)});
-    add_products<false>(to, "with_neighbours{additive}", with_neighbours{additive(), random({std::size_t{3}, A}, 73)});
+    add_products<false>(to, "with_neighbors{additive}", with_neighbors{additive(), random({std::size_t{3}, A}, 73)});
     add_products<true>(
         to, "with_coverage{additive}",
         with_coverage{additive(), random({N, A}, 74),

@@ -139,10 +139,10 @@ TEST_CASE("no mechanism has parameters that its paper does not have, a bias abov
     CHECK(learned(score::conv_s2s{G, b}) == "W [3,5] b [5]");  // eq. 1 of the paper has it
     CHECK(learned(nn::coverage_gru{random({E, 6}, 9), random({6}, 9), random({N, 6}, 9)}) == "W [2,6] a [6] U [2,6]");
     CHECK(learned(normalize::temporal{}) == "");
-    CHECK(learned(normalize::fading_temporal{}) == "");
+    CHECK(learned(normalize::decayed_temporal{}) == "");
     CHECK(learned(normalize::local_m{}) == "");
     CHECK(learned(normalize::local_p{W, v, 2}) == "W_p [3,4] v_p [4]");
-    CHECK(learned(normalize::connected{one}) == "w [1]");
+    CHECK(learned(normalize::learned_temporal{one}) == "w [1]");
     CHECK(learned(combine::attentional{random({D + Q, A}, 9)}) == "W_c [8,4]");
     // The last layer of fine-grained attention costs A·D, in groups A·G, of additive attention A.
     CHECK(parameter_count(score::additive_per_dimension{W, U, V}) - parameter_count(additive) == A * D - A);
@@ -173,7 +173,7 @@ TEST_CASE("local_p: the gradient goes through the Gaussian alone, and at the win
         const auto there = lifted.on(h);
         const auto asked = number(q);
         const auto query = on.parameter(asked);
-        on.backward(ops::inner(lifted.step(there, query, lifted.start(there)).weights, loss_of));
+        on.backward(ops::dot(lifted.step(there, query, lifted.start(there)).weights, loss_of));
 
         const double t = std::tanh(q), s = 1 / (1 + std::exp(-t)), p = 4 * s, by_p = 4 * s * (1 - s);
         const double a[] = {1 / (1 + std::exp(q * (h(0, 3, 0) - h(0, 2, 0)))),

@@ -113,16 +113,17 @@ TEST_CASE("functions of the score and its place")
     const auto x = random<float>({1, 6, 4}, 1);
 
     // section: alibi
-    attention alibi{score::modified{score::scaled_dot{},
-                                    [](auto e, place p) { return e - 0.1 * (p.head + 1) * abs(p.query - p.key); }},
-                    normalize::softmax{}, combine::weighted_sum{}};
+    attention alibi{
+        score::modified{score::scaled_dot{},
+                        [](auto e, score_index p) { return e - 0.1 * (p.head + 1) * abs(p.query - p.key); }},
+        normalize::softmax{}, combine::weighted_sum{}};
     // end
 
     // section: learned
     auto bias = zeros<float>(heads, 2 * reach + 1);  // T5: a number for each head and distance
     attention t5{
         score::modified{score::scaled_dot{}, bias,
-                        [=](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + reach); }},
+                        [=](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + reach); }},
         normalize::softmax{}, combine::weighted_sum{}};
     // end
 
@@ -137,7 +138,7 @@ TEST_CASE("functions of the score and its place")
     CHECK(std::abs(near(0, 0, 1) / near(0, 0, 0) - std::exp(-0.1f)) < 1e-6f);
 }
 
-TEST_CASE("masks of places")
+TEST_CASE("predicate masks")
 {
     const auto queries = random<float>({1, 6, 4}, 1);
     const std::vector<std::int32_t> ids{7, 7, 7, 9, 9, 9};
@@ -145,7 +146,7 @@ TEST_CASE("masks of places")
     const auto memory = attend.on(queries);
     // section: documents
     const auto document = looked_up(ids);  // which document each position belongs to
-    const auto same = [=](place p) { return document(p.query) == document(p.key); };
+    const auto same = [=](score_index p) { return document(p.query) == document(p.key); };
     auto contexts = attend(memory, queries, causal{} & same);
     std::cout << view::blocks(causal{} & sliding_window{16}, 96, 96, 8);  // which blocks it sees
     // end
@@ -159,8 +160,8 @@ TEST_CASE("a memory that grows")
     const auto query = random<float>({3, 4}, 4);
     const std::vector<std::size_t> chosen{2, 2, 0};
     // section: growing
-    auto memory = growing(attend.on(prompt));  // [B,T,D]
-    memory = attend.extend(memory, word);      // [B,1,D]
+    auto memory = with_cache(attend.on(prompt));  // [B,T,D]
+    memory = attend.extend(memory, word);         // [B,1,D]
     auto seen = attend.step(memory, query, attend.start(memory));
     memory = memory.rows(chosen);  // in a beam: the surviving hypotheses, without copies
     // end
@@ -183,7 +184,7 @@ TEST_CASE("losses of numbers, and AdamW")
     CHECK(classes() > 0);
 
     // section: adamw
-    train::adamw<float> optimiser({.rate = 3e-4, .weight_decay = 0.1, .decays = train::matrices_only});
+    train::adamw<float> optimizer({.rate = 3e-4, .weight_decay = 0.1, .decays = train::matrices_only});
     // end
-    CHECK(optimiser.settings.beta2 == 0.999);
+    CHECK(optimizer.settings.beta2 == 0.999);
 }

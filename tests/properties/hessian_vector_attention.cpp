@@ -39,12 +39,12 @@ auto loss_of_steps(const auto& attend, const auto& annotations, const auto& quer
 {
     const auto memory = attend.on(annotations, lengths({7, 3, 0}));
     auto state = attend.start(memory);
-    auto total = ops::inner(ops::square(queries), uneven(shape_of_rank<3>{3, 3, Q}));
+    auto total = ops::dot(ops::square(queries), uneven(shape_of_rank<3>{3, 3, Q}));
     for (std::size_t s = 0; s < 3; ++s) {
         auto next = attend.step(memory, ops::step_of(queries, s), state);
         state = next.state;
-        total = ops::add(total, ops::inner(ops::square(next.context), uneven(next.context.shape())));
-        total = ops::add(total, ops::inner(ops::square(next.weights), uneven(next.weights.shape())));
+        total = ops::add(total, ops::dot(ops::square(next.context), uneven(next.context.shape())));
+        total = ops::add(total, ops::dot(ops::square(next.weights), uneven(next.weights.shape())));
     }
     return total;
 }
@@ -80,7 +80,7 @@ void check_tiles(const auto& make, const auto& mask, const tiles& how, const aut
         make,
         [&](const auto& attend, const auto& annotations, const auto& queries) {
             const auto c = attend(attend.on(annotations, lengths({70, 33})), queries, mask);
-            return ops::inner(ops::add(c, ops::square(c)), uneven(c.shape()));
+            return ops::dot(ops::add(c, ops::square(c)), uneven(c.shape()));
         },
         random({2, 70, D}, 41, 0.7), random({2, how.queries, Q}, 42, 0.7), how.h, x...);
 }
@@ -113,7 +113,7 @@ TEST_CASE("scores step by step")
         W, U, v, random({3, 3}, 7), random({3, A}, 8));
     check_score([] {
         return score::modified{score::dot{},
-                               [](auto e, place p) { return 3 * tanh(e / 3) - 0.1 * abs(p.query - p.key); }};
+                               [](auto e, score_index p) { return 3 * tanh(e / 3) - 0.1 * abs(p.query - p.key); }};
     });
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("tiles: functions of scores, tables, masks and sinks")
     check_tiles(plain, none, {});
     check_tiles(plain, none, {.queries = 300});  // more than one block
     check_tiles([](const auto& w) { return of_softmax(score::general{w}); }, causal{}, {}, random({Q, D}, 9));
-    const auto change = [](auto e, place p) {
+    const auto change = [](auto e, score_index p) {
         return 3 * tanh(e / 3) + sin(e) * exp(-sigmoid(e)) - 0.1 * abs(p.query - p.key) * (p.batch + 1);
     };
     check_tiles(
@@ -153,7 +153,7 @@ TEST_CASE("tiles: functions of scores, tables, masks and sinks")
             return of_softmax(score::modified{score::scaled_dot{}, change});
         },
         causal{} & sliding_window{9}, {});
-    const auto look_up = [](auto e, place p, const auto& b) {
+    const auto look_up = [](auto e, score_index p, const auto& b) {
         return e * b(p.head, p.key - p.query + 10) + tanh(b(0, p.key - p.key / 7 * 7 + 1) * e);
     };
     check_tiles(
@@ -161,7 +161,7 @@ TEST_CASE("tiles: functions of scores, tables, masks and sinks")
             return of_softmax(score::modified{score::dot{}, bias, look_up});
         },
         causal{}, {}, random({1, 21}, 11));
-    const auto add = [](auto e, place p, const auto& b) { return e + b(p.key); };
+    const auto add = [](auto e, score_index p, const auto& b) { return e + b(p.key); };
     check_tiles(
         [&](const auto& bias, const auto& sink) {
             return attention{score::modified{score::dot{}, bias, add}, normalize::softmax_with_sink{sink},
@@ -172,7 +172,7 @@ TEST_CASE("tiles: functions of scores, tables, masks and sinks")
 
 TEST_CASE("tiles: rows that become weights in other ways")
 {
-    const auto scaled = [](auto e, place p) { return 2 * e - 0.02 * abs(p.query - p.key); };
+    const auto scaled = [](auto e, score_index p) { return 2 * e - 0.02 * abs(p.query - p.key); };
     const auto by_place = [&](const auto& normalize) {
         return attention{score::modified{score::dot{}, scaled}, normalize, combine::weighted_sum{}};
     };
@@ -223,7 +223,7 @@ TEST_CASE("linear time")
     check_tiles([&] { return over(score::scaled_dot{}, normalize::retention{0.9}); }, causal{}, {});
     check_tiles(
         [&](const auto& w, const auto& b) {
-            return over(score::fading{score::scaled_dot{}, w, b}, normalize::retention{});
+            return over(score::gated_decay{score::scaled_dot{}, w, b}, normalize::retention{});
         },
         causal{}, {}, random({D, 1}, 7), random({1}, 8));
 }
@@ -235,7 +235,7 @@ TEST_CASE("several heads")
     };
     const auto loss = [](const auto& attend, const auto& annotations, const auto& queries) {
         const auto c = attend(attend.on(annotations, lengths({70, 33})), queries, causal{});
-        return ops::inner(ops::square(c), uneven(c.shape()));
+        return ops::dot(ops::square(c), uneven(c.shape()));
     };
     check(make, loss, random({2, 70, D}, 5), random({2, 60, Q}, 6), 1e-4, random({Q, 6}, 1), random({D, 6}, 2),
           random({D, 6}, 3), random({6, Q}, 4));

@@ -76,7 +76,7 @@ std::size_t most_for(const std::string& bytes)
 {
     const temporary_directory directory;
     const auto path = directory.write("file", bytes);
-    return most_during([&] { heed::io::load(path, heed::io::held::copied); });
+    return most_during([&] { heed::io::load(path, heed::io::storage::copied); });
 }
 
 }  // namespace
@@ -110,5 +110,5 @@ TEST_CASE("a file takes a small multiple of its size, however many tensors it is
     large.tensors.push_back(heed::io::tensor_entry::of("x", {1'000'000}, std::vector<float>(1'000'000, 1)));
     heed::io::save(directory.path() / "file", large);
     CHECK(most_during([&] { CHECK(heed::io::load(directory.path() / "file").tensors.size() == 1); }) < 20'000);
-    CHECK(most_during([&] { heed::io::load(directory.path() / "file", heed::io::held::copied); }) < 4'100'000);
+    CHECK(most_during([&] { heed::io::load(directory.path() / "file", heed::io::storage::copied); }) < 4'100'000);
 }

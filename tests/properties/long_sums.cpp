@@ -68,7 +68,7 @@ auto values_and_gradients(const F& f, const array<T, N>&... x)
     return std::apply(
         [&](const auto&... v) {
             const auto y = f(v...);
-            on.backward(ops::inner(y, filled<T, rank_of<decltype(y)>>(y.shape(), T(1))));
+            on.backward(ops::dot(y, filled<T, rank_of<decltype(y)>>(y.shape(), T(1))));
             return std::tuple{copy_of(y.value()), copy_of(on.gradient(v))...};
         },
         std::tuple{on.parameter(x)...});
@@ -160,9 +160,10 @@ TEST_CASE("gradients that are sums over very many positions")
     check(
         "matvec", [](const auto& a, const auto& b) { return ops::matvec(a, b); }, enough, x, v);
     check(
-        "dot_each", [](const auto& a, const auto& b) { return ops::dot_each(a, b); }, enough, row, x);
+        "dot_per_position", [](const auto& a, const auto& b) { return ops::dot_per_position(a, b); }, enough, row, x);
     check(
-        "add_each", [&](const auto& a, const auto& b) { return times(ops::add_each(a, b)); }, enough, x, row);
+        "add_per_position", [&](const auto& a, const auto& b) { return times(ops::add_per_position(a, b)); }, enough, x,
+        row);
     check(
         "a row for all", [&](const auto& a, const auto& b) { return times(ops::add(a, b)); }, enough, x, v);
     check(
@@ -185,7 +186,7 @@ TEST_CASE("gradients that are sums over very many positions")
         },
         3e-6, v, w);
     check(
-        "inner", [](const auto& a, const auto& b) { return ops::inner(a, b); }, enough, x, d);
+        "inner", [](const auto& a, const auto& b) { return ops::dot(a, b); }, enough, x, d);
     check(
         "sum_last", [](const auto& a) { return ops::sum_last(a); }, enough, positive<2>({1, P}, 8));
     word_ids words(P, 1, 1);

@@ -215,12 +215,12 @@ TEST_CASE("an additive mask learns")
         const auto annotations = random({B, T, D}, 5), queries = random({B, S, Q}, 6);
         const auto loss = [&](const array<double, 3>& with) {
             const auto memory = attend.on(annotations, lengths{6, 4, 0});
-            return ops::inner(attend(memory, queries, additive_mask{with}), constants).data()[0];
+            return ops::dot(attend(memory, queries, additive_mask{with}), constants).data()[0];
         };
         ad::tape<double> on;
         const auto taped = on.parameter(bias);
         const auto memory = attend.on(annotations, lengths{6, 4, 0});
-        on.backward(ops::inner(attend(memory, queries, additive_mask{taped}), constants));
+        on.backward(ops::dot(attend(memory, queries, additive_mask{taped}), constants));
         const auto slope = on.gradient(taped);
         for (std::size_t i = 0; i < bias.size(); ++i) {
             if (bias.data()[i] == -infinity) {
@@ -288,9 +288,10 @@ TEST_CASE("lengths that count more positions than the memory has are refused, ho
                         [&](const auto& m, const lengths& mask) { return attend.compose(m, query, state, mask); });
                 refuses(memory,
                         [&](const auto& m, const lengths& mask) { return attend.weights_of(m, queries, mask); });
-                refuses(growing(memory),
+                refuses(with_cache(memory),
                         [&](const auto& m, const lengths& mask) { return attend.step(m, query, state, mask); });
-                refuses(growing(memory), [&](const auto& m, const lengths& mask) { return attend(m, queries, mask); });
+                refuses(with_cache(memory),
+                        [&](const auto& m, const lengths& mask) { return attend(m, queries, mask); });
                 refuses(shared_memory(memory, {0, 1}),
                         [&](const auto& m, const lengths& mask) { return attend.step(m, query, state, mask); });
             }

@@ -38,7 +38,7 @@ std::vector<array<double, 1>> outcome(const Attention& attend, const First& firs
         state = next.state;
     }
     const auto all = ops::stack(contexts);
-    on.backward(ops::inner(all, support::uneven(shape_of(all))));
+    on.backward(ops::dot(all, support::uneven(shape_of(all))));
     std::vector<array<double, 1>> found;
     const auto take = [&](const auto& x) {
         array<double, 1> row(shape_of_rank<1>{x.size()});

@@ -44,8 +44,8 @@ auto loss_of(const Attention& attend, const Annotations& annotations, const leng
     for (const auto& q : queries) {
         auto answer = attend.step(memory, q, state);
         state = answer.state;
-        terms.push_back(ops::inner(answer.context, support::uneven(shape_of(answer.context))));
-        terms.push_back(ops::inner(answer.weights, support::uneven(shape_of(answer.weights))));
+        terms.push_back(ops::dot(answer.context, support::uneven(shape_of(answer.context))));
+        terms.push_back(ops::dot(answer.weights, support::uneven(shape_of(answer.weights))));
     }
     auto sum = terms.front();
     for (std::size_t i = 1; i < terms.size(); ++i) sum = ops::add(sum, terms[i]);

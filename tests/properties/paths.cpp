@@ -47,9 +47,9 @@ void pin(const char* name, const auto& attend, const std::string& must, const au
     CHECK(path(attend, h, asked(many), asked(query)) == must);
     ad::tape<double> on;
     CHECK(path(ad::lift(on, attend), on.constant(h), asked(on.constant(many)), asked(on.constant(query))) == must);
-    // Sentences of a growing memory lie apart.
+    // Sentences of a KV cache lie apart.
     const std::string step = must.substr(must.find(", ") + 2);
-    CHECK(word(explain(attend, growing(attend.on(h)), asked(query))) == (step == "fused" ? "fused_by_row" : step));
+    CHECK(word(explain(attend, with_cache(attend.on(h)), asked(query))) == (step == "fused" ? "fused_by_row" : step));
 }
 void pin(const char* name, const auto& attend, const std::string& must) { pin(name, attend, must, no_mask{}, plain); }
 
@@ -68,7 +68,8 @@ TEST_CASE("translation")
         "stepwise, fused");
     pin("sankaran2016 temporal", paper::sankaran2016::temporal(W, U, v), "stepwise, fused");
     pin("sankaran2016 recent_temporal", paper::sankaran2016::recent_temporal(W, U, v, 3), "stepwise, composed_by_row");
-    pin("sankaran2016 connected", paper::sankaran2016::connected(W, U, v, one), "stepwise, composed_by_row");
+    pin("sankaran2016 learned_temporal", paper::sankaran2016::learned_temporal(W, U, v, one),
+        "stepwise, composed_by_row");
     pin("gehring2017", paper::gehring2017::layer(square, w), "tiled, fused", no_mask{}, with_word);
     pin("choi2018 att_y", paper::choi2018::att_y(W, U, v, Y), "stepwise, fused", no_mask{}, with_word);
     pin("choi2018 att_y_2d", paper::choi2018::att_y_2d(W, U, random({A, D}, 15), Y), "stepwise, fused", no_mask{},
@@ -97,7 +98,7 @@ TEST_CASE("the Transformer and its descendants")
     pin("vaswani2017", paper::vaswani2017::scaled_dot(), "tiled, fused", causal{}, plain);
     pin("vaswani2017 multi_head", paper::vaswani2017::multi_head(2, square, square, square, square), "tiled, fused",
         causal{}, plain);
-    pin("henry2020", paper::henry2020::normalised(one), "tiled, fused", causal{}, plain);
+    pin("henry2020", paper::henry2020::normalized(one), "tiled, fused", causal{}, plain);
     pin("ainslie2023", paper::ainslie2023::grouped(4, square, random({D, 4}, 24), random({D, 4}, 25), square),
         "tiled, fused", causal{}, plain);
     pin("qiu2025", paper::qiu2025::gated(2, square, square, square, square, square), "tiled, fused", causal{}, plain);

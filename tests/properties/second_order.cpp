@@ -74,25 +74,25 @@ TEST_CASE("elementwise operations of two arguments")
     CHECK_CURVATURE(ops::multiply, with(), a, row);
     CHECK_CURVATURE(ops::divide, of_positive, a, b);
     CHECK_CURVATURE(ops::divide, of_positive, a, column);
-    CHECK_CURVATURE(ops::add_alike, with(), a, b);
+    CHECK_CURVATURE(ops::add_same_shape, with(), a, b);
     CHECK_CURVATURE(ops::multiply_alike, with(), a, b);
-    CHECK_CURVATURE(ops::faded, with(), a, b);
+    CHECK_CURVATURE(ops::decay_history, with(), a, b);
     CHECK_CURVATURE(ops::logaddexp, with(), a, b);
-    CHECK_CURVATURE(ops::discount, with(), a, b);
+    CHECK_CURVATURE(ops::subtract_history, with(), a, b);
     CHECK_CURVATURE(ops::scaled_sum, with(0.3, -2.0), a, b);
-    CHECK_CURVATURE(ops::discount_by, with(0.3), a, b);
+    CHECK_CURVATURE(ops::subtract_scaled_history, with(0.3), a, b);
     CHECK_CURVATURE(ops::fade, with(0.7), a, b);
-    CHECK_CURVATURE(ops::move_places, with(), a, b);
+    CHECK_CURVATURE(ops::advance_means, with(), a, b);
 }
 
 TEST_CASE("the second argument meets every position of the first")
 {
     const auto a = random({2, 3, 4}, 1);
     const auto b = random({2, 4}, 2);
-    CHECK_CURVATURE(ops::add_each, with(), a, b);
-    CHECK_CURVATURE(ops::tanh_of_sum_each, with(), a, b);
-    CHECK_CURVATURE(ops::subtract_each, with(), a, b);
-    CHECK_CURVATURE(ops::multiply_each, with(), a, b);
+    CHECK_CURVATURE(ops::add_per_position, with(), a, b);
+    CHECK_CURVATURE(ops::tanh_of_sum_per_position, with(), a, b);
+    CHECK_CURVATURE(ops::subtract_per_position, with(), a, b);
+    CHECK_CURVATURE(ops::multiply_per_position, with(), a, b);
 }
 
 TEST_CASE("parts of tensors")
@@ -106,16 +106,16 @@ TEST_CASE("parts of tensors")
     CHECK_CURVATURE(ops::reshaped, with(shape_of_rank<2>{2, 12}), x);
     CHECK_CURVATURE(ops::slice, with(std::size_t{1}, std::size_t{1}, std::size_t{3}), x);
     CHECK_CURVATURE(ops::permuted, with(2, 0, 1), x);
-    CHECK_CURVATURE(ops::rows_between, with(std::size_t{1}, std::size_t{3}), matrix);
+    CHECK_CURVATURE(ops::slice_rows, with(std::size_t{1}, std::size_t{3}), matrix);
     CHECK_CURVATURE(ops::positions_between, with(std::size_t{1}, std::size_t{2}), random({1, 4}, 5));
     CHECK_CURVATURE(ops::join_positions, with(lengths{2, 1}), x, random({2, 5, 4}, 6));
     CHECK_CURVATURE(ops::columns_of, with(std::vector<std::uint32_t>{2, 0, 2}), matrix);
-    CHECK_CURVATURE(ops::columns_between, with(std::size_t{1}, std::size_t{3}), x);
+    CHECK_CURVATURE(ops::slice_columns, with(std::size_t{1}, std::size_t{3}), x);
     CHECK_CURVATURE(ops::rows_of, with(std::vector<std::size_t>{1, 1, 3}), matrix);
     CHECK_CURVATURE(ops::repeat, with(std::size_t{3}), random({4}, 6));
     CHECK_CURVATURE(ops::swap_axes, with(), x);
     CHECK_CURVATURE(ops::transpose, with(), x);
-    CHECK_CURVATURE(ops::pick, with(array<double, 3>{{{2}, {0}}, {{1}, {1}}}), random({2, 3}, 7));
+    CHECK_CURVATURE(ops::gather, with(array<double, 3>{{{2}, {0}}, {{1}, {1}}}), random({2, 3}, 7));
     CHECK_CURVATURE(ops::mix_heads, with(), x, random({2, 3}, 8));
     CHECK_CURVATURE(ops::lookup, with(some_words().words), random({4, 3}, 9));
 }
@@ -128,13 +128,13 @@ TEST_CASE("lists of tensors")
         return operation(std::vector{u, v, u});
     };
     CHECK_CURVATURE(ops::stack, of_both, a, b);
-    CHECK_CURVATURE(ops::join, of_both, a, random({2, 2}, 2));
+    CHECK_CURVATURE(ops::concat_heads, of_both, a, random({2, 2}, 2));
     CHECK_CURVATURE(ops::append_all, of_both, x, y);
     const auto of_parts = [](const auto& split, const auto& u) {
         const auto parts = split(u, std::size_t{2});
         return ops::multiply(parts[0], parts[1]);
     };
-    CHECK_CURVATURE(ops::split, of_parts, x);
+    CHECK_CURVATURE(ops::split_heads, of_parts, x);
 }
 
 TEST_CASE("masks and windows")
@@ -142,8 +142,8 @@ TEST_CASE("masks and windows")
     const auto e = random({2, 3}, 1);
     const auto x = random({2, 3, 4}, 2);
     CHECK_CURVATURE(
-        ops::hide, [](const auto& hide, const auto& v) { return ops::exp(hide(v, some_mask())); }, e);
-    CHECK_CURVATURE(ops::clear_hidden, with(some_mask()), x);
+        ops::masked_fill, [](const auto& hide, const auto& v) { return ops::exp(hide(v, some_mask())); }, e);
+    CHECK_CURVATURE(ops::zero_masked, with(some_mask()), x);
     CHECK_CURVATURE(ops::add_mask, with(), x, e);
     CHECK_CURVATURE(ops::clear_padding, with(real), x);
     CHECK_CURVATURE(ops::clear_ended, with(real), random({3, 2, 4}, 3));
@@ -151,7 +151,7 @@ TEST_CASE("masks and windows")
     CHECK_CURVATURE(ops::put_window, with(where), e, random({2, 2}, 4));
     CHECK_CURVATURE(ops::spread_window, with(where, std::size_t{3}), random({2, 2, 4}, 5));
     CHECK_CURVATURE(ops::slide, with(), random({2, 6}, 6), random({2, 3}, 7));
-    CHECK_CURVATURE(ops::neighbourhood, with(std::size_t{1}), e);
+    CHECK_CURVATURE(ops::neighborhood, with(std::size_t{1}), e);
     CHECK_CURVATURE(ops::convolve, with(), e, random({2, 3}, 8));
     CHECK_CURVATURE(ops::unfold, with(std::size_t{2}), x);
     CHECK_CURVATURE(ops::pool_windows, with(std::size_t{2}), x, e);
@@ -165,11 +165,11 @@ TEST_CASE("sums and norms")
     const auto x = random({2, 3, 4}, 1);
     const auto e = random({2, 3}, 2);
     CHECK_CURVATURE(ops::sum_last, with(), x);
-    CHECK_CURVATURE(ops::inner, with(), e, random({2, 3}, 3));
+    CHECK_CURVATURE(ops::dot, with(), e, random({2, 3}, 3));
     CHECK_CURVATURE(ops::multiply_parts, with(), x, random({2, 3, 2}, 5));
     CHECK_CURVATURE(ops::rms_norm, with(1e-3), x, random({2}, 6));
     CHECK_CURVATURE(ops::layer_norm, with(1e-3), x, random({4}, 7), random({4}, 8));
-    CHECK_CURVATURE(ops::unit, with(), e);
+    CHECK_CURVATURE(ops::normalize_l2, with(), e);
     CHECK_CURVATURE(ops::grouped_sum, with(), random({2, 3, 2}, 9), x);
     CHECK_CURVATURE(ops::difference_factor, with(0.2), random({3}, 10), random({3}, 11), random({3}, 12),
                     random({3}, 13));
@@ -181,16 +181,16 @@ TEST_CASE("products")
     const auto x = random({2, 3, 4}, 1);
     CHECK_CURVATURE(ops::linear, with(), random({2, 3}, 2), random({3, 4}, 3));
     CHECK_CURVATURE(ops::linear, with(), random({2, 3}, 2), random({3, 4}, 3), random({4}, 4));
-    CHECK_CURVATURE(ops::linear_onto, with(), random({2, 4}, 5), random({2, 3}, 6), random({3, 4}, 7));
+    CHECK_CURVATURE(ops::addmm, with(), random({2, 4}, 5), random({2, 3}, 6), random({3, 4}, 7));
     CHECK_CURVATURE(ops::matvec, with(), x, random({4}, 8));
     CHECK_CURVATURE(ops::add_outer, with(), x, random({2, 3}, 9), random({4}, 10));
-    CHECK_CURVATURE(ops::dot_each, with(), random({2, 4}, 11), x);
+    CHECK_CURVATURE(ops::dot_per_position, with(), random({2, 4}, 11), x);
     CHECK_CURVATURE(ops::weighted_sum, with(), random({2, 3}, 12), x);
     CHECK_CURVATURE(ops::elementwise_sum, with(), random({2, 3, 4}, 13), x);
-    CHECK_CURVATURE(ops::dot_all, with(), x, random({2, 5, 4}, 14));
-    CHECK_CURVATURE(ops::weighted_sums, with(), random({6, 5}, 15), random({2, 5, 4}, 16));
+    CHECK_CURVATURE(ops::bmm_nt, with(), x, random({2, 5, 4}, 14));
+    CHECK_CURVATURE(ops::bmm, with(), random({6, 5}, 15), random({2, 5, 4}, 16));
     CHECK_CURVATURE(ops::match_matrix, with(), x, random({2, 2, 4}, 17));
-    CHECK_CURVATURE(ops::match_each, with(), random({2, 4}, 18), x);
+    CHECK_CURVATURE(ops::match_per_position, with(), random({2, 4}, 18), x);
     CHECK_CURVATURE(ops::glu, with(), x);
     CHECK_CURVATURE(ops::maxout, with(), x);
     CHECK_CURVATURE(ops::gated_residual, with(lengths{2, 1, 2}), random({2, 3, 2}, 19), x);
@@ -213,7 +213,7 @@ TEST_CASE("losses")
     CHECK_CURVATURE(ops::cross_entropy, with(some_words(), 0.1), logits);
     CHECK_CURVATURE(ops::cross_entropy, with(some_words(), 0.1), random({2, 3, 2}, 5), random({2, 4}, 6),
                     random({4}, 7));
-    CHECK_CURVATURE(ops::cross_entropy_each, with(some_words(), 0.1), logits);
+    CHECK_CURVATURE(ops::cross_entropy_per_sentence, with(some_words(), 0.1), logits);
 }
 
 TEST_CASE("penalties on weights")

@@ -37,7 +37,7 @@ auto both(const auto&... settings)
 TEST_CASE("operations without a derivative, and why")
 {
     using support::without_derivative;
-    static_assert(without_derivative(ops::greatest, "the place of the greatest score: constant, or it jumps"));
+    static_assert(without_derivative(ops::argmax, "the place of the greatest score: constant, or it jumps"));
     static_assert(without_derivative(ops::sample, "a place that is drawn: constant, or it jumps"));
     static_assert(without_derivative(ops::first_stop, "the first place that stops: constant, or it jumps"));
 }
@@ -62,7 +62,7 @@ TEST_CASE("weights")
     CHECK_CURVATURE(ops::entmax15, of_great, e);
     CHECK_CURVATURE(ops::entmax, of_great, e, random({1}, 4));
     CHECK_CURVATURE(ops::top_k, with(real, std::size_t{2}), e);
-    CHECK_CURVATURE(ops::break_stick, with(real), e);
+    CHECK_CURVATURE(ops::stick_breaking, with(real), e);
     CHECK_CURVATURE(
         ops::weights_by_sum,
         [](const auto& operation, const auto& x) {
@@ -72,7 +72,7 @@ TEST_CASE("weights")
     CHECK_CURVATURE(
         ops::scale_from_greatest, [](const auto& operation, const auto& x) { return operation(x, x, real, 1.7); }, e);
     CHECK_CURVATURE(ops::monotonic, with(real), e, random({1}, 5), random({2, 3}, 6));
-    CHECK_CURVATURE(ops::chunks, with(std::size_t{2}, real), random({2, 3}, 7), e, random({1}, 8));
+    CHECK_CURVATURE(ops::mocha, with(std::size_t{2}, real), random({2, 3}, 7), e, random({1}, 8));
 }
 
 TEST_CASE("chance")
@@ -80,10 +80,10 @@ TEST_CASE("chance")
     const auto e = random({2, 3}, 1);
     const array<double, 2> drawn{{0, 1, 0}, {1, 0, 0}};
     CHECK_CURVATURE(ops::log_probability, with(drawn, real), e);
-    CHECK_CURVATURE(ops::perturb, with(real, stream, 0.7), e);
+    CHECK_CURVATURE(ops::add_gumbel, with(real, stream, 0.7), e);
     CHECK_CURVATURE(ops::add_normal, with(real, stream, 0.7), e);
     const auto of_weights = [](const auto& thin, const auto& x) { return thin(ops::exp(x), real, 0.4, stream, true); };
-    CHECK_CURVATURE(ops::thin, of_weights, e);
+    CHECK_CURVATURE(ops::dropout_weights, of_weights, e);
     CHECK_CURVATURE(ops::straight_through, with(), e, random({2, 3}, 2));
 }
 
@@ -174,8 +174,8 @@ TEST_CASE("recurrent steps")
 TEST_CASE("functions of scores, and tiles")
 {
     const auto table = random({4}, 1);
-    const auto change = [](auto e, place p) { return 3 * tanh((e - 0.1 * abs(p.query - p.key)) / 3); };
-    const auto look_up = [](auto e, place p, const auto& t) { return e * t(p.key) + t(p.key); };
+    const auto change = [](auto e, score_index p) { return 3 * tanh((e - 0.1 * abs(p.query - p.key)) / 3); };
+    const auto look_up = [](auto e, score_index p, const auto& t) { return e * t(p.key) + t(p.key); };
     CHECK_CURVATURE(ops::modify_op{change}, with(ops::rows_of_places{2}), random({2, 3}, 2));
     CHECK_CURVATURE(ops::modify_op{look_up}, with(ops::rows_of_places{2}), random({2, 3}, 2), table);
     const auto q = random({2, 3, 4}, 3), k = random({2, 3, 2}, 4), v = random({2, 3, 2}, 5);

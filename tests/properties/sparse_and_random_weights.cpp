@@ -37,7 +37,7 @@ void check_with_hidden(F&& f)
     const lengths real{6, 4, 3};
     boolean_mask<2> mask(shape_of_rank<2>{3, 6});
     for (const std::size_t seen : {0u, 2u, 3u, 5u, 7u, 8u}) mask[seen] = 1;  // of the third row nothing
-    const auto hidden = [&](const auto& e) { return f(ops::hide(e, mask), real); };
+    const auto hidden = [&](const auto& e) { return f(ops::masked_fill(e, mask), real); };
     const auto finite = [&](const auto& e) {  // the loss must not see the -inf that some operations pass on
         return ops::softmax(hidden(e), real);
     };
@@ -94,19 +94,19 @@ TEST_CASE("log_probability")
 
 TEST_CASE("noise on the scores")
 {
-    check_of_scores([](const auto& e, const lengths& real) { return ops::perturb(e, real, 5u, 1.0); });
-    check_of_scores([](const auto& e, const lengths& real) { return ops::perturb(e, real, 5u, 0.0); });
-    check_with_hidden([](const auto& e, const lengths& real) { return ops::perturb(e, real, 5u, 1.0); });
+    check_of_scores([](const auto& e, const lengths& real) { return ops::add_gumbel(e, real, 5u, 1.0); });
+    check_of_scores([](const auto& e, const lengths& real) { return ops::add_gumbel(e, real, 5u, 0.0); });
+    check_with_hidden([](const auto& e, const lengths& real) { return ops::add_gumbel(e, real, 5u, 1.0); });
 }
 
 TEST_CASE("thinned weights")
 {
-    for (const bool renormalise : {false, true}) {
-        CAPTURE(renormalise);
+    for (const bool renormalize : {false, true}) {
+        CAPTURE(renormalize);
         for (const double p : {0.3, 0.9}) {
             CAPTURE(p);
             check_of_scores([=](const auto& e, const lengths& real) {
-                return ops::thin(ops::softmax(e, real), real, p, 3u, renormalise);
+                return ops::dropout_weights(ops::softmax(e, real), real, p, 3u, renormalize);
             });
         }
     }
@@ -120,7 +120,7 @@ TEST_CASE("straight_through: the gradient goes to the second argument alone, unc
     const auto y = ops::straight_through(h, s);
     CHECK(support::same_bits(y, hard));
     CHECK(support::same_bits(ops::straight_through(hard, soft), hard));
-    on.backward(ops::inner(y, upstream));
+    on.backward(ops::dot(y, upstream));
     CHECK(support::same_bits(on.gradient(s), upstream));
     for (std::size_t i = 0; i < 12; ++i) CHECK(on.gradient(h).data[i] == 0);
 }
@@ -131,10 +131,10 @@ TEST_CASE("what is drawn, and the greatest, give no gradient")
     const auto scores = random({2, 5}, 1);
     const lengths real{5, 3};
     const auto e = on.parameter(scores);
-    CHECK(!ops::greatest(e, real).wanted());
+    CHECK(!ops::argmax(e, real).wanted());
     CHECK(!ops::sample(e, real, 1u).wanted());
     CHECK(support::same_bits(ops::sample(e, real, 1u), ops::sample(scores, real, 1u)));
-    CHECK(support::same_bits(ops::greatest(e, real), ops::greatest(scores, real)));
+    CHECK(support::same_bits(ops::argmax(e, real), ops::argmax(scores, real)));
 }
 
 TEST_CASE("a part of a batch draws what the whole batch draws, in the backward pass as well")
@@ -155,7 +155,7 @@ TEST_CASE("a part of a batch draws what the whole batch draws, in the backward p
             const auto y = f(x, n);
             CHECK(support::same_bits(f(e, n), y));
             if (!y.wanted()) return std::pair{copy_of(y.value()), filled<double, 3>(shape_of(e), 0.0)};
-            on.backward(ops::inner(y, d));
+            on.backward(ops::dot(y, d));
             return std::pair{copy_of(y.value()), copy_of(on.gradient(x))};
         };
         const auto whole = run(scores, real, upstream), part = run(some, lengths_view(real).rows(first, rows), pulled);
@@ -165,9 +165,11 @@ TEST_CASE("a part of a batch draws what the whole batch draws, in the backward p
         }
     };
     check([](const auto& e, const lengths_view& n) { return ops::sample(e, n, 5u); });
-    check([](const auto& e, const lengths_view& n) { return ops::perturb(e, n, 5u, 1.0); });
-    for (const bool renormalise : {false, true}) {
-        check([=](const auto& e, const lengths_view& n) { return ops::thin(ops::exp(e), n, 0.5, 5u, renormalise); });
+    check([](const auto& e, const lengths_view& n) { return ops::add_gumbel(e, n, 5u, 1.0); });
+    for (const bool renormalize : {false, true}) {
+        check([=](const auto& e, const lengths_view& n) {
+            return ops::dropout_weights(ops::exp(e), n, 0.5, 5u, renormalize);
+        });
     }
 }
 
@@ -180,7 +182,7 @@ TEST_CASE("attention over soft draws, and over dropped weights of temporal modul
                                        combine::weighted_sum{}},
                              support::plain_query{3}, 5);
     support::check_gradients(attention{score::additive_per_dimension{W, U, random({4, 5}, 23)},
-                                       normalize::dropout{0.3, 7, normalize::temporal{}, {.renormalise = true}},
+                                       normalize::dropout{0.3, 7, normalize::temporal{}, {.renormalize = true}},
                                        combine::elementwise_sum{}},
                              support::plain_query{3}, 5);
 }
@@ -188,6 +190,6 @@ TEST_CASE("attention over soft draws, and over dropped weights of temporal modul
 TEST_CASE("the k greatest of none")
 {
     const normalize::top_k none{0};
-    CHECK_THROWS_WITH_AS((void)none(random({1, 3}, 1), no_state{}, plain_moment{lengths{3}}),
+    CHECK_THROWS_WITH_AS((void)none(random({1, 3}, 1), no_state{}, plain_step_context{lengths{3}}),
                          "top_k: k is 0, so that nothing has a weight; give at least 1", error);
 }

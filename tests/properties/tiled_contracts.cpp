@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/core/callback.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/heed.hpp>
 #include <support/exhaustive.hpp>
 #include <support/many_queries.hpp>
@@ -35,21 +35,21 @@ std::vector<double> gradients(const Attention& attend, std::size_t S, std::size_
         return with(with.on(annotations, real), queries, causal{});
     };
     const auto contexts = checked ? ad::checkpoint(answers, lifted, H, Q) : answers(lifted, H, Q);
-    const auto loss = ops::inner(contexts, random({2, S, 4}, 3));
+    const auto loss = ops::dot(contexts, random({2, S, 4}, 3));
     on.backward(loss);
     return support::gradients_after(on, loss.value().data[0], lifted, H, Q);
 }
 
 void each_mechanism(const auto& use)
 {
-    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.key - p.query + 10); };
+    const auto relative = [](auto e, score_index p, const auto& b) { return e + b(p.key - p.query + 10); };
     const score::modified score{score::scaled_dot{}, random({21}, 4), relative};
     const auto with = [&](const auto& normalize) { use(attention{score, normalize, combine::weighted_sum{}}); };
     with(normalize::softmax_with_sink{array<double, 1>{0.3}});
     with(normalize::entmax15{});
     with(normalize::top_k{5});
     with(normalize::stick_breaking{});
-    with(normalize::fading_temporal{0.7, 0.2});
+    with(normalize::decayed_temporal{0.7, 0.2});
     use(attention{score::additive{random({4, 4}, 5), random({4, 4}, 6), random({4}, 7)}, normalize::softmax{},
                   combine::weighted_sum{}});
 }
@@ -73,7 +73,7 @@ void each_of_all(const auto& use)
 }
 
 /// compute(through a checkpoint?) with one thread and with `threads`; with two and with three if exhaustive.
-void check_bits(heed::detail::callback<std::vector<double>, bool> compute, std::size_t threads)
+void check_bits(heed::detail::function_ref<std::vector<double>, bool> compute, std::size_t threads)
 {
     std::vector<double> one;
     for (const std::size_t count : {1u, 2u, 3u}) {

@@ -39,11 +39,11 @@ struct nearness_in_kernels {
     using in_tiles = kernels::tiles::sum_of<squares>;
 };
 struct nearness {
-    using in_kernels = nearness_in_kernels;
+    using kernel_tag = nearness_in_kernels;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& q, const tensor auto& k) const
     {
-        return ops::scale(ops::sum_last(ops::square(ops::subtract_each(k, q))), -1);
+        return ops::scale(ops::sum_last(ops::square(ops::subtract_per_position(k, q))), -1);
     }
     static auto parameters(auto&, auto&&) { return mine::nearness{}; }
 };
@@ -101,7 +101,7 @@ with_word(Base) -> with_word<Base>;
 
 const lengths real({70, 33, 0});
 
-const auto alibi = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
+const auto alibi = [](auto e, score_index p) { return e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
 
 /// All keys; a function of scores within a window.
 void plainly(const auto& score, const auto& normalize) { check(score, no_mask{}, real, 60, 70, normalize); }
@@ -121,7 +121,7 @@ TEST_CASE("additive scores, closeness and cosine under softmax: masks, lengths a
     by_softmax(additive());
     by_softmax(score::match{});
     by_softmax(score::cosine{3});
-    const auto even = [](place p) { return (p.query + p.key) - (p.query + p.key) / 2 * 2 == 0; };
+    const auto even = [](score_index p) { return (p.query + p.key) - (p.query + p.key) / 2 * 2 == 0; };
     const auto each = [&](const auto& score) {
         check(score, causal{}, real, 60, 70);
         check(score, lengths({5, 70, 2}), real, 130, 70);
@@ -168,7 +168,7 @@ TEST_CASE("a scale and a bias that learn")
 TEST_CASE("temperature, below functions of scores and tables, too")
 {
     const auto bias = random({1, 21}, 11);
-    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
+    const auto relative = [](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
     const array<double, 1> number{0.7};
     check(score::dot{}, causal{}, real, 60, 70, normalize::temperature{0.3});
     check(additive(), no_mask{}, real, 60, 70, normalize::temperature{2.5, normalize::entmax{number}});
@@ -224,7 +224,7 @@ TEST_CASE("widths of an additive score")
 TEST_CASE("tables that functions look numbers up in, and rotations, over additive scores")
 {
     const auto bias = random({1, 21}, 11);
-    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
+    const auto relative = [](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
     check(score::modified{additive(), bias, relative}, no_mask{}, real, 60, 70);
     check(score::modified{additive(), bias, relative}, causal{}, real, 60, 70, normalize::entmax15{});
     check(score::modified{score::match{}, bias, relative}, causal{}, real, 60, 70);
@@ -244,7 +244,7 @@ TEST_CASE("a query or a key without direction")
         for (std::size_t t = 0; t < 70; ++t) mean += h(0, t, i) / 70;
         CHECK(copy_of(contexts.value())(0, 5, i) == support::approx(mean));
     }
-    on.backward(ops::inner(contexts, random({1, 64, 4}, 3)));
+    on.backward(ops::dot(contexts, random({1, 64, 4}, 3)));
     for (std::size_t i = 0; i < 4; ++i) CHECK(copy_of(on.gradient(Q))(0, 5, i) == 0);
     for (const double x : copy_of(on.gradient(H))) CHECK(std::isfinite(x));
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/core/callback.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/heed.hpp>
 #include <support/exhaustive.hpp>
 #include <support/tensors.hpp>
@@ -61,12 +61,12 @@ struct any_function {
     change what = change::nothing;
     double shift = 0;
 
-    pack<T> operator()(const pack<T>& e, const place& p) const { return changed(e, p); }
-    dual<T> operator()(const dual<T>& e, const place& p) const { return changed(e, p); }
+    pack<T> operator()(const pack<T>& e, const score_index& p) const { return changed(e, p); }
+    dual<T> operator()(const dual<T>& e, const score_index& p) const { return changed(e, p); }
 
 private:
     template <class E>
-    E changed(const E& e, const place& p) const
+    E changed(const E& e, const score_index& p) const
     {
         const auto one = [&] { return (p.query == 3) & (p.key == 5); };
         const auto at = [&](int key) { return (p.query == 23) & (p.key == key); };
@@ -131,27 +131,27 @@ private:
 /// What queries see, at run time, so that one kernel is compiled for all of it.
 enum class sight { all, causal, window, scattered, first };
 
-struct any_mask : mask_of_places {
+struct any_mask : predicate_mask {
     sight what;
 
     explicit any_mask(sight of) : what(of) {}
-    lane_mask operator()(const place& p) const
+    lane_mask operator()(const score_index& p) const
     {
         if (what == sight::causal) return not_behind{}(p);
         if (what == sight::window) return near(p);
         if (what == sight::scattered) return (p.key * 7 + p.query * 3) % 5 > 0;
         return p.key < (what == sight::first ? first : std::numeric_limits<std::int32_t>::max());
     }
-    key_range reach(std::int32_t from, std::int32_t to) const
+    key_range visible_range(std::int32_t from, std::int32_t to) const
     {
-        if (what == sight::causal) return not_behind{}.reach(from, to);
-        if (what == sight::window) return near.reach(from, to);
+        if (what == sight::causal) return not_behind{}.visible_range(from, to);
+        if (what == sight::window) return near.visible_range(from, to);
         return what == sight::first ? key_range{0, first} : key_range{};
     }
-    key_range whole(std::int32_t from, std::int32_t to) const
+    key_range full_range(std::int32_t from, std::int32_t to) const
     {
-        if (what == sight::causal) return not_behind{}.whole(from, to);
-        if (what == sight::window) return near.whole(from, to);
+        if (what == sight::causal) return not_behind{}.full_range(from, to);
+        if (what == sight::window) return near.full_range(from, to);
         if (what == sight::scattered) return {0, 0};
         return what == sight::first ? key_range{0, first} : key_range{};
     }
@@ -196,7 +196,7 @@ answers<T> answers_of(const auto& score, const auto& normalize, way how, const n
 {
     const attention attend{score, normalize, combine::weighted_sum{}};
     const auto numbers = [](const auto& x) { return std::vector<T>(x.data, x.data + x.size()); };
-    const boolean_mask<3> drawn = heed::detail::drawn_out(any_mask(seen), real, 0, S, P);
+    const boolean_mask<3> drawn = heed::detail::materialize_mask(any_mask(seen), real, 0, S, P);
     ad::tape<T> on;
     answers<T> found;
     const auto H = on.parameter(all.keys), Q = on.parameter(all.queries), V = on.parameter(all.values);
@@ -223,7 +223,7 @@ answers<T> answers_of(const auto& score, const auto& normalize, way how, const n
         }
         return ops::swap_axes(ops::stack(each));
     }();
-    on.backward(ops::inner(contexts, all.d_contexts));
+    on.backward(ops::dot(contexts, all.d_contexts));
     found.contexts = numbers(contexts.value());
     found.d_queries = numbers(on.gradient(Q));
     found.d_keys = numbers(on.gradient(H));
@@ -251,7 +251,7 @@ template <class T>
 void check_alone(const answers<T>& x, const std::vector<T>& weights, const numbers_of_all<T>& all, sight seen,
                  double most)
 {
-    const boolean_mask<3> drawn = heed::detail::drawn_out(any_mask(seen), real, 0, S, P);
+    const boolean_mask<3> drawn = heed::detail::materialize_mask(any_mask(seen), real, 0, S, P);
     std::vector<T> contexts(B * S * D), d_values(B * P * D);
     std::vector<bool> visible(B * P);
     bool hidden_weights_are_0 = true, hidden_gradients_are_0 = true;
@@ -276,7 +276,7 @@ void check_alone(const answers<T>& x, const std::vector<T>& weights, const numbe
 
 /// `answer(way)` are the answers to all of these numbers.
 template <class T>
-void check_answers(heed::detail::callback<answers<T>, way> answer, double most, const numbers_of_all<T>& all,
+void check_answers(heed::detail::function_ref<answers<T>, way> answer, double most, const numbers_of_all<T>& all,
                    sight seen)
 {
     const auto must = answer(way::composed);
@@ -374,7 +374,7 @@ void each_normalizer(const auto& f)
     f(normalize::top_k{3});
     f(normalize::stick_breaking{});
     f(normalize::temporal{});
-    f(normalize::fading_temporal{0.7, 0.2});
+    f(normalize::decayed_temporal{0.7, 0.2});
 }
 
 }  // namespace

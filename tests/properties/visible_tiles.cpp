@@ -29,27 +29,33 @@ using kernels::tiles::unmodified;
 using support::random;
 
 /// Each eight queries see seventeen keys, hardly any of which the next eight see.
-struct in_steps : mask_of_places {
-    lane_mask operator()(const place& p) const { return (p.key >= p.here / 8 * 13) & (p.key < p.here / 8 * 13 + 17); }
-    key_range reach(std::int32_t first, std::int32_t last) const { return {first / 8 * 13, last / 8 * 13 + 17}; }
-    key_range whole(std::int32_t first, std::int32_t last) const { return {last / 8 * 13, first / 8 * 13 + 17}; }
+struct in_steps : predicate_mask {
+    lane_mask operator()(const score_index& p) const
+    {
+        return (p.key >= p.diagonal / 8 * 13) & (p.key < p.diagonal / 8 * 13 + 17);
+    }
+    key_range visible_range(std::int32_t first, std::int32_t last) const
+    {
+        return {first / 8 * 13, last / 8 * 13 + 17};
+    }
+    key_range full_range(std::int32_t first, std::int32_t last) const { return {last / 8 * 13, first / 8 * 13 + 17}; }
 };
 
 /// The same mask without its reach: it is asked.
 auto silent(const auto& mask)
 {
-    return [mask](const place& p) { return lane_mask(mask(p)); };
+    return [mask](const score_index& p) { return lane_mask(mask(p)); };
 }
 
 /// The same, saying that blocks are not worth a question.
 template <class Mask>
-struct unasked : mask_of_places {
+struct unasked : predicate_mask {
     Mask mask;
 
     explicit unasked(const Mask& of) : mask(of) {}
-    lane_mask operator()(const place& p) const { return lane_mask(mask(p)); }
-    key_range reach(std::int32_t, std::int32_t) const { return {}; }
-    key_range whole(std::int32_t, std::int32_t) const { return {0, 0}; }
+    lane_mask operator()(const score_index& p) const { return lane_mask(mask(p)); }
+    key_range visible_range(std::int32_t, std::int32_t) const { return {}; }
+    key_range full_range(std::int32_t, std::int32_t) const { return {0, 0}; }
 };
 
 /// Contexts, and the gradients of f(q, k, v, p), one behind the other.
@@ -62,7 +68,7 @@ std::vector<float> contexts_and_gradients(std::size_t S, std::size_t T, const ar
     const auto q = on.parameter(q0), k = on.parameter(k0), v = on.parameter(v0);
     const auto P = on.parameter(p);
     const auto c = f(q, k, v, P);
-    on.backward(ops::inner(c, w));
+    on.backward(ops::dot(c, w));
     std::vector<float> all(c.value().data, c.value().data + c.value().size());
     const auto add = [&](const auto& x) {
         const auto g = on.gradient(x);
@@ -222,9 +228,9 @@ std::pair<std::size_t, std::size_t> tiles_and_pairs(const auto& mask, const one_
                 const std::size_t end = std::min(g + lane_count, begin + n);
                 std::size_t first = x.T, last = 0;
                 for (std::size_t t = tile; t < std::min(x.T, tile + kernels::tiles::keys); ++t) {
-                    place p;
+                    score_index p;
                     p.query = heed::detail::counted_from(static_cast<std::int32_t>(g));
-                    p.here = heed::detail::counted_from(x.of.place_of(g));
+                    p.diagonal = heed::detail::counted_from(x.of.diagonal_of(g));
                     p.key = static_cast<std::int32_t>(t);
                     const lane_mask visible(mask(p));
                     bool sees = false;
@@ -247,7 +253,7 @@ template <class Mask>
 void check_computed(const Mask& mask, std::size_t S = 403, std::size_t T = 403)
 {
     one_head x(S, T);
-    const auto same = [](auto e, place) { return e; };
+    const auto same = [](auto e, score_index) { return e; };
     const kernels::tiles::score_mod_of<float, std::remove_const_t<decltype(same)>, Mask> by(same, mask);
     const auto [tiles, pairs] = tiles_and_pairs(mask, x);
     CHECK(pairs < S * T);
@@ -260,7 +266,7 @@ void check_computed(const Mask& mask, std::size_t S = 403, std::size_t T = 403)
     CHECK(backward.pairs == pairs);
 }
 
-const auto same_document = [](place p) { return p.query / 100 == p.key / 100; };
+const auto same_document = [](score_index p) { return p.query / 100 == p.key / 100; };
 
 }  // namespace
 
@@ -271,22 +277,22 @@ TEST_CASE("only what a block of queries sees is computed, forward and backward")
     check_computed(not_behind{} & same_document, 130, 403);  // the last queries of all
     check_computed(!not_behind{});
     check_computed(!not_behind{}, 403, 130);  // queries before the first key
-    check_computed(sliding_window{20} | [](place p) { return (p.key < 4) | (p.query < 4); });  // Longformer
-    check_computed([](place p) {  // block diffusion: noisy words, then the same words clean, in blocks of 40
+    check_computed(sliding_window{20} | [](score_index p) { return (p.key < 4) | (p.query < 4); });  // Longformer
+    check_computed([](score_index p) {  // block diffusion: noisy words, then the same words clean, in blocks of 40
         const lane_mask noisy = p.query < 200, noisy_key = p.key < 200, clean = !noisy, clean_key = !noisy_key;
         const auto block = p.query % 200 / 40, block_of_key = p.key % 200 / 40;
         return (noisy & noisy_key & (block == block_of_key)) | (noisy & clean_key & (block > block_of_key)) |
                (clean & clean_key & (block >= block_of_key));
     });
-    check_computed([](place p) { return p.query / 200 != p.key / 200; });
-    check_computed([](place) { return false; });
+    check_computed([](score_index p) { return p.query / 200 != p.key / 200; });
+    check_computed([](score_index) { return false; });
 }
 
 TEST_CASE("a mask is asked about each place once, but for the keys around the first and the last that are visible")
 {
     one_head x(403, 403);
     std::size_t questions = 0;
-    const auto mask = [&](const place& p) {
+    const auto mask = [&](const score_index& p) {
         ++questions;
         return same_document(p);
     };
@@ -302,9 +308,9 @@ TEST_CASE("keys that remember: a tile that no query sees has no weights")
 {
     one_head x(403, 80 + queries_of_block);
     const unmodified pair;
-    const ops::modulated_by_past past;
+    const ops::modulated_by_past state;
     const auto visible = [&](const auto& mask, std::size_t key, std::size_t query) {
-        const kernels::tiles::remembering_head sentence{x.of, pair, mask, past};
+        const kernels::tiles::remembering_head sentence{x.of, pair, mask, state};
         kernels::tiles::detail::key_block<most_registers, std::remove_const_t<decltype(sentence)>> block(sentence);
         block.go_to(key);
         std::vector<float> tile(kernels::tiles::queries * queries_of_block);
@@ -312,7 +318,9 @@ TEST_CASE("keys that remember: a tile that no query sees has no weights")
     };
     CHECK(visible(same_document, 0, 0));
     CHECK(!visible(same_document, 0, 300));
-    const auto behind_all = [&](place p) { return p.key >= static_cast<std::int32_t>(x.T); };  // there is no such key
+    const auto behind_all = [&](score_index p) {
+        return p.key >= static_cast<std::int32_t>(x.T);
+    };  // there is no such key
     CHECK(!visible(behind_all, x.T - 5, 0));
 }
 
@@ -335,7 +343,7 @@ TEST_CASE("rules")
 
 TEST_CASE("functions of scores, with a table that learns, and sums over dimensions")
 {
-    const auto f = [](auto e, place p, const auto& b) { return 3 * tanh(e / 3) + b(p.key - p.key / 5 * 5); };
+    const auto f = [](auto e, score_index p, const auto& b) { return 3 * tanh(e / 3) + b(p.key - p.key / 5 * 5); };
     check(in_steps{}, array<float, 1>{0.1F, -0.4F, 0.3F, 0.2F, -0.1F},
           [&](const auto& with, const auto& q, const auto& k, const auto& v, const auto& table, const lengths& real,
               const ops::heads_of& how) {

@@ -146,7 +146,7 @@ TEST_CASE("gradients of the weights, by finite differences")
     multi_head attend{std::vector(n, over(score::scaled_dot{}, normalize::softmax{})), of.W_Q, of.W_K, of.W_V, of.W_O};
     const auto found = ad::grad_check(attend, [&](auto& tape, const auto& lifted) {
         const auto memory = lifted.on(tape.constant(of.annotations), of.real);
-        return ops::inner(lifted.weights_of(memory, tape.constant(of.queries)), by);
+        return ops::dot(lifted.weights_of(memory, tape.constant(of.queries)), by);
     });
     CHECK_MESSAGE(bool(found), found.text());
     CHECK(found.worst < 1e-8);
@@ -211,7 +211,7 @@ void check_gradients(const auto& attend, const problem& of)
         const auto weights =
             lifted.attend.weights_of(lifted.attend.on(lifted.annotations, of.real), lifted.queries, causal{});
         const auto flat = ops::reshaped(weights, -1);
-        return ops::inner(flat, support::uneven(shape_of(flat)));
+        return ops::dot(flat, support::uneven(shape_of(flat)));
     });
     CHECK_MESSAGE(found, found.text());
 }
@@ -248,6 +248,6 @@ TEST_CASE("latent heads have the weights of step, over a memory that grows as we
     check_steps(attend, attend.on(of.annotations, of.real), of);
     check_gradients(attend, of);
     const auto plain = attend.on(of.annotations);
-    CHECK(support::distance(attend.weights_of(growing(plain), of.queries, causal{}),
+    CHECK(support::distance(attend.weights_of(with_cache(plain), of.queries, causal{}),
                             attend.weights_of(plain, of.queries, causal{})) < 1e-13);
 }

@@ -48,7 +48,7 @@ TEST_CASE("a tape that is not cleared does not go back twice")
     ad::tape<float> kept, tape;
     const auto step_on_kept = [&] {
         const auto lifted = ad::lift(kept, attend);
-        kept.backward(ops::inner(lifted(lifted.on(h), q), q));
+        kept.backward(ops::dot(lifted(lifted.on(h), q), q));
     };
     step_on_kept();
     const std::size_t after_one = kept.entries();
@@ -60,8 +60,8 @@ TEST_CASE("a tape that is not cleared does not go back twice")
     for (int step = 0; step < steps; ++step) {
         tape.clear();
         const auto lifted = ad::lift(tape, attend);
-        tape.backward(ops::inner(lifted(lifted.on(h), q), q));
-        // … the optimiser reads the gradients
+        tape.backward(ops::dot(lifted(lifted.on(h), q), q));
+        // … the optimizer reads the gradients
     }
     // end
     CHECK(tape.entries() == after_one);
@@ -74,15 +74,15 @@ TEST_CASE("a model that was lifted before the loop, and a step without backward"
     const auto before = attend.score.W;
     const int steps = 3;
     ad::tape<float> tape;
-    train::sgd<float> optimiser({.rate = 0.1});
+    train::sgd<float> optimizer({.rate = 0.1});
     {
         const auto lifted = ad::lift(tape, attend);
         CHECK_THROWS_WITH_AS(
-            optimiser.step(attend, lifted, tape),
+            optimizer.step(attend, lifted, tape),
             doctest::Contains("there are no gradients on this tape yet; call tape.backward(loss) first"), error);
-        tape.backward(ops::inner(lifted(lifted.on(h), q), q));
-        optimiser.step(attend, lifted, tape);
-        CHECK_THROWS_WITH_AS(optimiser.step(attend, lifted, tape),
+        tape.backward(ops::dot(lifted(lifted.on(h), q), q));
+        optimizer.step(attend, lifted, tape);
+        CHECK_THROWS_WITH_AS(optimizer.step(attend, lifted, tape),
                              doctest::Contains("a second step with the gradients of one recording"), error);
         tape.clear();
         CHECK_THROWS_WITH_AS(lifted(lifted.on(h), q),
@@ -95,11 +95,11 @@ TEST_CASE("a model that was lifted before the loop, and a step without backward"
     for (int step = 0; step < steps; ++step) {
         tape.clear();
         const auto lifted = ad::lift(tape, attend);  // after each clear
-        tape.backward(ops::inner(lifted(lifted.on(h), q), q));
-        optimiser.step(attend, lifted, tape);  // after each backward
+        tape.backward(ops::dot(lifted(lifted.on(h), q), q));
+        optimizer.step(attend, lifted, tape);  // after each backward
     }
     // end
-    CHECK(optimiser.steps() == 4);
+    CHECK(optimizer.steps() == 4);
     CHECK(attend.score.W != before);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("a logarithm of weights in the padding")
 
     const auto logarithms = ops::log(weights);
     CHECK(std::isinf(view_of(logarithms).data[5 + 4]));  // the padding of row 1
-    const auto of_words = ops::inner(logarithms, array<float, 2>{{0, -1, 0, 0, 0}, {0, -1, 0, 0, 0}});
+    const auto of_words = ops::dot(logarithms, array<float, 2>{{0, -1, 0, 0, 0}, {0, -1, 0, 0, 0}});
     CHECK(std::isnan(*view_of(of_words).data));  // 0 · -inf
 
     // section: loss

@@ -128,7 +128,7 @@ TEST_CASE("the query of each score")
                 "score::additive: the query [2,");
     check_query(with(score::with_location{additive(), random({2, 3}, 71), random({std::size_t{2}, A}, 72)}),
                 "score::additive: the query [2,");
-    check_query(with(score::with_neighbours{additive(), random({std::size_t{3}, A}, 73)}),
+    check_query(with(score::with_neighbors{additive(), random({std::size_t{3}, A}, 73)}),
                 "score::additive: the query [2,");
 }
 
@@ -184,7 +184,8 @@ TEST_CASE("normalizers and combiners with parameters that do not fit")
     check_query(normalized(normalize::softmax_with_sink{random({2}, 1)}), right, rights,
                 "normalize::softmax_with_sink: the scores [");
     check_query(normalized(normalize::monotonic{random({2}, 1)}), right, rights, "normalize::monotonic: the ");
-    check_query(normalized(normalize::connected{random({2}, 1)}), right, rights, "normalize::connected: the ");
+    check_query(normalized(normalize::learned_temporal{random({2}, 1)}), right, rights,
+                "normalize::learned_temporal: the ");
     check_query(normalized(normalize::temperature{0.5, normalize::entmax{random({2}, 1)}}), right, rights,
                 "normalize::entmax: the scores [");
     const auto combined = [](const auto& combine) { return attention{score::dot{}, normalize::softmax{}, combine}; };
@@ -204,7 +205,7 @@ struct bilinear {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& query, const tensor auto& keys) const
     {
-        return ops::dot_each(ops::linear(query, W), keys);
+        return ops::dot_per_position(ops::linear(query, W), keys);
     }
     static auto parameters(auto& self, auto&& visit) { return mine::bilinear{visit("W", self.W)}; }
 };

@@ -62,8 +62,8 @@ TEST_CASE("a bias is one more row of W, met by a query with a 1: values and grad
             const auto composed = with.compose(memory, ops::step_of(q, 1), with.start(memory));
             CHECK(support::distance(composed.context, ops::step_of(contexts, 1)) < 1e-13);
 
-            on.backward(ops::add(ops::inner(contexts, support::uneven(contexts.shape())),
-                                 ops::inner(must, support::uneven(must.shape()))));
+            on.backward(ops::add(ops::dot(contexts, support::uneven(contexts.shape())),
+                                 ops::dot(must, support::uneven(must.shape()))));
             const auto of_bias = on.gradient(with.score.b);
             const auto of_other = on.gradient(without.score.W);
             double most = 0;

@@ -58,8 +58,8 @@ TEST_CASE("concat is additive with W cut in two: values and gradients")
             const auto memory = attend.on(h, lengths{6, 4});
             const auto first = attend.compose(memory, q, attend.start(memory));
             const auto second = attend.compose(memory, ops::scale(q, -2), first.state);
-            return ops::add(ops::inner(first.context, support::uneven(first.context.shape())),
-                            ops::inner(second.weights, support::uneven(second.weights.shape())));
+            return ops::add(ops::dot(first.context, support::uneven(first.context.shape())),
+                            ops::dot(second.weights, support::uneven(second.weights.shape())));
         };
         const auto a = loss_of(joined), b = loss_of(split);
         CHECK(*a.data() == doctest::Approx(*b.data()).epsilon(1e-14));

@@ -93,12 +93,12 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     check(counts(score::scaled_dot{}));
     check(attention{score::contextual_positions{score::general{random({N, N}, 5)}, z}, normalize::sigmoid{},
                     combine::weighted_sum{}});
-    // Sentences of a growing memory may differ in length: each has the number of its own query.
+    // Sentences of a KV cache may differ in length: each has the number of its own query.
     const auto attend = counts(score::dot{});
     const auto words = random({2, 6, N}, 3);
     const auto one = random({2, N}, 4);
     const lengths real{6, 3};
-    const auto grown = growing(attend.on(words, real));
+    const auto grown = with_cache(attend.on(words, real));
     auto state = attend.start(grown);
     state.step = 5;
     const auto both = attend.step(grown, one, state);

@@ -76,7 +76,7 @@ TEST_CASE("conv_s2s: keys z, values z + x")
         const auto there = taped.on(z_, ops::add(z_, x_), real);
         const auto first = taped.step(there, state_and_word{h_, g_}, taped.start(there));
         const auto second = taped.step(there, state_and_word{ops::tanh(h_), g_}, first.state);
-        return ops::inner(second.context, support::uneven(second.context.shape()));
+        return ops::dot(second.context, support::uneven(second.context.shape()));
     });
     CHECK_MESSAGE(bool(found), found.text());
 

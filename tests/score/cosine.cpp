@@ -60,7 +60,7 @@ TEST_CASE("cosine: scores of -scale to scale, and 0 for a vector without directi
     const auto annotations = on.parameter(h);
     const auto memory = soft(cosine).on(annotations);
     const auto now = soft(cosine).step(memory, query, soft(cosine).start(memory));
-    on.backward(ops::inner(now.weights, support::uneven(now.weights.shape())));
+    on.backward(ops::dot(now.weights, support::uneven(now.weights.shape())));
     CHECK(support::all_finite(on.gradient(query)));
     CHECK(support::all_finite(on.gradient(annotations)));
     CHECK(on.gradient(query).data[2] == 0);

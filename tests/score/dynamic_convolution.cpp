@@ -96,12 +96,12 @@ TEST_CASE("all at once, one by one, with a memory that grows, and in windows")
     const attention window{dynamic(5), normalize::local_m{2, normalize::retention{}}, combine::weighted_sum{}};
     const auto a = whole(whole.on(h), q), b = window(window.on(h), q);
     CHECK(support::distance(a, b) < 1e-12);
-    // Each sentence of a growing memory has the number of its own query: both look at their last word but one.
+    // Each sentence of a KV cache has the number of its own query: both look at their last word but one.
     const attention before{score::lightweight_convolution{array<double, 1>{0, 50, 0}, past}, normalize::retention{},
                            combine::weighted_sum{}};
     auto state = before.start(before.on(h));
     state.step = T - 1;
-    const auto seen = before.step(growing(before.on(h, lengths{T, 5})), ops::step_of(q, 0), state).weights;
+    const auto seen = before.step(with_cache(before.on(h, lengths{T, 5})), ops::step_of(q, 0), state).weights;
     CHECK(seen(0, T - 2) == support::approx(1));
     CHECK(seen(1, 3) == support::approx(1));
 }

@@ -130,12 +130,12 @@ TEST_CASE("any base: its own scores, and the difference of the sums")
     check_base(score::general{random({N, N}, 5)});
     check_base(additive());
     check_base(score::with_location{additive(), random({2, 3}, 71), random({2, 3}, 72)});
-    check_base(score::modified{score::dot{}, [](auto e, place p) { return 2 * tanh(e / 2) - 0.1 * p.key; }});
+    check_base(score::modified{score::dot{}, [](auto e, score_index p) { return 2 * tanh(e / 2) - 0.1 * p.key; }});
 }
 
 TEST_CASE("all at once, one by one, and with a memory that grows")
 {
-    const auto capped = [](auto e, place p) { return 2 * tanh(e / 2) - 0.01 * abs(p.query - p.key); };
+    const auto capped = [](auto e, score_index p) { return 2 * tanh(e / 2) - 0.01 * abs(p.query - p.key); };
     for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {  // without tiles, and with them
         check(attention{forgets(score::rotary{score::scaled_dot{}}), normalize::sigmoid{}, combine::weighted_sum{}}, T);
         check(with(score::modified{forgets(score::dot{}), capped}), T);
@@ -258,9 +258,9 @@ TEST_CASE("operations")
     CHECK(ops::log_sigmoid(array<float, 1>{-1e4f, 1e4f, 0})(1) == 0);
     const auto k = random({2, 3, 4}, 3), before = random({2, 6, 4}, 4);
     CHECK_GRADIENT([](const auto& a, const auto& c) { return ops::carry_sums(a, c); }, k, before);
-    CHECK_GRADIENT([](const auto& a) { return ops::columns_between(a, 1, 3); }, k);
-    CHECK(ops::columns_between(k, 1, 3)(1, 2, 0) == k(1, 2, 1));
-    CHECK_THROWS_WITH_AS(ops::columns_between(k, 3, 5), doctest::Contains("columns 3 to 5"), shape_error);
+    CHECK_GRADIENT([](const auto& a) { return ops::slice_columns(a, 1, 3); }, k);
+    CHECK(ops::slice_columns(k, 1, 3)(1, 2, 0) == k(1, 2, 1));
+    CHECK_THROWS_WITH_AS(ops::slice_columns(k, 3, 5), doctest::Contains("columns 3 to 5"), shape_error);
     const lengths real{3, 2};
     const auto f = [&](const auto& keys) { return ops::carried_to(keys, std::span<const std::size_t>{}, real, 1, 3); };
     CHECK_GRADIENT(f, k);

@@ -62,7 +62,7 @@ TEST_CASE("a mixture of Gaussians is its equations, step after step, in batches"
     const auto h = random({B, T, D}, 1), queries = random({B, S, Q}, 2);
     const auto memory = attend.on(h, real);
     auto state = attend.start(memory);
-    CHECK(shape_of(state.score.centres) == shape_of_rank<2>{B, K});
+    CHECK(shape_of(state.score.centers) == shape_of_rank<2>{B, K});
     double most = 0;
     for (std::size_t s = 0; s < S; ++s) {
         const auto seen = attend.step(memory, ops::step_of(queries, s), state);
@@ -96,7 +96,7 @@ TEST_CASE("by hand: a window moves by one position at a time, and counts from 1"
     auto state = attend.start(memory);
     for (std::size_t s = 0; s < 6; ++s) {
         const auto seen = attend.step(memory, nothing, state);
-        CHECK(seen.state.score.centres(0, 0) == static_cast<double>(s + 1));
+        CHECK(seen.state.score.centers(0, 0) == static_cast<double>(s + 1));
         for (std::size_t j = 0; j < 4; ++j) CHECK(seen.weights(0, j) == (j == s ? 1 : 0));
         state = seen.state;
     }
@@ -125,7 +125,7 @@ TEST_CASE("extremes: infinitely narrow, far beyond the end, too flat for a float
     ad::tape<double> taped;
     const array<double, 2> one_too_high{{50, 1, 0, 0}};
     const auto shapes_on = taped.parameter(one_too_high);
-    taped.backward(ops::inner(of_shapes(shapes_on), array<double, 2>{{1, 2, 3}}));
+    taped.backward(ops::dot(of_shapes(shapes_on), array<double, 2>{{1, 2, 3}}));
     CHECK(taped.gradient(shapes_on).data[0] == 0);
     CHECK(taped.gradient(shapes_on).data[1] > 0);
 
@@ -133,8 +133,8 @@ TEST_CASE("extremes: infinitely narrow, far beyond the end, too flat for a float
     ad::tape<float> on;
     const array<float, 2> shapes{{0, 0, great, 0}}, before{{1, 0}}, steps{{0, great}};
     const auto s = on.parameter(shapes), k = on.parameter(before), x = on.parameter(steps);
-    const auto phi = ops::gaussian_mixture(s, ops::move_places(k, x), places);
-    on.backward(ops::inner(phi, array<float, 2>{{1, 2, 3}}));
+    const auto phi = ops::gaussian_mixture(s, ops::advance_means(k, x), places);
+    on.backward(ops::dot(phi, array<float, 2>{{1, 2, 3}}));
     for (const auto& gradient : {on.gradient(s), on.gradient(k), on.gradient(x)}) {
         for (std::size_t i = 0; i < gradient.size(); ++i) CHECK(std::isfinite(gradient.data[i]));
     }
@@ -143,13 +143,13 @@ TEST_CASE("extremes: infinitely narrow, far beyond the end, too flat for a float
 
 TEST_CASE("gradients of the operations")
 {
-    const auto mixture = [](const auto& shapes, const auto& centres, const auto& places) {
-        return ops::gaussian_mixture(shapes, centres, places);
+    const auto mixture = [](const auto& shapes, const auto& centers, const auto& places) {
+        return ops::gaussian_mixture(shapes, centers, places);
     };
     CHECK_GRADIENT(mixture, random({2, 6}, 1), random({2, 3}, 2, 2.0), random({2, 19, 1}, 3, 2.0));
     CHECK_GRADIENT(mixture, random({1, 2}, 1), random({1, 1}, 2), random({1, 1, 1}, 3));
     support::check_empty(mixture, random({2, 2}, 1), random({2, 1}, 2), random({2, 0, 1}, 3));
-    const auto move = [](const auto& places, const auto& steps) { return ops::move_places(places, steps); };
+    const auto move = [](const auto& places, const auto& steps) { return ops::advance_means(places, steps); };
     CHECK_GRADIENT(move, random({2, 9}, 1), random({2, 9}, 2));
 }
 
@@ -214,5 +214,5 @@ TEST_CASE("shapes that do not fit are errors")
     CHECK_THROWS_AS(ops::gaussian_mixture(random({2, 3}, 1), random({2, 2}, 2), places), shape_error);
     CHECK_THROWS_AS(ops::gaussian_mixture(random({2, 4}, 1), random({1, 2}, 2), places), shape_error);
     CHECK_THROWS_AS(ops::gaussian_mixture(random({2, 4}, 1), random({2, 2}, 2), random({2, 4, 2}, 1)), shape_error);
-    CHECK_THROWS_AS(ops::move_places(random({2, 2}, 1), random({2, 3}, 2)), shape_error);
+    CHECK_THROWS_AS(ops::advance_means(random({2, 2}, 1), random({2, 3}, 2)), shape_error);
 }

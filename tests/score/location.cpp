@@ -90,17 +90,17 @@ TEST_CASE("location: the query alone says where, whatever is there")
     CHECK(part(1, 0) == e(1, 6));
 }
 
-TEST_CASE("pick: the numbers at some columns")
+TEST_CASE("gather: the numbers at some columns")
 {
     const auto x = random({2, 4}, 1);
     const array<double, 3> at{{{2}, {0}, {2}}, {{3}, {3}, {1}}};
-    const auto y = ops::pick(x, at);
+    const auto y = ops::gather(x, at);
     CHECK(y(0, 0) == x(0, 2));
     CHECK(y(0, 1) == x(0, 0));
     CHECK(y(1, 1) == x(1, 3));
     CHECK(y(1, 2) == x(1, 1));
-    CHECK_GRADIENT([&](const auto& v) { return ops::pick(v, at); }, x);
-    says([&] { ops::pick(random({2, 3}, 1), at); }, "of [2,3], which has 3 columns");
-    says([&] { ops::pick(random({3, 4}, 1), at); }, "[3,4] but must be [2,4]");
-    says([&] { ops::pick(x, array<double, 3>{{{-1.0}}, {{0.0}}}); }, "pick: position -1");
+    CHECK_GRADIENT([&](const auto& v) { return ops::gather(v, at); }, x);
+    says([&] { ops::gather(random({2, 3}, 1), at); }, "of [2,3], which has 3 columns");
+    says([&] { ops::gather(random({3, 4}, 1), at); }, "[3,4] but must be [2,4]");
+    says([&] { ops::gather(x, array<double, 3>{{{-1.0}}, {{0.0}}}); }, "gather: position -1");
 }

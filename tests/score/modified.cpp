@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t B = 3, T = 9, S = 4, N = 4;
 
 const auto far = random({B, std::size_t{13}}, 3);
-const auto f = [](auto e, place p, const auto& bias) {
+const auto f = [](auto e, score_index p, const auto& bias) {
     return e * bias(p.batch, p.key) + bias(0, p.key - p.query + 4);
 };
 const lengths real({T, 5, 1});
@@ -60,11 +60,11 @@ TEST_CASE("a function of places, one query after the other: within a window, and
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
     const std::size_t reach = 2;
     const auto near = by(normalize::local_m{reach});
-    const auto centred = [&](std::size_t b, std::size_t s) {
-        const auto found = near.normalize.stretch_at(s, real[b]);
+    const auto centerd = [&](std::size_t b, std::size_t s) {
+        const auto found = near.normalize.range_at(s, real[b]);
         return std::pair(found.first, found.first + found.count);
     };
-    CHECK(distance(near(near.on(h, real), q), within(h, q, centred)) < 1e-12);
+    CHECK(distance(near(near.on(h, real), q), within(h, q, centerd)) < 1e-12);
     const auto all = by(normalize::softmax{});
     const auto everywhere = [&](std::size_t b, std::size_t) { return std::pair(std::size_t{0}, real[b]); };
     const auto memory = all.on(h, real);
@@ -106,7 +106,7 @@ std::vector<double> by_function(const auto& function, bool composed)
         if (composed) return attend(memory, q, boolean_mask{array<bool, 3>({1, queries, keys}, true)});
         return attend(memory, q);
     }();
-    on.backward(ops::inner(contexts, random({1, queries, 3}, 5)));
+    on.backward(ops::dot(contexts, random({1, queries, 3}, 5)));
     std::vector<double> all;
     const auto add = [&](const auto& x) { all.insert(all.end(), x.data, x.data + x.size()); };
     add(contexts.value());
@@ -158,11 +158,11 @@ TEST_CASE("a constant in float narrows no score in double: in tiles, composed, a
     };
     // A product, a quotient and a table of constants, each in a score; a constant term alone shifts no weight.
     check(
-        [=](auto e, place p) {
+        [=](auto e, score_index p) {
             const auto apart = abs(p.query - p.key);
             return e * (1 + p.key / 0.7F / 100) - 0.3F * apart - in_float(p.key % 2) * apart - tanh(e - 0.3F);
         },
-        [=](auto e, place p) {
+        [=](auto e, score_index p) {
             const auto apart = abs(p.query - p.key);
             return e * (1 + p.key / seventh / 100) - third * apart - in_double(p.key % 2) * apart - tanh(e - third);
         },
@@ -173,13 +173,13 @@ TEST_CASE("a constant in float narrows no score in double: in tiles, composed, a
     const auto alibi = heed::papers::press2022::linear_bias{3};
     const double slope = std::exp2(-8.0 / 3);
     check(
-        alibi, [=](auto e, place p) { return e - slope * (p.query - p.key); },
+        alibi, [=](auto e, score_index p) { return e - slope * (p.query - p.key); },
         [=](double e, double s, double t) { return e - slope * (s - t); });
 }
 
 TEST_CASE("a function of the score knows the sentence, in a step by rows, too")
 {
-    const auto by_sentence = [](auto e, place p) { return e * (1 + p.batch) - 0.1 * p.key * p.batch; };
+    const auto by_sentence = [](auto e, score_index p) { return e * (1 + p.batch) - 0.1 * p.key * p.batch; };
     const auto each = [&](const auto& base, const auto& normalize) {
         const attention attend{score::modified{base, by_sentence}, normalize, combine::weighted_sum{}};
         const auto h = random({5, 30, 4}, 1);
@@ -198,7 +198,7 @@ TEST_CASE("a function of the score knows the sentence, in a step by rows, too")
             state = is.state;
         }
     };
-    each(score::forgetting{score::dot{}, random({4, 1}, 3), random({1}, 4)}, normalize::fading_temporal{0.7, 0.2});
-    each(score::cosine{}, normalize::fading_temporal{0.7, 0.2});
+    each(score::forgetting{score::dot{}, random({4, 1}, 3), random({1}, 4)}, normalize::decayed_temporal{0.7, 0.2});
+    each(score::cosine{}, normalize::decayed_temporal{0.7, 0.2});
     each(score::match{}, normalize::entmax15{});
 }

@@ -44,7 +44,7 @@ void each_with_memory(F&& f)
     const auto to = sizes.alignment;
     f("location", [](const auto& base) { return location_over(base); });
     f("positions", [to](const auto& base) { return score::with_positions{base, random({3, to}, 53)}; });
-    f("neighbours", [to](const auto& base) { return score::with_neighbours{base, random({5, to}, 54)}; });
+    f("neighbors", [to](const auto& base) { return score::with_neighbors{base, random({5, to}, 54)}; });
     f("fertility", [to](const auto& base) {
         return score::with_fertility{base, random({to}, 61), random({sizes.width}, 62), 3.0};
     });

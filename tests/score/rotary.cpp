@@ -91,7 +91,7 @@ TEST_CASE("only distances count")
 
 TEST_CASE("all at once, one by one, and with a memory that grows")
 {
-    const auto capped = [](auto e, place p) { return 2 * tanh(e / 2) - 0.01 * abs(p.query - p.key); };
+    const auto capped = [](auto e, score_index p) { return 2 * tanh(e / 2) - 0.01 * abs(p.query - p.key); };
     for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {  // without tiles, and with them
         check(with(score::rotary{score::scaled_dot{}}), T);
         check(with(score::rotary{score::scaled_dot{}, {100, ops::turned_pairs::halves}}), T);

@@ -39,8 +39,8 @@ TEST_CASE("scaled dot: d from the shapes, or a given scale")
 {
     const auto q = random({2, 16}, 1);
     const auto k = random({2, 3, 16}, 2);
-    CHECK(support::same_bits(score::scaled_dot{}(q, k), ops::dot_each(ops::scale(q, 0.25), k)));
-    CHECK(support::same_bits(score::scaled_dot{2.0}(q, k), ops::dot_each(ops::scale(q, 2), k)));
+    CHECK(support::same_bits(score::scaled_dot{}(q, k), ops::dot_per_position(ops::scale(q, 0.25), k)));
+    CHECK(support::same_bits(score::scaled_dot{2.0}(q, k), ops::dot_per_position(ops::scale(q, 2), k)));
     CHECK(support::distance(score::scaled_dot{1.0}(q, k), score::dot{}(q, k)) == 0);
     // The scale is not a parameter, but is copied with the score.
     CHECK(parameter_count(score::scaled_dot{2.0}) == 0);

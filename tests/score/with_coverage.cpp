@@ -109,7 +109,7 @@ TEST_CASE("c_0 is looked up for each source word, and the table learns")
     ad::tape<double> on;
     const auto table = on.parameter(fertilities);
     const auto out = loss(table, h, s, y);
-    on.backward(ops::inner(out, support::uneven(out.shape())));
+    on.backward(ops::dot(out, support::uneven(out.shape())));
     const auto gradient = copy_of(on.gradient(table));
     CHECK(gradient(4, 0) != 0);  // three times in the batch, twice as a real word
     CHECK(gradient(2, 0) == 0);  // not in the batch

@@ -27,7 +27,7 @@ TEST_CASE("a share of the fertility")
     ad::tape<double> on;
     const array<double, 2> none{{0.0}}, half{{0.5}};
     const auto f = on.parameter(none), a = on.parameter(half);
-    on.backward(ops::inner(ops::share(a, f), array<double, 2>{{1.0}}));
+    on.backward(ops::dot(ops::share(a, f), array<double, 2>{{1.0}}));
     CHECK(on.gradient(f).data[0] == 0);
     CHECK(on.gradient(a).data[0] == support::approx(1e6));
 

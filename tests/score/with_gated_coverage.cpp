@@ -97,7 +97,7 @@ TEST_CASE("gated coverage may start with a coverage of its own, whose padding is
             ad::tape<double> tape;
             const auto lifted = tape.parameter(C), x = tape.parameter(h);
             const auto y = two_steps(on(x), lifted);
-            tape.backward(ops::inner(y, support::uneven(y.shape())));
+            tape.backward(ops::dot(y, support::uneven(y.shape())));
             return std::tuple{copy_of(y.value()), copy_of(tape.gradient(lifted)), copy_of(tape.gradient(x))};
         };
         auto with_nan = C_0;

@@ -2,7 +2,7 @@
 #include <heed/score/with_location.hpp>
 
 #include <heed/ad/ad.hpp>
-#include <heed/score/with_neighbours.hpp>
+#include <heed/score/with_neighbors.hpp>
 
 #include <doctest/doctest.h>
 
@@ -44,14 +44,14 @@ TEST_CASE("a first look can be given; what does not fit is refused")
     const auto memory = attend.on(random({2, 4, sizes.width}, 1), lengths{4, 2});
     array<double, 2> at_the_start(shape_of_rank<2>{2, 4}, 0.0);
     at_the_start(0, 0) = at_the_start(1, 0) = 1;
-    const auto past = attend.score.start_from(memory, at_the_start);
+    const auto state = attend.score.start_from(memory, at_the_start);
     for (std::size_t k = 0; k < 2; ++k) {
-        CHECK(past.features(0, 0, k) == attend.score.F(k, 1));
-        CHECK(past.features(0, 1, k) == attend.score.F(k, 0));
-        CHECK(past.features(0, 2, k) == 0);
+        CHECK(state.features(0, 0, k) == attend.score.F(k, 1));
+        CHECK(state.features(0, 1, k) == attend.score.F(k, 0));
+        CHECK(state.features(0, 2, k) == 0);
     }
     const auto q = random({2, sizes.query}, 2);
-    CHECK(support::distance(attend.step(memory, q, attend.start(memory, past)).weights,
+    CHECK(support::distance(attend.step(memory, q, attend.start(memory, state)).weights,
                             attend.step(memory, q, attend.start(memory)).weights) > 1e-3);
 
     const auto message = [](auto&& act) { return support::message_of<shape_error>(act); };
@@ -65,7 +65,7 @@ TEST_CASE("a first look can be given; what does not fit is refused")
     CHECK(support::contains(message([&] { attend.step(memory, q, alien); }), "the state is [2,5"));
 }
 
-TEST_CASE("convolve: a product with the neighbourhood, of any width, wider than the sentence too")
+TEST_CASE("convolve: a product with the neighborhood, of any width, wider than the sentence too")
 {
     const auto slide = [](const auto& x, const auto& F) { return ops::convolve(x, F); };
     for (const std::size_t reach : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{20}}) {
@@ -74,7 +74,7 @@ TEST_CASE("convolve: a product with the neighbourhood, of any width, wider than 
         for (std::size_t n = 0; n < 3; ++n) {
             for (std::size_t i = 0; i < 2 * reach + 1; ++i) columns(i, n) = F(n, i);
         }
-        CHECK(support::distance(slide(x, F), ops::linear(ops::neighbourhood(x, reach), columns)) < 1e-14);
+        CHECK(support::distance(slide(x, F), ops::linear(ops::neighborhood(x, reach), columns)) < 1e-14);
     }
     CHECK(slide(array<double, 2>{{0.0, 1.0, 0.0}}, array<double, 2>{{1.0, 2.0, 3.0}}) ==
           array<double, 3>{{{3.0}, {2.0}, {1.0}}});

@@ -37,11 +37,11 @@ auto query_of(std::size_t t, std::size_t batch = 2)
 /// The gated unit of nn/gru.hpp on [y; c], in scalars.
 scalar::remembering scalar_recurrence(const auto& score)
 {
-    struct past {
+    struct state {
         scalar::matrix sentence;
         scalar::numbers a, y;
     };
-    const auto now = std::make_shared<past>();
+    const auto now = std::make_shared<state>();
     const auto W_r = scalar::matrix_of(score.W_r), W = scalar::matrix_of(score.cell.W),
                U = scalar::matrix_of(score.cell.U), U_h = scalar::matrix_of(score.cell.U_h);
     const auto bias = scalar::vector_of(score.cell.b);
@@ -140,7 +140,7 @@ TEST_CASE("the first word and the first context reach the third step's weights, 
     ad::tape<double> on;
     const auto y = on.parameter(word), s = on.parameter(query);
     const auto weights = third(h, y, s, a_0);
-    on.backward(ops::inner(weights, support::uneven(weights.shape())));
+    on.backward(ops::dot(weights, support::uneven(weights.shape())));
     for (const double slope : copy_of(on.gradient(y))) CHECK(slope != 0);
     for (const double slope : copy_of(on.gradient(s))) CHECK(slope != 0);  // through the first context alone
 }

@@ -85,7 +85,7 @@ struct without_derivative_op {
 inline constexpr without_derivative_op without_derivative{};
 }  // namespace heed::ops
 END
-printf '#pragma once\nnamespace heed {\nstruct in_kernels {};\n}\n' >include/heed/kernels/k.hpp
+printf '#pragma once\nnamespace heed {\nstruct kernel_tag {};\n}\n' >include/heed/kernels/k.hpp
 { cat "$site/Doxyfile" && echo "OUTPUT_DIRECTORY = $directory"; } | doxygen - >/dev/null 2>&1
 if python3 "$site/check_names.py" --root . --xml xml --least 5 >out 2>found; then fail "undocumented names pass"; fi
 sed -n 's/.* heed::\(.*\) has no comment/\1/p' found | sort >names

@@ -343,7 +343,7 @@ TEST_CASE("the padding and the begin word are never written, unless they are ask
 TEST_CASE("stopping early changes nothing")
 {
     // The k best of a search for the w best are those of a search for the k best, which stops earlier. An end word that
-    // is likely from the start makes many translations short; normalised, a longer one may still beat them.
+    // is likely from the start makes many translations short; normalized, a longer one may still beat them.
     std::size_t longer = 0;
     for (std::uint64_t seed = 7; seed < 15; ++seed) {
         auto model = lively(seed, small, attentions::temporal_factory{});
@@ -410,10 +410,10 @@ TEST_CASE("no n-gram twice, and no excluded word")
         CHECK(before > 0);  // otherwise there was nothing to prevent
     }
     how.no_repeat = 0;
-    const auto favourite = beam<double>(model, batch, how)[0][0].words.at(0);
-    how.never = {favourite};
+    const auto favorite = beam<double>(model, batch, how)[0][0].words.at(0);
+    how.never = {favorite};
     for (const auto& of_sentence : beam<double>(model, batch, how)) {
-        for (const std::uint32_t word : of_sentence.at(0).words) CHECK(word != favourite);
+        for (const std::uint32_t word : of_sentence.at(0).words) CHECK(word != favorite);
     }
     // Ten words that may each be used once, and twelve requested: no word is left.
     how.no_repeat = 1;

@@ -406,6 +406,6 @@ TEST_CASE("scale_gradient: the same numbers, and a gradient that is scaled")
     const auto x = on.parameter(a);
     const auto y = ops::scale_gradient(x, 0.5);
     CHECK(support::same_bits(y, a));
-    on.backward(ops::inner(y, b));
+    on.backward(ops::dot(y, b));
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(on.gradient(x).data[i] == 0.5 * b.data()[i]);
 }

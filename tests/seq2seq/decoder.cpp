@@ -64,7 +64,7 @@ scalar::numbers row_of(const array<double, 2>& x, std::size_t b)
 {
     return {x.data() + b * x.shape()[1], x.data() + (b + 1) * x.shape()[1]};
 }
-scalar::numbers whole_of(const auto& source, std::size_t b) { return row_of(source.whole, b); }
+scalar::numbers full_range_of(const auto& source, std::size_t b) { return row_of(source.whole, b); }
 
 void check_row(const char* what, const double* row, const scalar::numbers& must)
 {
@@ -79,8 +79,8 @@ auto decoder_for(std::size_t context)
     return seq2seq::decoder{seq2seq::fixed_context{},
                             random({V, E}, 40),
                             unit(E, 41),
-                            seq2seq::asks_with::previous_state{random({context, 3 * H}, 45)},
-                            seq2seq::starts_with::tanh_layer{random({H, H}, 46), random({H}, 47)},
+                            seq2seq::query_from::previous_state{random({context, 3 * H}, 45)},
+                            seq2seq::initial_state::tanh_layer{random({H, H}, 46), random({H}, 47)},
                             seq2seq::output::maxout{random({H, 2 * L}, 48), random({E, 2 * L}, 49),
                                                     random({context, 2 * L}, 50), random({2 * L}, 51),
                                                     random({L, V}, 52), random({V}, 53)}};
@@ -122,7 +122,7 @@ TEST_CASE("fixed_context: the whole sentence at every step, and the decoder's pr
         for (std::size_t i = 0; i < 2; ++i) {
             const auto seen = none.read(memory, random({4, H}, 90 + i), state);
             for (std::size_t b = 0; b < 4; ++b) {
-                check_row("context", seen.context.data() + b * D, whole_of(source, b));
+                check_row("context", seen.context.data() + b * D, full_range_of(source, b));
             }
             state = seen.state;
         }
@@ -141,7 +141,7 @@ TEST_CASE("fixed_context: the whole sentence at every step, and the decoder's pr
                                                          scalar::tanh_layer(row_of(source.start, b),
                                                                             scalar::matrix_of(decoder.start.W_s),
                                                                             scalar::vector_of(decoder.start.b_s)),
-                                                         whole_of(source, b), previous, words);
+                                                         full_range_of(source, b), previous, words);
             for (std::size_t i = 0; i < 3; ++i) {
                 std::fill(pairs.targets.weights.begin(), pairs.targets.weights.end(), 0.0);
                 pairs.targets.weights[i * 4 + b] = 1;

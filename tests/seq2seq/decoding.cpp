@@ -14,7 +14,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/core/random.hpp>
-#include <heed/kernels/top_words.hpp>
+#include <heed/kernels/top_k_words.hpp>
 #include <heed/seq2seq/beam.hpp>
 #include <heed/seq2seq/ensemble.hpp>
 #include <heed/seq2seq/forced.hpp>
@@ -41,7 +41,7 @@ TEST_CASE("an output layer restricted to some words: probabilities among these, 
     CHECK(few->vocabulary() == 4);
     all->step(begin);
     few->step(begin);
-    proposals<double> next;
+    candidates<double> next;
     few->propose(12, std::vector<std::uint32_t>{5, 3, 4, 9}, next);
     CHECK(next.most == 4);
     for (std::size_t r = 0; r < sources.size(); ++r) {

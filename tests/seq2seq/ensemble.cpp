@@ -33,7 +33,7 @@ TEST_CASE("an ensemble's probabilities are the mean of its models', arithmetic o
         auto all = together(batch, how, first, second, blind);
         for (decoding<double>* each : {one.get(), two.get(), three.get(), static_cast<decoding<double>*>(&all)})
             each->step(begin);
-        proposals<double> next;
+        candidates<double> next;
         all.propose(V, also, next);
         for (std::size_t r = 0; r < sources.size(); ++r) {
             std::vector<double> expected(V, how == averaging::arithmetic ? 0.0 : 1.0);

@@ -117,10 +117,10 @@ TEST_CASE("weights per dimension count by their mean; a model of another kind ta
         }
     }
     namespace luong = papers::luong2015;
-    const auto fed = luong::translator<double>(
+    const auto input_feeding = luong::translator<double>(
         3, small, attention_factory{luong::general_factory{}, normalize::local_m{1}}, luong::parts(2));
     ad::tape<double> on;
-    const auto lifted = ad::lift(on, fed);
+    const auto lifted = ad::lift(on, input_feeding);
     on.backward(loss_with(lifted, examples, objective::coverage{}));
     CHECK(support::all_finite(on.gradient(lifted.decoder.attention.score.W)));
 }

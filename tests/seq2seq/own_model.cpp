@@ -75,7 +75,7 @@ TEST_CASE("a user's own model is searched, forced and put into ensembles like he
     {
         foreign mine = alone();
         decoding_by<double, foreign> at_work(mine, 4);
-        CHECK(at_work.looks());
+        CHECK(at_work.has_attention());
         const auto found = beam<double>(at_work, batch.real, how), expected = beam<double>(first, batch, how);
         for (std::size_t b = 0; b < 4; ++b) {
             REQUIRE(found[b].size() == expected[b].size());
@@ -132,7 +132,7 @@ TEST_CASE("a table of words is a model")
 {
     counting numbers;
     decoding_by<float, counting> at_work(numbers, 1);
-    CHECK(!at_work.looks());
+    CHECK(!at_work.has_attention());
     beam_options how;
     how.width = 2;
     how.best = 2;
@@ -161,7 +161,7 @@ TEST_CASE("a model without words and wrong rows are refused")
     CHECK(support::message_of<shape_error>([&] { at_work.step(long_list); }) ==
           "decoding_by::step: 3 word ids for 1 step of 2 sentences; give one for each step of each sentence, 2");
     at_work.step(word_ids(1, 2));
-    proposals<float> into;
+    candidates<float> into;
     const std::vector<std::uint32_t> also{1};
     CHECK(support::message_of<error>([&] { at_work.propose(1, also, into); }) ==
           "decoding::propose: 1 word for 2 rows; ask about one word of each row, or about none");

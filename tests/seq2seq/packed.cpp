@@ -16,7 +16,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/random.hpp>
 #include <heed/gemm/blas.hpp>
-#include <heed/kernels/top_words.hpp>
+#include <heed/kernels/top_k_words.hpp>
 #include <heed/nn/lstm.hpp>
 #include <heed/score/conv_s2s.hpp>
 #include <heed/score/dot.hpp>
@@ -24,7 +24,7 @@
 #include <heed/score/with_coverage.hpp>
 #include <heed/score/with_fertility.hpp>
 #include <heed/score/with_location.hpp>
-#include <heed/score/with_neighbours.hpp>
+#include <heed/score/with_neighbors.hpp>
 #include <heed/score/with_positions.hpp>
 #include <heed/score/with_recurrence.hpp>
 #include <heed/seq2seq/beam.hpp>
@@ -46,7 +46,7 @@ namespace mine {
 using heed::tensor;
 
 template <class Trace>
-struct trace_past {
+struct trace_state {
     Trace trace;  // [B,A]
 
     auto map(auto&& f, const auto&... others) const
@@ -54,12 +54,12 @@ struct trace_past {
         if constexpr (heed::spares_rows<decltype(f)>) {
             return *this;
         } else {
-            return mine::trace_past{f(trace, others.trace...)};
+            return mine::trace_state{f(trace, others.trace...)};
         }
     }
 };
 template <class Trace>
-trace_past(Trace) -> trace_past<Trace>;
+trace_state(Trace) -> trace_state<Trace>;
 
 /// A score of a user's own: what was emitted and read so far joins the query, a_t = a_{t-1} / 2 + y_{t-1} P + c_t R.
 template <class Base, class Matrix>
@@ -74,7 +74,7 @@ struct with_trace {
     auto start(const auto& memory) const
     {
         const heed::shape_of_rank<2> shape{memory.batch(), heed::shape_of(R)[1]};
-        return mine::trace_past{heed::constant_like(memory.keys, shape, 0.0)};
+        return mine::trace_state{heed::constant_like(memory.keys, shape, 0.0)};
     }
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const
     {
@@ -82,8 +82,8 @@ struct with_trace {
     }
     auto advance(const auto& past, const tensor auto&, const tensor auto& context, const auto& at) const
     {
-        const auto emitted = heed::ops::linear_onto(heed::ops::scale(past.trace, 0.5), at.query().word, P);
-        return mine::trace_past{heed::ops::linear_onto(emitted, context, R)};
+        const auto emitted = heed::ops::addmm(heed::ops::scale(past.trace, 0.5), at.query().word, P);
+        return mine::trace_state{heed::ops::addmm(emitted, context, R)};
     }
     auto operator()(const auto& query, const tensor auto& keys, const auto& past) const
     {
@@ -111,10 +111,10 @@ struct tracing {
 /// A score that has an `advance` and declares that it ignores the context.
 struct indifferent {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position, .ignores_context = true};
-    heed::no_past start(const auto&) const { return {}; }
+    heed::no_score_state start(const auto&) const { return {}; }
     auto match(const tensor auto& query, const tensor auto& keys, const auto&) const
     {
-        return heed::ops::dot_each(query, keys);
+        return heed::ops::dot_per_position(query, keys);
     }
     auto advance(const auto& past, const tensor auto&, const auto&) const { return past; }
     auto operator()(const auto& query, const tensor auto& keys, const auto& past) const
@@ -246,7 +246,7 @@ static_assert(multiplies_values<score::dot> && multiplies_values<score::conv_s2s
 static_assert(multiplies_values<score::with_word<heed_additive, matrix>>);
 static_assert(multiplies_values<score::with_positions<heed_additive, matrix>>);
 static_assert(multiplies_values<score::with_location<heed_additive, matrix>>);
-static_assert(multiplies_values<score::with_neighbours<heed_additive, matrix>>);
+static_assert(multiplies_values<score::with_neighbors<heed_additive, matrix>>);
 static_assert(multiplies_values<score::with_coverage<heed_additive, matrix, unit>>);
 static_assert(multiplies_values<score::with_fertility<heed_additive, vector>>);
 static_assert(multiplies_values<score::with_word<score::with_coverage<heed_additive, matrix, unit>, matrix>>);
@@ -428,7 +428,7 @@ TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole"
             std::vector<std::uint32_t> also(R), words(R * most), as_whole(R * most);
             for (std::size_t r = 0; r < R; ++r) also[r] = static_cast<std::uint32_t>(r == 3 ? V : (31 * r) % V);
             std::vector<T> log_p(R * most), log_p_also(R), whole(R * most), whole_also(R);
-            kernels::output_words<T>(R, t.data(), packed_W.weights, packed_W.bias.data(),
+            kernels::output_top_k<T>(R, t.data(), packed_W.weights, packed_W.bias.data(),
                                      {most, also.data(), words.data(), log_p.data(), log_p_also.data()});
             kernels::log_softmax_top<T>(R, V, logits.data(), b.data(),
                                         {most, also.data(), as_whole.data(), whole.data(), whole_also.data()});
@@ -455,12 +455,12 @@ TEST_CASE_TEMPLATE("the output layer tile by tile returns the same as the whole"
     packed_W.pack(1, V, W.data(), b.data());
     std::vector<std::uint32_t> words(3);
     std::vector<T> log_p(3), none(1);
-    kernels::output_words<T>(1, t.data(), packed_W.weights, packed_W.bias.data(),
+    kernels::output_top_k<T>(1, t.data(), packed_W.weights, packed_W.bias.data(),
                              {3, nullptr, words.data(), log_p.data(), none.data()});
     CHECK(words == std::vector<std::uint32_t>{0, 1, 2});
     CHECK(log_p[0] == support::approx(-std::log(70.0), support::tolerance<T>));
     t[0] = std::numeric_limits<T>::quiet_NaN();
-    kernels::output_words<T>(1, t.data(), packed_W.weights, packed_W.bias.data(),
+    kernels::output_top_k<T>(1, t.data(), packed_W.weights, packed_W.bias.data(),
                              {3, nullptr, words.data(), log_p.data(), none.data()});
     for (const T each : log_p) CHECK(!(each > -std::numeric_limits<T>::infinity()));
 }
@@ -491,7 +491,7 @@ TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, m
         std::vector<T> log_p(R * most), log_p_also(R), expected, expected_also;
         for (const std::size_t count : {1u, 2u, 3u}) {
             set_threads(count);
-            kernels::output_words<T>(R, t.data(), packed_W.weights, packed_W.bias.data(),
+            kernels::output_top_k<T>(R, t.data(), packed_W.weights, packed_W.bias.data(),
                                      {most, also.data(), words.data(), log_p.data(), log_p_also.data()});
             set_threads(1);
             if (count == 1) {
@@ -509,7 +509,7 @@ TEST_CASE_TEMPLATE("the output layer split among threads: few rows by columns, m
             const std::size_t stride = support::exhaustive() ? 1 : 1 + R / 7;
             for (std::size_t r = 0; r < R; r += stride) {  // alone, with as many threads: the same bits
                 set_threads(count);
-                kernels::output_words<T>(1, t.data() + r * K, packed_W.weights, packed_W.bias.data(),
+                kernels::output_top_k<T>(1, t.data() + r * K, packed_W.weights, packed_W.bias.data(),
                                          {most, also.data() + r, words.data(), log_p.data(), log_p_also.data()});
                 set_threads(1);
                 for (std::size_t i = 0; i < most; ++i) CHECK(same_number(log_p[i], expected[r * most + i]));

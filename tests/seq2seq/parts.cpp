@@ -124,13 +124,13 @@ scalar::numbers costs(const auto& decoder, const auto& source, std::size_t b, st
     const auto attend = [&](const scalar::numbers& q) {
         return scalar::attend(e, false, sentence, {{q}}, D).front().context;
     };
-    scalar::numbers fed(L, 0.0), all;
+    scalar::numbers input_feeding(L, 0.0), all;
     for (std::size_t i = 0; i <= targets[b].size(); ++i) {
         const scalar::numbers y = row_of(decoder.embedding, batch.previous(i, b));
-        auto [next, context] = ask(y, fed, s, attend);
+        auto [next, context] = ask(y, input_feeding, s, attend);
         s = next;
-        fed = readout(s[0], y, context);
-        const scalar::numbers scores = sum_of(scalar::times(fed, W_o), bias);
+        input_feeding = readout(s[0], y, context);
+        const scalar::numbers scores = sum_of(scalar::times(input_feeding, W_o), bias);
         double sum = 0;
         for (const double x : scores) sum += std::exp(x);
         all.push_back(std::log(sum) - scores[batch.targets.words(i, b)]);
@@ -191,7 +191,7 @@ const auto source_side = [] {
     return encoder.encode(batch.source);
 }();
 
-const starts_with::tanh_layer from_layer{random({H, H}, 46), random({H}, 47)};
+const initial_state::tanh_layer from_layer{random({H, H}, 46), random({H}, 47)};
 scalar::numbers layer_of(std::size_t b)
 {
     return scalar::tanh_layer(row_of(source_side.start, b), scalar::matrix_of(from_layer.W_s),
@@ -205,7 +205,7 @@ TEST_CASE("the previous state asks; the output layer reads the state: Choi et al
     const decoder d{attention_over(2 * H),
                     random({V, E}, 40),
                     lstm_from(E, 41),
-                    asks_with::previous_state{random({2 * H, 4 * H}, 45)},
+                    query_from::previous_state{random({2 * H, 4 * H}, 45)},
                     from_layer,
                     output::linear{random({H, V}, 52), random({V}, 53)}};
     const auto first = [](std::size_t b) { return state{layer_of(b), scalar::numbers(H, 0.0)}; };
@@ -221,7 +221,7 @@ TEST_CASE("an intermediate state asks, and a second unit reads the context: Sank
     const decoder d{attention_over(2 * H),
                     random({V, E}, 40),
                     gru_from(E, 41),
-                    asks_with::intermediate_state{gru_from(2 * H, 70)},
+                    query_from::intermediate_state{gru_from(2 * H, 70)},
                     from_layer,
                     output::two_layers{random({H, L}, 48), random({E, L}, 49), random({2 * H, L}, 50), random({L}, 51),
                                        random({L, V}, 52), random({V}, 53)}};
@@ -243,8 +243,8 @@ TEST_CASE("an intermediate state asks, and a second unit reads the context: Sank
 TEST_CASE("the current state asks, the attentional vector is read and fed: Luong et al. 2015, eq. 5 and 6, §3.3")
 {
     const auto current = [](const auto& d, const scalar::matrix& more) {
-        return [&d, more](const auto& y, const auto& fed, const state& s, const auto& attend) {
-            const state next = step(d.cell, more, more.empty() ? y : scalar::joined(y, fed), s);
+        return [&d, more](const auto& y, const auto& input_feeding, const state& s, const auto& attend) {
+            const state next = step(d.cell, more, more.empty() ? y : scalar::joined(y, input_feeding), s);
             return std::pair(next, attend(next[0]));
         };
     };
@@ -258,7 +258,7 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
         const decoder d{attention_over(2 * H),
                         random({V, E}, 40),
                         gru_from(E, 41),
-                        asks_with::current_state{},
+                        query_from::current_state{},
                         from_layer,
                         output::attentional{random({3 * H, L}, 48), random({L, V}, 52), random({V}, 53)}};
         const auto first = [](std::size_t b) { return state{layer_of(b)}; };
@@ -271,8 +271,8 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
         SUBCASE("and no shortcut") {}
         SUBCASE("and a shortcut, after reading backwards") { between = nn::shortcut::residual; }
         const direction reads = between == nn::shortcut::none ? direction::forward : direction::backward;
-        const nn::stacked reading{std::vector{lstm_from(E, 80), lstm_from(H, 84)}, between};
-        const forward_encoder encoder{random({V, E}, 1), reading, nn::trained_start{random({H}, 30)}, reads};
+        const nn::stacked encoded_source{std::vector{lstm_from(E, 80), lstm_from(H, 84)}, between};
+        const forward_encoder encoder{random({V, E}, 1), encoded_source, nn::trained_start{random({H}, 30)}, reads};
         const auto source = encoder.encode(batch.source);
         const auto last_of = [&](std::size_t b, const auto& each) {
             const scalar::numbers h = scalar::vector_of(encoder.start.value), zero(H, 0.0);
@@ -280,7 +280,7 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
             const std::size_t n = batch.source.real[b];
             for (std::size_t i = 0; i < n; ++i) {
                 const std::size_t t = reads == direction::forward ? i : n - 1 - i;
-                s = step(reading, {}, row_of(encoder.embedding, batch.source.words(t, b)), s);
+                s = step(encoded_source, {}, row_of(encoder.embedding, batch.source.words(t, b)), s);
                 each(t, s[0]);
             }
             return s;
@@ -294,13 +294,14 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
                 CHECK(source.whole(b, j) == support::approx(last[0][j]));
             }
         }
-        const decoder d{attention_over(H),
-                        random({V, E}, 40),
-                        nn::stacked{std::vector{lstm_from(E, 90), lstm_from(H, 94)}, between},
-                        asks_with::current_state{},
-                        starts_with::last_state{},
-                        output::fed{output::attentional{random({2 * H, L}, 48), random({L, V}, 52), random({V}, 53)},
-                                    random({L, 4 * H}, 98)}};
+        const decoder d{
+            attention_over(H),
+            random({V, E}, 40),
+            nn::stacked{std::vector{lstm_from(E, 90), lstm_from(H, 94)}, between},
+            query_from::current_state{},
+            initial_state::last_state{},
+            output::input_feeding{output::attentional{random({2 * H, L}, 48), random({L, V}, 52), random({V}, 53)},
+                                  random({L, 4 * H}, 98)}};
         const auto first = [&](std::size_t b) { return last_of(b, [](std::size_t, const auto&) {}); };
         check(d, source, first, current(d, scalar::matrix_of(d.readout.F)), readout_of(d.readout.of.W_c));
     }
@@ -308,13 +309,14 @@ TEST_CASE("the current state asks, the attentional vector is read and fed: Luong
 
 TEST_CASE("the next step reads the readout as dropout has left it for the output layer")
 {
-    const decoder d{fixed_context{},
-                    random({V, E}, 40),
-                    gru_from(E, 41),
-                    asks_with::current_state{},
-                    from_layer,
-                    output::fed{output::attentional{random({3 * H, L}, 48), random({L, V}, 52), random({V}, 53)},
-                                random({L, 3 * H}, 98)}};
+    const decoder d{
+        fixed_context{},
+        random({V, E}, 40),
+        gru_from(E, 41),
+        query_from::current_state{},
+        from_layer,
+        output::input_feeding{output::attentional{random({3 * H, L}, 48), random({L, V}, 52), random({V}, 53)},
+                              random({L, 3 * H}, 98)}};
     ad::tape<double> on;
     const auto lifted = ad::lift(on, d);
     random_source mine{5, 0}, theirs{5, 0};
@@ -327,7 +329,7 @@ TEST_CASE("the next step reads the readout as dropout has left it for the output
     auto t = on.constant(filled<double, 2>({4, L}, 0.0));
     std::vector<decltype(t)> all;
     for (std::size_t i = 0; i < batch.previous.steps; ++i) {
-        const auto x = ops::linear_onto(ops::block(lifted.cell.project(y), i), t, lifted.readout.F);
+        const auto x = ops::addmm(ops::block(lifted.cell.project(y), i), t, lifted.readout.F);
         s = lifted.cell.step(x, s);
         t = drop(lifted.readout.read(s, ops::block(y, i), c));
         all.push_back(t);
@@ -351,14 +353,15 @@ TEST_CASE("the policies' parameters are named among the decoder's own, in the or
     CHECK(names_of(made(parts{})) == "embedding cell.W cell.b cell.U cell.U_h C W_s b_s U_o V_o C_o b_o W_o b ");
     CHECK(names_of(made(parts{}
                             .with_cells(nn::stacked_factory<nn::lstm_factory>{})
-                            .with_asks(asks_with::current_state{})
-                            .with_start(starts_with::last_state{})
-                            .with_readout(output::fed_factory{}))) ==
+                            .with_query_from(query_from::current_state{})
+                            .with_start(initial_state::last_state{})
+                            .with_readout(output::input_feeding_factory{}))) ==
           "embedding cell.layers.0.W cell.layers.0.b cell.layers.0.U cell.layers.1.W cell.layers.1.b cell.layers.1.U "
           "W_c W_o b F ");
     CHECK(
-        names_of(made(
-            parts{}.with_asks(asks_with::intermediate_state_factory{}).with_readout(output::two_layers_factory{}))) ==
+        names_of(made(parts{}
+                          .with_query_from(query_from::intermediate_state_factory{})
+                          .with_readout(output::two_layers_factory{}))) ==
         "embedding cell.W cell.b cell.U cell.U_h second.W second.b second.U second.U_h W_s b_s U_o V_o C_o b_o W_o b ");
 }
 
@@ -393,7 +396,7 @@ TEST_CASE("a system with a part of its own")
         parts{}
             .with_start([](auto& init, const auto& n) { return mine::learned_start{init.small_vector(n.hidden)}; })
             .with_cells(nn::stacked_factory{2, nn::lstm_factory{}})  // ready-made, with options
-            .with_asks(asks_with::current_state{});                  // a part itself
+            .with_query_from(query_from::current_state{});           // a part itself
     auto model = make_translator<float>(1, {.source_vocabulary = words, .target_vocabulary = words, .hidden = 16},
                                         attentions::additive_factory{}, with);
     // end
@@ -425,8 +428,8 @@ TEST_CASE("a function makes any part, and then the model is the same, bit for bi
     }));
     check(parts{}, parts{}.with_embeddings(
                        [](auto& init, const auto& k) { return init.gaussian(k.vocabulary, k.embedding, 0.1); }));
-    check(parts{}, parts{}.with_asks([](auto& init, const decoder_sizes& k) {
-        return asks_with::previous_state{init.glorot(k.context, k.gates)};
+    check(parts{}, parts{}.with_query_from([](auto& init, const decoder_sizes& k) {
+        return query_from::previous_state{init.glorot(k.context, k.gates)};
     }));
     check(parts{}.with_readout(output::linear_factory{}), parts{}.with_readout([](auto& init, const auto& k) {
         return output::linear{init.glorot(k.hidden, k.vocabulary), init.zeros(k.vocabulary)};
@@ -450,7 +453,7 @@ TEST_CASE("maxout")
     CHECK(support::contains(support::message_of<shape_error>([] { ops::maxout(random({2, 3}, 1)); }), "must be even"));
 }
 
-TEST_CASE("maxout: the greater of each pair of neighbours")
+TEST_CASE("maxout: the greater of each pair of neighbors")
 {
     const auto check = [](const auto& x) {
         ad::tape<double> on;

@@ -10,7 +10,7 @@
 #include <support/tensors.hpp>
 #include <support/translators.hpp>
 
-// Over features: tests/seq2seq/embeds.cpp.
+// Over features: tests/seq2seq/embedding.cpp.
 
 using namespace heed;
 using namespace heed::seq2seq;
@@ -22,7 +22,7 @@ TEST_CASE("annotations are those of a Transformer with these layers; start and w
     random_source random{3, 0};
     const self_attentive_encoder_factory make{.layers = 2, .heads = 2, .feed_forward = 5};
     auto encoder =
-        make(nn::initializers<double>{random}, encoder_parts{{V, D, D}, nn::gru_factory{}, embeds::table_factory{}});
+        make(nn::initializers<double>{random}, encoder_parts{{V, D, D}, nn::gru_factory{}, embedding::table_factory{}});
     REQUIRE(encoder.layers.size() == 2);
     CHECK(shape_of(encoder.layers[0].feed_forward.W_1) == shape_of_rank<2>{D, 5});
     std::uint64_t stream = 50;
@@ -72,7 +72,7 @@ TEST_CASE("the embedding must be as wide as the decoder's state")
     random_source random{3, 0};
     CHECK_THROWS_AS(
         (void)self_attentive_encoder_factory{}(nn::initializers<double>{random},
-                                               encoder_parts{{7, 4, 8}, nn::gru_factory{}, embeds::table_factory{}}),
+                                               encoder_parts{{7, 4, 8}, nn::gru_factory{}, embedding::table_factory{}}),
         shape_error);
     CHECK(self_attentive_encoder_factory::width(8) == 8);
 }

@@ -48,7 +48,7 @@ void agrees(const std::string& name, M module, const Run& run, std::index_sequen
             std::string_view suffix = "_l0")
 {
     CAPTURE(name);
-    io::take_torch(values(), module, name, suffix);
+    io::load_torch(values(), module, name, suffix);
     ad::tape<double> tape;
     const auto lifted = ad::lift(tape, module);
     std::size_t count = 0;
@@ -65,7 +65,7 @@ void agrees(const std::string& name, M module, const Run& run, std::index_sequen
     for (std::size_t i = 0; i < is.size(); ++i) is.data()[i] = must.data()[i] == 0 ? 0 : is.data()[i];
     CHECK(distance(is, must) < bound);
 
-    tape.backward(ops::inner(y, factors));
+    tape.backward(ops::dot(y, factors));
     count = 0;
     std::apply(
         [&](const auto&... x) {
@@ -79,7 +79,7 @@ void agrees(const std::string& name, M module, const Run& run, std::index_sequen
     // Gradients lie where the weights do, but for the biases that heed has summed.
     const auto gradient = map_parameters(lifted, [&](const auto& x) { return copy_of(tape.gradient(x)); });
     io::archive as_torch;
-    io::put_torch(as_torch, gradient, "d/" + name, suffix);
+    io::save_torch(as_torch, gradient, "d/" + name, suffix);
     std::size_t compared = 0;
     for (const io::tensor_entry& each : as_torch.tensors) {
         CAPTURE(each.name);
@@ -136,7 +136,7 @@ auto heads(std::size_t in = D)
                       matrix(in, D),
                       matrix(in, D),
                       matrix(D, D),
-                      per_head::unchanged{},
+                      per_head::identity{},
                       biases{vector(D), vector(D), vector(D), vector(D)}};
 }
 auto feed_forward(auto activation)
@@ -157,7 +157,7 @@ TEST_CASE("nn.LSTM: one layer, two, without biases, backwards")
     agrees("lstm_two", nn::stacked{std::vector{lstm(X), lstm(D)}}, over_steps, one{});
 
     auto backward = lstm(X);
-    io::take_torch(values(), backward, "lstm_both", "_l0_reverse");
+    io::load_torch(values(), backward, "lstm_both", "_l0_reverse");
     const auto x = stored<3>("in/lstm_both/0");
     const auto must = stored<3>("out/lstm_both");
     const std::size_t T = shape_of(x)[0], B = shape_of(x)[1];
@@ -199,8 +199,8 @@ TEST_CASE("nn.TransformerEncoderLayer: norm_first or not, relu and gelu; several
 
     std::vector layers(2, seq2seq::transformer_encoder_layer{heads(), post(), feed_forward(ops::relu), post()});
     auto norm = nn::layer_norm{vector(D), vector(D)};
-    io::take_torch(values(), layers, "stack.layers");
-    io::take_torch(values(), norm, "stack.norm");
+    io::load_torch(values(), layers, "stack.layers");
+    io::load_torch(values(), norm, "stack.norm");
     auto x = stored<3>("in/stack/0");
     for (const auto& layer : layers) x = layer(x, real);
     x = norm(x);
@@ -246,10 +246,10 @@ io::archive state_dict_of(const tagger& model)
 {
     // section: totorch
     io::archive state_dict;
-    io::put_torch(state_dict, io::as_embedding(model.words), "words");
-    io::put_torch(state_dict, model.rnn, "rnn");
-    io::put_torch(state_dict, model.layer, "layer");
-    io::put_torch(state_dict, io::as_linear(model.W, model.b), "out");
+    io::save_torch(state_dict, io::as_embedding(model.words), "words");
+    io::save_torch(state_dict, model.rnn, "rnn");
+    io::save_torch(state_dict, model.layer, "layer");
+    io::save_torch(state_dict, io::as_linear(model.W, model.b), "out");
     // end
     return state_dict;
 }
@@ -261,10 +261,10 @@ TEST_CASE("a whole model from PyTorch, and back")
     const io::archive& file = values();
     tagger model;
     // The lines of docs/guide.md, with a prefix.
-    io::take_torch(file, io::as_embedding(model.words), "tagger.words");
-    io::take_torch(file, model.rnn, "tagger.rnn");
-    io::take_torch(file, model.layer, "tagger.layer");
-    io::take_torch(file, io::as_linear(model.W, model.b), "tagger.out");
+    io::load_torch(file, io::as_embedding(model.words), "tagger.words");
+    io::load_torch(file, model.rnn, "tagger.rnn");
+    io::load_torch(file, model.layer, "tagger.layer");
+    io::load_torch(file, io::as_linear(model.W, model.b), "tagger.out");
 
     const auto sentences = values().at("in/tagger").values<std::int64_t>();
     const std::size_t B = 2, T = 4;
@@ -276,10 +276,10 @@ TEST_CASE("a whole model from PyTorch, and back")
     io::archive same = state_dict_of(model);
     CHECK(same.tensors.size() == 1 + 4 + 12 + 2);
     tagger other;
-    io::take_torch(same, io::as_embedding(other.words), "words");
-    io::take_torch(same, other.rnn, "rnn");
-    io::take_torch(same, other.layer, "layer");
-    io::take_torch(same, io::as_linear(other.W, other.b), "out");
+    io::load_torch(same, io::as_embedding(other.words), "words");
+    io::load_torch(same, other.rnn, "rnn");
+    io::load_torch(same, other.layer, "layer");
+    io::load_torch(same, io::as_linear(other.W, other.b), "out");
     CHECK(distance(other(ids), model(ids)) == 0);
 
     if (const char* const folder = std::getenv("HEED_TORCH_BACK")) {
@@ -303,10 +303,10 @@ TEST_CASE("the lines of the guide")
     tagger model;
     // section: fromtorch
     const io::archive file = io::load(path);            // safetensors.torch.save_file(model.state_dict(), path)
-    io::take_torch(file, model.rnn, "tagger.rnn");      // nn.GRU
-    io::take_torch(file, model.layer, "tagger.layer");  // nn.TransformerEncoderLayer
-    io::take_torch(file, io::as_embedding(model.words), "tagger.words");  // nn.Embedding
-    io::take_torch(file, io::as_linear(model.W, model.b), "tagger.out");  // nn.Linear
+    io::load_torch(file, model.rnn, "tagger.rnn");      // nn.GRU
+    io::load_torch(file, model.layer, "tagger.layer");  // nn.TransformerEncoderLayer
+    io::load_torch(file, io::as_embedding(model.words), "tagger.words");  // nn.Embedding
+    io::load_torch(file, io::as_linear(model.W, model.b), "tagger.out");  // nn.Linear
     // end
     CHECK(model.W(0, 1) == file.at("tagger.out.weight").values<double>()[4]);
     // section: onetensor
@@ -328,7 +328,7 @@ TEST_CASE("what does not fit is told, and changes nothing")
 {
     const auto said = [](const io::archive& file, auto module, const std::string& prefix) {
         const auto before = module;
-        const std::string message = support::message_of<error>([&] { io::take_torch(file, module, prefix); });
+        const std::string message = support::message_of<error>([&] { io::load_torch(file, module, prefix); });
         io::archive a, b;
         io::put(a, before);
         io::put(b, module);
@@ -362,6 +362,6 @@ TEST_CASE("what does not fit is told, and changes nothing")
     CHECK(support::contains(said(odd, heads(), "heads"), "keys of no word (add_bias_kv) are not in heed"));
     auto W = matrix(D, 3);
     CHECK(
-        support::contains(support::message_of<error>([&] { io::take_torch(values(), io::as_linear(W), "tagger.out"); }),
+        support::contains(support::message_of<error>([&] { io::load_torch(values(), io::as_linear(W), "tagger.out"); }),
                           "io::as_linear got no vector for it"));
 }

@@ -84,7 +84,7 @@ numbers sum(numbers a, const numbers& b)
     return a;
 }
 
-numbers normalised(const auto& norm, const numbers& x)
+numbers normalized(const auto& norm, const numbers& x)
 {
     double mean = 0, variance = 0;
     for (const double v : x) mean += v / static_cast<double>(x.size());
@@ -148,14 +148,14 @@ template <class Norm>
 matrix around(const nn::post_norm<Norm>& residual, const matrix& x, const auto& f)
 {
     matrix y;
-    for (std::size_t i = 0; i < x.size(); ++i) y.push_back(normalised(residual.norm, sum(x[i], f(x, i))));
+    for (std::size_t i = 0; i < x.size(); ++i) y.push_back(normalized(residual.norm, sum(x[i], f(x, i))));
     return y;
 }
 template <class Norm>
 matrix around(const nn::pre_norm<Norm>& residual, const matrix& x, const auto& f)
 {
     matrix in, y;
-    for (const numbers& row : x) in.push_back(normalised(residual.norm, row));
+    for (const numbers& row : x) in.push_back(normalized(residual.norm, row));
     for (std::size_t i = 0; i < x.size(); ++i) y.push_back(sum(x[i], f(in, i)));
     return y;
 }
@@ -165,7 +165,7 @@ template <class Vector>
 matrix after_last(const nn::layer_norm<Vector>& norm, const matrix& x)
 {
     matrix y;
-    for (const numbers& row : x) y.push_back(normalised(norm, row));
+    for (const numbers& row : x) y.push_back(normalized(norm, row));
     return y;
 }
 

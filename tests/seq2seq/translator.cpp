@@ -93,7 +93,7 @@ TEST_CASE("training: the loss falls, two runs agree bit for bit, and memory does
         auto model = make_translator<float>(4, small, attentions::per_dimension_factory{});
         const auto batch = make_training_batch<float>(pointers(sources), pointers(targets));
         ad::tape<float> on;
-        train::adam<float> optimiser({0.02});
+        train::adam<float> optimizer({0.02});
         random_source random{5, 0};
         double first = 0, last = 0;
         std::size_t capacity = 0;
@@ -102,7 +102,7 @@ TEST_CASE("training: the loss falls, two runs agree bit for bit, and memory does
             const auto lifted = ad::lift(on, model);
             const auto loss = lifted.loss(batch, 0.0f, nn::dropout{0.05, &random});
             on.backward(loss);
-            optimiser.step(model, lifted, on, 1.0);
+            optimizer.step(model, lifted, on, 1.0);
             last = static_cast<double>(loss.data()[0]);
             if (i == 0) first = last;
             if (i == 3) capacity = on.memory().capacity();

@@ -5,13 +5,13 @@
 
 #include <string>
 
-#include <heed/core/callback.hpp>
+#include <heed/core/function_ref.hpp>
 
 /// The context of a failure in a template, without the macro's classes in each instantiation.
 namespace support {
 
 /// CAPTURE(what) around some checks.
-inline void about(const std::string& what, heed::detail::callback<void> check)
+inline void about(const std::string& what, heed::detail::function_ref<void> check)
 {
     CAPTURE(what);
     check();

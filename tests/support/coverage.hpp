@@ -36,11 +36,11 @@ inline auto coverage_over(const auto& base)
 /// nn::coverage_gru at each position, with scalar z, r and c̃ (Sankaran et al. 2016, §4.1).
 scalar::remembering scalar_coverage(const auto& score)
 {
-    struct past {
+    struct state {
         scalar::matrix c;
         scalar::numbers alpha;
     };
-    const auto now = std::make_shared<past>();
+    const auto now = std::make_shared<state>();
     const auto C = scalar::matrix_of(score.C), W = scalar::matrix_of(score.cell.W), U = scalar::matrix_of(score.cell.U);
     const auto a = scalar::vector_of(score.cell.a);
     return {[=](const scalar::matrix& sentence) {
@@ -74,10 +74,10 @@ inline auto fertility_over(const auto& base)
 /// Tu et al. 2016, eq. 7-9.
 scalar::remembering scalar_fertility(const auto& score)
 {
-    struct past {
+    struct state {
         scalar::numbers C, fertility;
     };
-    const auto now = std::make_shared<past>();
+    const auto now = std::make_shared<state>();
     const auto v = scalar::vector_of(score.v_c), U_f = scalar::vector_of(score.U_f);
     return {[=, most = score.N](const scalar::matrix& sentence) {
                 now->C.assign(sentence.size(), 0.0);
@@ -107,11 +107,11 @@ inline auto gated_over(const auto& base)
 /// Tu et al. 2016, §3.1.2: a recurrent unit at each position that reads [h_j; s_t; α_{t,j}].
 scalar::remembering scalar_gated_coverage(const auto& score)
 {
-    struct past {
+    struct state {
         scalar::matrix sentence, C;
         scalar::numbers s;
     };
-    const auto now = std::make_shared<past>();
+    const auto now = std::make_shared<state>();
     const auto V = scalar::matrix_of(score.V);
     scalar::matrix W = scalar::matrix_of(score.cell.W);
     for (const auto& row : scalar::matrix_of(score.cell.S)) W.push_back(row);

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include <heed/ad/ad.hpp>
-#include <heed/core/callback.hpp>
 #include <heed/core/dual_number.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/modify.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/sums.hpp>
 #include <heed/ops/tiles.hpp>
 #include <support/gradients.hpp>
@@ -36,7 +36,7 @@ struct loss_of_inputs {
     template <class T>
     using lifted = inputs<heed::ad::var<T, heed::rank_of<X>>...>;
     template <class T>
-    using loss = heed::detail::callback<heed::ad::var<T, 0>, const lifted<T>&>;
+    using loss = heed::detail::function_ref<heed::ad::var<T, 0>, const lifted<T>&>;
 
     loss<double> of_numbers;
     loss<heed::dual_number<double>> of_dual_numbers;
@@ -46,7 +46,7 @@ struct loss_of_inputs {
 };
 
 /// Σ uneven · (y + y²): curved where y is linear in its arguments.
-auto curved(const auto& y) { return heed::ops::inner(heed::ops::add(y, heed::ops::square(y)), uneven(y.shape())); }
+auto curved(const auto& y) { return heed::ops::dot(heed::ops::add(y, heed::ops::square(y)), uneven(y.shape())); }
 /// The same of several results.
 template <class First, class... Rest>
 auto curved(const std::tuple<First, Rest...>& y)

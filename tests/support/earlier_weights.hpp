@@ -28,9 +28,9 @@ inline auto location_over(const auto& base, std::size_t width = 3)
 }
 inline auto positions_over(const auto& base) { return score::with_positions{base, random({3, sizes.alignment}, 53)}; }
 template <class Which>
-auto neighbours_over(const auto& base, Which which)
+auto neighbors_over(const auto& base, Which which)
 {
-    return score::with_neighbours{base, random({5, sizes.alignment}, 54), which};
+    return score::with_neighbors{base, random({5, sizes.alignment}, 54), which};
 }
 
 /// The weights of the last step, or of all steps, and the number of the step and the length of the sentence.
@@ -84,7 +84,7 @@ scalar::remembering scalar_positions(const auto& score)
                                std::log(1.0 + static_cast<double>(now.last.size()))};
     });
 }
-scalar::remembering scalar_neighbours(const auto& score, bool all)
+scalar::remembering scalar_neighbors(const auto& score, bool all)
 {
     return scalar_memory(score.M, [all](const seen& now, std::ptrdiff_t j) {
         scalar::numbers xi;
@@ -113,12 +113,12 @@ void check_window(const auto& score)
     const attention whole{score, normalize::softmax{}, combine::weighted_sum{}};
     const attention local{score, normalize::local_m{1}, combine::weighted_sum{}};
     const auto memory = whole.on(random({2, 7, sizes.width}, 1), lengths{7, 5});
-    auto past = whole.start(memory);  // two steps that look everywhere
-    for (std::size_t t = 0; t < 2; ++t) past = whole.step(memory, random({2, sizes.query}, 5 + t), past).state;
-    auto there = local.start(memory, past.score);
-    there.step = past.step;
+    auto state = whole.start(memory);  // two steps that look everywhere
+    for (std::size_t t = 0; t < 2; ++t) state = whole.step(memory, random({2, sizes.query}, 5 + t), state).state;
+    auto there = local.start(memory, state.score);
+    there.step = state.step;
     const auto q = random({2, sizes.query}, 9);
-    const auto everywhere = whole.step(memory, q, past).weights, within = local.step(memory, q, there).weights;
+    const auto everywhere = whole.step(memory, q, state).weights, within = local.step(memory, q, there).weights;
     for (std::size_t b = 0; b < 2; ++b) {  // step 2 looks at 1, 2, 3
         const double sum = everywhere(b, 1) + everywhere(b, 2) + everywhere(b, 3);
         for (std::size_t j = 0; j < 7; ++j) {

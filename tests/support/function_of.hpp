@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include <heed/ad/ad.hpp>
-#include <heed/core/callback.hpp>
 #include <heed/core/dual_number.hpp>
+#include <heed/core/function_ref.hpp>
 #include <support/gradients.hpp>
 
 /// The gradient of many functions of one tensor, for the price of one.
@@ -18,7 +18,7 @@ namespace support {
 template <std::size_t N, std::size_t M>
 struct function_of {
     template <class T>
-    using called = heed::detail::callback<heed::ad::var<T, M>, const heed::ad::var<T, N>&>;
+    using called = heed::detail::function_ref<heed::ad::var<T, M>, const heed::ad::var<T, N>&>;
 
     called<double> of_numbers;
     called<heed::dual_number<double>> of_dual_numbers;

@@ -63,14 +63,14 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
     inputs<X...> module{{x...}};
     const auto loss = [&](auto&, const auto& lifted) {
         const auto y = detail::call_with<mask>(lifted.at, module.at, f, std::index_sequence_for<X...>{});
-        return heed::ops::inner(y, uneven(y.shape()));
+        return heed::ops::dot(y, uneven(y.shape()));
     };
     if constexpr (mask == (1u << sizeof...(X)) - 1) {
         const auto found = heed::ad::grad_check(module, loss);
         // Of y + y², so that the Hessian is not 0 where f is linear.
         const auto curved = support::second_order(module, [&](auto&, const auto& lifted) {
             const auto y = detail::call_with<mask>(lifted.at, module.at, f, std::index_sequence_for<X...>{});
-            return heed::ops::inner(heed::ops::add(y, heed::ops::multiply(y, y)), uneven(y.shape()));
+            return heed::ops::dot(heed::ops::add(y, heed::ops::multiply(y, y)), uneven(y.shape()));
         });
         return found && !curved ? curved : found;
     } else {
@@ -88,7 +88,7 @@ heed::ad::grad_check_result gradient_of(F&& f, const X&... x)
             on.clear();
             const auto lifted = heed::ad::lift(on, module);
             const auto y = std::apply(f, lifted.at);
-            on.backward(heed::ops::inner(y, uneven(y.shape())));
+            on.backward(heed::ops::dot(y, uneven(y.shape())));
             return std::apply([&](const auto&... v) { return std::tuple{heed::copy_of(on.gradient(v))...}; },
                               lifted.at);
         }();
@@ -140,7 +140,7 @@ void check_empty(F&& f, const X&... x)
     const std::tuple taped{on.parameter(x)...};
     const auto y = std::apply(f, taped);
     CHECK(same_bits(y, f(x...)));
-    on.backward(heed::ops::inner(y, uneven(y.shape())));
+    on.backward(heed::ops::dot(y, uneven(y.shape())));
     const auto check = [&](const auto& v) {
         const auto gradient = on.gradient(v);
         CHECK(gradient.shape == v.shape());

@@ -43,7 +43,7 @@ inline std::vector<double> softmax_of(const std::vector<double>& e)
 }
 
 /// Where the 1 of a one-hot row is; throws if it is not one.
-inline std::size_t place_of(const double* row, std::size_t n, std::size_t stride = 1)
+inline std::size_t diagonal_of(const double* row, std::size_t n, std::size_t stride = 1)
 {
     std::size_t place = n;
     for (std::size_t j = 0; j < n; ++j) {
@@ -79,7 +79,7 @@ inline double chi_square(const std::vector<std::size_t>& seen, const std::vector
 template <class Normalize, class Scores>
 auto weights_of(const Normalize& policy, const Scores& scores, const lengths& real, std::size_t step = 0)
 {
-    const plain_moment at{real, step};
+    const plain_step_context at{real, step};
     const auto state = start_of(policy, [&](double x) { return constant_like(scores, shape_of(scores), x); });
     return weigh(policy, scores, state, at);
 }
@@ -91,7 +91,7 @@ std::vector<std::size_t> counts(const Normalize& policy, const std::vector<doubl
 {
     const auto weights = weights_of(policy, repeated(e, rows), lengths::full(rows, e.size()), step);
     std::vector<std::size_t> seen(e.size(), 0);
-    for (std::size_t b = 0; b < rows; ++b) ++seen[place_of(weights.data() + b * e.size(), e.size())];
+    for (std::size_t b = 0; b < rows; ++b) ++seen[diagonal_of(weights.data() + b * e.size(), e.size())];
     return seen;
 }
 
@@ -219,11 +219,11 @@ void check_unbiased(Attention attend, const auto& equation_of, std::size_t T, st
         for (std::size_t s = 0; s < S; ++s) {
             const auto now = lifted.attend.step(memory, ops::step_of(lifted.queries, s), state);
             for (std::size_t c = 0; c < columns; ++c) {
-                outcome += static_cast<char>('0' + place_of(now.weights.data() + c, T, columns));
+                outcome += static_cast<char>('0' + diagonal_of(now.weights.data() + c, T, columns));
             }
             array<double, 2> factors(shape_of_rank<2>{1, 2});
             for (std::size_t d = 0; d < 2; ++d) factors(0, d) = factor_of(s, d);
-            const auto part = ops::inner(now.context, factors);
+            const auto part = ops::dot(now.context, factors);
             total = s == 0 ? part : ops::add(total, part);
             state = now.state;
         }

@@ -62,9 +62,9 @@ double distance_from_one_by_one(const Attention& attend, const Mask& mask, const
                w = random({real.batch(), S, width}, 3);
     ad::tape<double> on;
     const auto mask_of = [&](std::size_t s) {
-        if constexpr (heed::detail::mask_of_any_place<Mask>) {
+        if constexpr (heed::detail::any_predicate_mask<Mask>) {
             static thread_local boolean_mask<3> drawn;
-            drawn = heed::detail::drawn_out(mask, real, 0, S, T);
+            drawn = heed::detail::materialize_mask(mask, real, 0, S, T);
             return heed::detail::mask_of_step(drawn, s, S, real);
         } else {
             return heed::detail::mask_of_step(mask, s, S, real);
@@ -78,13 +78,13 @@ double distance_from_one_by_one(const Attention& attend, const Mask& mask, const
         std::vector<ad::var<double, 2>> contexts;
         auto state = lifted.start(memory);
         const auto loss = [&] {
-            if (at_once) return ops::inner(lifted(memory, Q, mask), w);
+            if (at_once) return ops::dot(lifted(memory, Q, mask), w);
             for (std::size_t s = 0; s < S; ++s) {
                 auto next = lifted.read(memory, ops::step_of(Q, s), state, mask_of(s));
                 contexts.push_back(next.context);
                 state = next.state;
             }
-            return ops::inner(ops::swap_axes(ops::stack(contexts)), w);
+            return ops::dot(ops::swap_axes(ops::stack(contexts)), w);
         }();
         on.backward(loss);
         return gradients_after(on, loss.value().data[0], lifted, H, Q);

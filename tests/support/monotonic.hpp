@@ -74,13 +74,13 @@ inline numbers row_of(const auto& e, const boolean_mask<2>* seen, const lengths&
     return row;
 }
 
-/// A moment that shows what a mask leaves.
+/// A step context that shows what a mask leaves.
 struct masked_moment {
     lengths_view real;
     std::size_t step;
     const boolean_mask<2>& seen;
 
-    auto visible(const tensor auto& scores) const { return ops::hide(scores, seen); }
+    auto visible(const tensor auto& scores) const { return ops::masked_fill(scores, seen); }
 };
 
 /// The weights of a policy at every step, from hooks alone.
@@ -103,7 +103,7 @@ inline void check_steps(const auto& policy, const auto& e, const lengths& real, 
 {
     const boolean_mask<2> nothing;
     const auto weights = [&] {
-        if (seen == nullptr) return weights_of(policy, e, [&](std::size_t s) { return plain_moment{real, s}; });
+        if (seen == nullptr) return weights_of(policy, e, [&](std::size_t s) { return plain_step_context{real, s}; });
         return weights_of(policy, e, [&](std::size_t s) { return masked_moment{real, s, *seen}; });
     }();
     const auto shape = shape_of(e[0]);

@@ -15,8 +15,8 @@
 namespace support {
 
 /// Seven steps on Σ c ⊙ θ², clipped to a norm of 2, against `rule(g, i)`, which returns the change of θ_i.
-template <class Optimiser, class Rule>
-void check_rule(Optimiser optimiser, Rule rule)
+template <class Optimizer, class Rule>
+void check_rule(Optimizer optimizer, Rule rule)
 {
     one_table<heed::array<double, 2>> module{gaussian_numbers(1, 3, 7)};
     const auto c = gaussian_numbers(2, 3, 7);
@@ -25,8 +25,8 @@ void check_rule(Optimiser optimiser, Rule rule)
     for (std::size_t t = 1; t <= 7; ++t) {
         on.clear();
         const auto lifted = heed::ad::lift(on, module);
-        on.backward(heed::ops::inner(heed::ops::square(lifted.E), c));
-        optimiser.step(module, lifted, on, 2.0);
+        on.backward(heed::ops::dot(heed::ops::square(lifted.E), c));
+        optimizer.step(module, lifted, on, 2.0);
         double squares = 0;
         for (std::size_t i = 0; i < 21; ++i) squares += std::pow(2 * theta[i] * c.data()[i], 2);
         const double scale = std::min(1.0, 2 / std::sqrt(squares));
@@ -35,12 +35,12 @@ void check_rule(Optimiser optimiser, Rule rule)
             CHECK(module.E.data()[i] == doctest::Approx(theta[i]).epsilon(1e-12));
         }
     }
-    CHECK(optimiser.steps() == 7);
+    CHECK(optimizer.steps() == 7);
 }
 
-/// The moments of an optimiser after one step in which the batch looked up rows 1 and 3 of 5: only these have changed.
-template <class Optimiser>
-auto moments_of_two_rows(Optimiser optimiser)
+/// The moments of an optimizer after one step in which the batch looked up rows 1 and 3 of 5: only these have changed.
+template <class Optimizer>
+auto moments_of_two_rows(Optimizer optimizer)
 {
     one_table<heed::array<double, 2>> module{gaussian_numbers(3, 5, 4)};
     const auto before = module.E;
@@ -49,12 +49,12 @@ auto moments_of_two_rows(Optimiser optimiser)
     heed::word_ids words(1, 2);
     words(0, 0) = 3, words(0, 1) = 1;
     const auto y = heed::ops::lookup(lifted.E, words);
-    on.backward(heed::ops::inner(y, heed::filled<double, 3>({1, 2, 4}, 1.0)));
-    optimiser.step(module, lifted, on);
+    on.backward(heed::ops::dot(y, heed::filled<double, 3>({1, 2, 4}, 1.0)));
+    optimizer.step(module, lifted, on);
     for (std::size_t row = 0; row < 5; ++row) {
         for (std::size_t i = 0; i < 4; ++i) CHECK((module.E(row, i) == before(row, i)) == (row != 1 && row != 3));
     }
-    return optimiser.state();
+    return optimizer.state();
 }
 
 }  // namespace support

@@ -111,7 +111,7 @@ inline std::vector<answer> attend(const score& e, bool temporal, const matrix& s
                                   const std::vector<std::vector<numbers>>& queries, std::size_t width)
 {
     std::vector<answer> answers;
-    matrix past;  // Σ_{k<t} exp(e_kj)
+    matrix state;  // Σ_{k<t} exp(e_kj)
     for (std::size_t t = 0; t < queries.size(); ++t) {
         matrix b;
         for (const numbers& h : sentence) {
@@ -121,14 +121,14 @@ inline std::vector<answer> attend(const score& e, bool temporal, const matrix& s
         const matrix now = b;
         if (temporal && t > 0) {
             for (std::size_t j = 0; j < b.size(); ++j) {
-                for (std::size_t d = 0; d < b[j].size(); ++d) b[j][d] /= past[j][d];
+                for (std::size_t d = 0; d < b[j].size(); ++d) b[j][d] /= state[j][d];
             }
         }
-        if (past.empty()) {
-            past = now;
+        if (state.empty()) {
+            state = now;
         } else {
             for (std::size_t j = 0; j < b.size(); ++j) {
-                for (std::size_t d = 0; d < b[j].size(); ++d) past[j][d] += now[j][d];
+                for (std::size_t d = 0; d < b[j].size(); ++d) state[j][d] += now[j][d];
             }
         }
         answer a{numbers(width, 0.0), b};

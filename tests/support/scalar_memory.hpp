@@ -28,7 +28,7 @@ inline std::vector<answer> attend(const matrix& W, const matrix& U, const number
                                   const std::vector<std::vector<numbers>>& queries, std::size_t width)
 {
     std::vector<answer> answers;
-    numbers past(sentence.size(), 0.0);
+    numbers state(sentence.size(), 0.0);
     memory.start(sentence);
     for (std::size_t t = 0; t < queries.size(); ++t) {
         memory.recall(t, queries[t]);
@@ -37,8 +37,8 @@ inline std::vector<answer> attend(const matrix& W, const matrix& U, const number
         for (std::size_t j = 0; j < sentence.size(); ++j) {
             const double b =
                 std::exp(inner(v, hidden({times(queries[t][0], W), times(sentence[j], U), memory.joins(j)})));
-            alpha.push_back(temporal && t > 0 ? b / past[j] : b);
-            past[j] += b;
+            alpha.push_back(temporal && t > 0 ? b / state[j] : b);
+            state[j] += b;
             sum += alpha.back();
         }
         answer a{numbers(width, 0.0), {}};

@@ -59,12 +59,12 @@ inline weigher temporal(double strength, double decay, std::size_t n, visible se
         tables all;
         for (std::size_t t = 0; t < e.size(); ++t) {
             all.push_back(divided(modulated(e[t], t, sees, [&](std::size_t j, std::size_t d) {
-                tall past = 0;
+                tall state = 0;
                 for (std::size_t k = t > n ? t - n : 0; k < t; ++k) {
                     const tall lost = t - 1 == k ? 0 : tall(decay) * static_cast<tall>(t - 1 - k);
-                    if (remembers(k, j)) past += std::exp(e[k][j][d] - lost);
+                    if (remembers(k, j)) state += std::exp(e[k][j][d] - lost);
                 }
-                return past == 0 ? tall(0) : -strength * std::log(past);
+                return state == 0 ? tall(0) : -strength * std::log(state);
             })));
         }
         return all;
@@ -72,15 +72,15 @@ inline weigher temporal(double strength, double decay, std::size_t n, visible se
 }
 
 /// exp(e_t + w Σ_{k<t} α_k)
-inline weigher connected(double w)
+inline weigher learned_temporal(double w)
 {
     return [=](const tables& e, const auto&) {
         tables all;
         for (std::size_t t = 0; t < e.size(); ++t) {
             all.push_back(divided(modulated(e[t], t, all_of_them, [&](std::size_t j, std::size_t d) {
-                tall past = 0;
-                for (std::size_t k = 0; k < t; ++k) past += all[k][j][d];
-                return w * past;
+                tall state = 0;
+                for (std::size_t k = 0; k < t; ++k) state += all[k][j][d];
+                return w * state;
             })));
         }
         return all;
@@ -149,7 +149,7 @@ std::vector<Scores> weights_of(const Normalize& normalize, const std::vector<Sco
     auto state = start_of(normalize, [&](double value) { return constant_like(e[0], shape_of(e[0]), value); });
     std::vector<Scores> weights;
     for (std::size_t s = 0; s < e.size(); ++s) {
-        const plain_moment at{real, s};
+        const plain_step_context at{real, s};
         weights.push_back(weigh(normalize, e[s], state, at));
         state = next_of(normalize, e[s], weights.back(), state, at);
     }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/core/callback.hpp>
+#include <heed/core/function_ref.hpp>
 #include <support/tensors.hpp>
 
 /// Products with the Hessian against central differences of gradients.
@@ -51,7 +51,7 @@ struct drawing_leaf {
 inline heed::ad::grad_check_result compare_products(const std::vector<double*>& parameters,
                                                     const std::vector<double>& direction,
                                                     const std::vector<double>& product,
-                                                    heed::detail::callback<std::vector<double>> gradient, double h)
+                                                    heed::detail::function_ref<std::vector<double>> gradient, double h)
 {
     const std::vector<double> before = [&] {
         std::vector<double> all;

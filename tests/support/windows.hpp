@@ -64,9 +64,9 @@ inline scalar::weigher luong_m(std::size_t D, remembered what = remembered::noth
     };
 }
 
-/// p_t = S sigmoid(v_p · tanh(W_p h_t)), and a Gaussian after normalising.
+/// p_t = S sigmoid(v_p · tanh(W_p h_t)), and a Gaussian after normalizing.
 inline scalar::weigher luong_p(const array<double, 2>& W, const array<double, 1>& v, std::size_t D,
-                               remembered what = remembered::nothing, bool renormalise = false,
+                               remembered what = remembered::nothing, bool renormalize = false,
                                std::size_t n = all_steps)
 {
     return [=](const scalar::tables& e, const std::vector<std::vector<scalar::numbers>>& queries) {
@@ -88,7 +88,7 @@ inline scalar::weigher luong_p(const array<double, 2>& W, const array<double, 1>
                     weights[t][j][d] *= std::exp(-off(t, j) * off(t, j) / (2 * sigma * sigma));
                     sum += weights[t][j][d];
                 }
-                for (auto& row : weights[t]) row[d] /= renormalise && sum > 0 ? sum : 1;
+                for (auto& row : weights[t]) row[d] /= renormalize && sum > 0 ? sum : 1;
             }
         }
         return weights;

@@ -59,7 +59,7 @@ results look(const model_type& attend)
     const auto lifted = ad::lift(tape, attend);
     const auto on = lifted.on(memory, real);
     const auto first = lifted.step(on, query, lifted.start(on));
-    const auto loss = ops::inner(first.context, support::uneven<float>(shape_of(first.context)));
+    const auto loss = ops::dot(first.context, support::uneven<float>(shape_of(first.context)));
     tape.backward(loss);
     const auto gradient = tape.gradient(lifted.score.W);
     out.gradient = array<float, 2>(gradient.shape);

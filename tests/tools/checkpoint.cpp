@@ -53,7 +53,7 @@ struct run {
         const temporary_directory directory;
         const auto path = directory.path() / "checkpoint";
         translation::save_checkpoint(path, model, at, text, 1, 1, &words, &means, heed::io::existing::replace);
-        return heed::io::load(path, heed::io::held::copied);
+        return heed::io::load(path, heed::io::storage::copied);
     }
     void load(const heed::io::archive& file)
     {

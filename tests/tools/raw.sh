@@ -53,12 +53,12 @@ if ! train --raw --epochs 1 --model probe.safetensors; then
     exit 0
 fi
 
-misused 'requires --raw' "${training[@]:1}" --pieces 100
+misused 'requires --raw' "${training[@]:1}" --subword-vocab 100
 misused 'excludes' "${training[@]:1}" --raw --bpe 100
-misused 'pieces-by' "${training[@]:1}" --raw --pieces-by chance
+misused 'pieces-by' "${training[@]:1}" --raw --subword-model chance
 
 # In and out.
-raw=(--raw --pieces 150 --embedding 24 --hidden 24 --alignment 24 --dropout 0 --learning-rate 0.02 --epochs 14)
+raw=(--raw --subword-vocab 150 --embedding 24 --hidden 24 --alignment 24 --dropout 0 --learning-rate 0.02 --epochs 14)
 train "${raw[@]}" || fail "training on raw text"
 grep -q 'pieces of words' log || fail "it does not say what its tokens are"
 grep -q 'best validation BLEU 100.00' log || fail "the sentences are not learned by heart"
@@ -155,11 +155,11 @@ refused 'short.b has 119; parallel files need the same number' "${training[@]}" 
 if grep 'casing and pieces' log; then fail "it learns before it compares the lengths of files"; fi
 refused '/dev/fd/' "${training[@]}" "${raw[@]}" --target <(cat short.b) --model never.safetensors
 if grep 'casing and pieces' log; then fail "it learns before it compares the lengths of pipes"; fi
-refused 'started with --pieces 150, not 160' "${training[@]}" "${raw[@]}" --pieces 160 --epochs 5 --model parts.safetensors --resume
+refused 'started with --subword-vocab 150, not 160' "${training[@]}" "${raw[@]}" --subword-vocab 160 --epochs 5 --model parts.safetensors --resume
 if grep 'casing and pieces' log; then fail "it learns before it compares the options"; fi
 
 # The other ways.
-train "${raw[@]}" --epochs 1 --pieces-by unigram --model unigram.safetensors || fail "unigram"
+train "${raw[@]}" --epochs 1 --subword-model unigram --model unigram.safetensors || fail "unigram"
 train "${raw[@]}" --epochs 1 --casing as-is --model as_is.safetensors || fail "casing as it is"
 train "${raw[@]}" --epochs 1 --system luong --reverse-source --model reversed.safetensors || fail "--reverse-source"
 "$translate" align --model reversed.safetensors --source valid.a --target valid.b --threads 1 >links 2>log ||
@@ -198,21 +198,21 @@ done
     translate()
     {
         case $1 in
-        train) "$translate" "$@" "${tiny[@]}" --pieces 150 --epochs 1 ;;
+        train) "$translate" "$@" "${tiny[@]}" --subword-vocab 150 --epochs 1 ;;
         serve) "$translate" "$@" --stdin </dev/null ;;
         *) "$translate" "$@" ;;
         esac
     }
-    eval "$(sed -n '/^    translate train --raw/,/^    translate shrink/p' "$here/../../README.md")"
+    eval "$(sed -n '/^    translate train --raw/,/^    translate quantize/p' "$here/../../README.md")"
 ) >output 2>log || fail "a line of README"
 grep -q '^perplexity = ' output || fail "README's scores"
 grep -q 'translate: translated 0 sentences' log || fail "README's service"
 for file in en-de.csv where.html small.safetensors; do [[ -s readme/$file ]] || fail "README makes no $file"; done
 
 # A smaller file of it does the same.
-"$translate" shrink --model model.safetensors --to int8 --output small.safetensors 2>log || fail "shrink"
+"$translate" quantize --model model.safetensors --to int8 --output small.safetensors 2>log || fail "quantize"
 "$translate" run --model small.safetensors --input valid.a --threads 1 2>log | cmp - valid.b || fail "8 bits"
-"$translate" shrink --model model.safetensors --to bf16 --output small.safetensors 2>log || fail "shrink"
+"$translate" quantize --model model.safetensors --to bf16 --output small.safetensors 2>log || fail "quantize"
 "$translate" run --model small.safetensors --input valid.a --threads 1 2>log | cmp - valid.b || fail "half the size"
 
 # A damaged file is refused.

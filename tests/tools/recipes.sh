@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# How the numbers are updated: optimisers, learning rates, gradients and models that are summed; and recipes.
+# How the numbers are updated: optimizers, learning rates, gradients and models that are summed; and recipes.
 recipes=$(realpath -- "$(dirname "${BASH_SOURCE[0]}")/../../tools/translate/recipes")
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"

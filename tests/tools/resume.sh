@@ -78,7 +78,7 @@ for threads in 1 2; do
     # shellcheck disable=SC2086
     train "${how[@]}" --threads $threads $resume || fail "resuming"
     cmp model.safetensors uninterrupted.safetensors || fail "interrupted and resumed, the model is another ($threads threads)"
-    tensors model.safetensors.checkpoint | cmp - uninterrupted.tensors || fail "weights or the optimiser's state are others"
+    tensors model.safetensors.checkpoint | cmp - uninterrupted.tensors || fail "weights or the optimizer's state are others"
     [[ $(metadata training.finished model.safetensors.checkpoint) == 1 ]] || fail "the checkpoint is not a finished one"
     [[ $(metadata training.best-loss model.safetensors.checkpoint) == "$loss" ]] || fail "the best loss is another"
 

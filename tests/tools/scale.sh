@@ -92,7 +92,7 @@ fi
 # shellcheck disable=SC2086
 train "${sharded[@]}" --cache kept.corpus $resume || fail "resuming"
 cmp model.safetensors sharded.safetensors || fail "interrupted and resumed, the model is another"
-tensors model.safetensors.checkpoint | cmp - sharded.tensors || fail "interrupted and resumed, weights or the optimiser's state are others"
+tensors model.safetensors.checkpoint | cmp - sharded.tensors || fail "interrupted and resumed, weights or the optimizer's state are others"
 ((middles > 0)) || echo "note: no interruption was in the middle of an epoch"
 rm model.safetensors*
 
@@ -110,7 +110,7 @@ done
 ((place > 0)) || fail "no checkpoint in the middle of an epoch"
 train "${sharded[@]}" --cache kept.corpus --resume || fail "resuming what was killed"
 cmp model.safetensors sharded.safetensors || fail "killed in shard $place and resumed, the model is another"
-tensors model.safetensors.checkpoint | cmp - sharded.tensors || fail "killed and resumed, weights or the optimiser's state are others"
+tensors model.safetensors.checkpoint | cmp - sharded.tensors || fail "killed and resumed, weights or the optimizer's state are others"
 rm model.safetensors model.safetensors.checkpoint
 
 # remade TEXT OPTION...: the file is not used, for a reason with TEXT, and what is made is as the first time.

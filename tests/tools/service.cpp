@@ -194,7 +194,7 @@ TEST_CASE("The time of an answer ends while it is written, too")
     CHECK(has(late.body, "not written within 0.15 s"));
 }
 
-TEST_CASE("Bytes now and then give a request no more time to arrive")
+TEST_CASE("Bytes now and then give a request no more time to observe_query")
 {
     translation::http::limits brief;
     brief.to_arrive = std::chrono::milliseconds(200);

@@ -48,7 +48,7 @@ luong --attention none --reverse-source
 luong --attention local-p-general --input-feeding --layers 2 --reverse-source
 luong --attention location --layers 1 --longest 9
 convs2s --layers 2 --width 2
-transformer --layers 2 --heads 2 --norm after --positions learned --longest 40
+transformer --layers 2 --heads 2 --norm post --positions learned --longest 40
 transformer --layers 1 --heads 1 --activation gelu --share-embeddings output
 transformer --layers 1 --heads 1 --share-embeddings none
 SYSTEMS

@@ -39,13 +39,13 @@ inline auto make_layer() { return linear_layer{support::random({3, 5}, 1), suppo
 
 /// One step on Σ c ⊙ θ² of both parameters.
 template <class Module>
-void step(Module& module, auto& optimiser, double clip = INFINITY)
+void step(Module& module, auto& optimizer, double clip = INFINITY)
 {
     ad::tape<double> on;
     const auto lifted = ad::lift(on, module);
-    on.backward(ops::add(ops::inner(ops::square(lifted.W), support::uneven(shape_of_rank<2>{3, 5})),
-                         ops::inner(ops::square(lifted.b), support::uneven(shape_of_rank<1>{5}))));
-    optimiser.step(module, lifted, on, clip);
+    on.backward(ops::add(ops::dot(ops::square(lifted.W), support::uneven(shape_of_rank<2>{3, 5})),
+                         ops::dot(ops::square(lifted.b), support::uneven(shape_of_rank<1>{5}))));
+    optimizer.step(module, lifted, on, clip);
 }
 
 }  // namespace of_adam
@@ -55,13 +55,13 @@ TEST_CASE("Adam with clipping against the formula, written out")
     table<array<double, 2>> module{numbers(1, 3, 5)};
     const auto c = numbers(2, 3, 5);
     std::vector<double> theta(module.E.begin(), module.E.end()), m(15, 0.0), v(15, 0.0);
-    train::adam<double> optimiser({0.1, 0.8, 0.95, 1e-7});
+    train::adam<double> optimizer({0.1, 0.8, 0.95, 1e-7});
     ad::tape<double> on;
     for (int t = 1; t <= 7; ++t) {
         on.clear();
         const auto lifted = ad::lift(on, module);
-        on.backward(ops::inner(ops::square(lifted.E), c));
-        const double norm = optimiser.step(module, lifted, on, 2.0);
+        on.backward(ops::dot(ops::square(lifted.E), c));
+        const double norm = optimizer.step(module, lifted, on, 2.0);
 
         std::vector<double> g(15);
         double squares = 0;
@@ -90,7 +90,7 @@ TEST_CASE("a table that is looked up has a sparse gradient: only touched rows, r
     const auto y = ops::lookup(lifted, words);
     array<double, 3> c(shape_of_rank<3>{2, 2, 4});
     for (std::size_t i = 0; i < 16; ++i) c.data()[i] = 1.0 + static_cast<double>(i);
-    on.backward(ops::inner(y, c));
+    on.backward(ops::dot(y, c));
 
     const auto sparse = ad::gradient_rows(lifted);
     REQUIRE(sparse.ids.size() == 2);
@@ -119,7 +119,7 @@ TEST_CASE("a table that is looked up and multiplied (tied weights) has the sum o
     const auto c = numbers(6, 3, 4);
     const auto result = ad::grad_check(module, [&](auto&, const auto& lifted) {
         const auto y = ops::block(ops::lookup(lifted.E, words), std::size_t{0});
-        return ops::inner(ops::linear(ops::tanh(y), lifted.E), c);
+        return ops::dot(ops::linear(ops::tanh(y), lifted.E), c);
     });
     CHECK_MESSAGE(result, result.text());
 }
@@ -128,14 +128,14 @@ TEST_CASE("lazy: rows that the batch does not touch stay, and their moments wait
 {
     table<array<double, 2>> module{numbers(7, 5, 3)};
     const auto before = module.E;
-    train::adam<double> optimiser({0.1});
+    train::adam<double> optimizer({0.1});
     ad::tape<double> on;
     for (int t = 0; t < 3; ++t) {
         on.clear();
         const auto lifted = ad::lift(on, module);
         word_ids words(1, 1, t == 0 ? 2u : 3u);
-        on.backward(ops::inner(ops::lookup(lifted.E, words), filled<double, 3>({1, 1, 3}, 1.0)));
-        optimiser.step(module, lifted, on);
+        on.backward(ops::dot(ops::lookup(lifted.E, words), filled<double, 3>({1, 1, 3}, 1.0)));
+        optimizer.step(module, lifted, on);
     }
     for (const std::size_t row : {0u, 1u, 4u}) {
         for (std::size_t k = 0; k < 3; ++k) CHECK(module.E(row, k) == before(row, k));
@@ -155,12 +155,12 @@ TEST_CASE("AdamW against the formula, written out: the decay is no part of the g
     theta.insert(theta.end(), module.b.begin(), module.b.end());
     factors.insert(factors.end(), d.begin(), d.end());
     std::vector<double> m(20, 0.0), v(20, 0.0);
-    train::adamw<double> optimiser({.rate = 0.1, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-7, .weight_decay = 0.3});
+    train::adamw<double> optimizer({.rate = 0.1, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-7, .weight_decay = 0.3});
     for (int t = 1; t <= 7; ++t) {
         double squares = 0;
         for (std::size_t i = 0; i < 20; ++i) squares += std::pow(2 * theta[i] * factors[i], 2);
         const double scale = std::min(1.0, 2 / std::sqrt(squares));
-        of_adam::step(module, optimiser, 2.0);
+        of_adam::step(module, optimizer, 2.0);
         for (std::size_t i = 0; i < 20; ++i) {
             const double g = scale * 2 * theta[i] * factors[i];
             m[i] = 0.8 * m[i] + 0.2 * g;
@@ -171,15 +171,15 @@ TEST_CASE("AdamW against the formula, written out: the decay is no part of the g
             CHECK(is == support::approx(theta[i]));
         }
     }
-    CHECK(optimiser.state()[1].name == "b");
+    CHECK(optimizer.state()[1].name == "b");
 }
 
 TEST_CASE("what decays is chosen by name and number of axes; what does not moves as with Adam, bit for bit")
 {
     std::vector<std::string> asked;
-    const auto run = [](auto optimiser) {
+    const auto run = [](auto optimizer) {
         auto module = of_adam::make_layer();
-        for (int i = 0; i < 3; ++i) of_adam::step(module, optimiser);
+        for (int i = 0; i < 3; ++i) of_adam::step(module, optimizer);
         return module;
     };
     const auto adam = run(train::adam<double>({.rate = 0.1}));
@@ -208,11 +208,11 @@ TEST_CASE("rows of a table that are not looked up do not decay")
 {
     support::one_table<array<double, 2>> module{support::gaussian_numbers(7, 5, 3)};
     const auto before = module.E;
-    train::adamw<double> optimiser({.rate = 0.1, .weight_decay = 0.5});
+    train::adamw<double> optimizer({.rate = 0.1, .weight_decay = 0.5});
     ad::tape<double> on;
     const auto lifted = ad::lift(on, module);
-    on.backward(ops::inner(ops::lookup(lifted.E, word_ids(1, 1, 2u)), filled<double, 3>({1, 1, 3}, 1.0)));
-    optimiser.step(module, lifted, on);
+    on.backward(ops::dot(ops::lookup(lifted.E, word_ids(1, 1, 2u)), filled<double, 3>({1, 1, 3}, 1.0)));
+    optimizer.step(module, lifted, on);
     for (std::size_t row = 0; row < 5; ++row)
         for (std::size_t k = 0; k < 3; ++k) {
             const double must = row == 2 ? 0.95 * before(row, k) - 0.1 / (1 + 1e-8) : before(row, k);  // ε

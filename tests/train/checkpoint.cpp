@@ -47,7 +47,7 @@ struct model {
         auto x = ops::lookup(E, words);
         if (with_second) x = ops::add(x, ops::lookup(sometimes, words));
         x = drop(x);
-        return ops::inner(ops::square(ops::linear(x, W, b)), support::uneven<element_of<Matrix>>(shape_of(x)));
+        return ops::dot(ops::square(ops::linear(x, W, b)), support::uneven<element_of<Matrix>>(shape_of(x)));
     }
     static auto parameters(auto& self, auto&& visit)
     {
@@ -71,10 +71,10 @@ auto model_of(std::uint64_t stream, std::size_t width = 4)
 }
 
 /// All that decides how a training goes on.
-template <class T, class Optimiser>
+template <class T, class Optimizer>
 struct run {
     decltype(model_of<T>(1)) model = model_of<T>(1);
-    Optimiser optimiser{};
+    Optimizer optimizer{};
     train::position at{};
     train::accumulated_gradients<T> sum{};
     train::average_of_last<T> last{2};
@@ -84,12 +84,12 @@ struct run {
 
     void save(const std::filesystem::path& path) const
     {
-        train::save_checkpoint(path, model, optimiser, at, sum, last, moving, train::named("norms", norms),
+        train::save_checkpoint(path, model, optimizer, at, sum, last, moving, train::named("norms", norms),
                                train::named("best", best));
     }
     void load(const std::filesystem::path& path)
     {
-        train::load_checkpoint(path, model, optimiser, at, sum, last, moving, train::named("norms", norms),
+        train::load_checkpoint(path, model, optimizer, at, sum, last, moving, train::named("norms", norms),
                                train::named("best", best));
     }
 
@@ -106,7 +106,7 @@ struct run {
             sum.add(lifted, tape);
         } else {
             sum.give(lifted, tape);
-            norms.push_back(optimiser.step(model, lifted, tape, 0.7));
+            norms.push_back(optimizer.step(model, lifted, tape, 0.7));
             moving.add(model);
             best = std::min(best, norms.back());
         }
@@ -114,29 +114,29 @@ struct run {
         at.batch = 0;
         ++at.epoch;
         last.add(model);
-        optimiser.settings.rate *= 0.9;
+        optimizer.settings.rate *= 0.9;
     }
 
     ad::tape<T> tape{};
 };
 
-template <class T, class Optimiser>
+template <class T, class Optimizer>
 void check_resuming(const temporary_directory& here)
 {
     constexpr std::size_t batches = 11;
-    run<T, Optimiser> whole;
+    run<T, Optimizer> whole;
     for (std::size_t i = 0; i < batches; ++i) whole.batch();
     whole.save(here.path() / "whole");
     for (std::size_t stopped = 0; stopped <= batches; ++stopped) {
         CAPTURE(stopped);
         {
-            run<T, Optimiser> begun;
+            run<T, Optimizer> begun;
             for (std::size_t i = 0; i < stopped; ++i) begun.batch();
             begun.save(here.path() / "run");
         }
-        run<T, Optimiser> resumed;
+        run<T, Optimizer> resumed;
         resumed.model = model_of<T>(77);  // whatever it was, it becomes the file's
-        resumed.optimiser.settings.rate = 123;
+        resumed.optimizer.settings.rate = 123;
         resumed.at.random.seed = 5;
         resumed.moving = train::moving_average<T>(0.5);
         resumed.load(here.path() / "run");
@@ -157,7 +157,7 @@ std::string loading(float_run& into, const std::filesystem::path& path)
 /// A copy of a checkpoint, changed by `edit(archive)`.
 void edited(const std::filesystem::path& from, const std::filesystem::path& to, auto&& edit)
 {
-    io::archive all = io::load(from, io::held::copied);
+    io::archive all = io::load(from, io::storage::copied);
     edit(all);
     io::save(to, all);
 }
@@ -206,7 +206,7 @@ TEST_CASE("a run that was stopped after any batch and resumed equals the uninter
     SUBCASE("AdaDelta, double") { check_resuming<double, train::adadelta<double>>(here); }
     SUBCASE("gradient descent, double") { check_resuming<double, train::sgd<double>>(here); }
     SUBCASE("momentum, double") { check_resuming<double, train::sgd_with_momentum<double>>(here); }
-    SUBCASE("a rule of one's own, double") { check_resuming<double, train::optimiser<double, my_rule>>(here); }
+    SUBCASE("a rule of one's own, double") { check_resuming<double, train::optimizer<double, my_rule>>(here); }
 }
 
 TEST_CASE("a checkpoint is a file of weights, too, and its numbers are readable")
@@ -226,7 +226,7 @@ TEST_CASE("a checkpoint is a file of weights, too, and its numbers are readable"
     CHECK(all.metadata.at("moving_average.decay") == "0.9");
     CHECK(all.metadata.at("moving_average.count") == "2");
     CHECK(all.at("moving_average").dtype == "F64");
-    CHECK(all.at("adam.first.b").values<float>() == one.optimiser.state()[3].first);
+    CHECK(all.at("adam.first.b").values<float>() == one.optimizer.state()[3].first);
 }
 
 TEST_CASE("values of every kind, and two models under names of their own")
@@ -234,24 +234,24 @@ TEST_CASE("values of every kind, and two models under names of their own")
     const temporary_directory here;
     const auto path = here.path() / "run";
     auto generator = model_of<float>(1), critic = model_of<float>(5);
-    train::adam<float> optimiser, critic_optimiser({0.5});
+    train::adam<float> optimizer, critic_optimizer({0.5});
     history seen{{1.5f, NAN, 0.1f}, "Grüße \"0\"", true, std::numeric_limits<float>::denorm_min(), -7};
     random_source random{3, std::numeric_limits<std::uint64_t>::max()};
     std::size_t epoch = 41;
-    train::save_checkpoint(path, generator, optimiser, train::named("critic", critic, critic_optimiser), seen, random,
+    train::save_checkpoint(path, generator, optimizer, train::named("critic", critic, critic_optimizer), seen, random,
                            train::named("epoch", epoch));
     const auto mine = train::copy_parameters<float>(critic);
 
     critic = generator = model_of<float>(9);
-    critic_optimiser.settings.rate = 0;
+    critic_optimizer.settings.rate = 0;
     history read;
     random = {};
     epoch = 0;
-    train::load_checkpoint(path, generator, optimiser, train::named("critic", critic, critic_optimiser), read, random,
+    train::load_checkpoint(path, generator, optimizer, train::named("critic", critic, critic_optimizer), read, random,
                            train::named("epoch", epoch));
     CHECK(train::copy_parameters<float>(critic) == mine);
     CHECK(train::copy_parameters<float>(generator) == train::copy_parameters<float>(model_of<float>(1)));
-    CHECK(critic_optimiser.settings.rate == 0.5);
+    CHECK(critic_optimizer.settings.rate == 0.5);
     CHECK(read.losses.size() == 3);
     CHECK(std::isnan(read.losses[1]));
     CHECK(read.losses[2] == 0.1f);
@@ -264,13 +264,13 @@ TEST_CASE("values of every kind, and two models under names of their own")
     CHECK(epoch == 41);
 
     CHECK(contains(
-        message_of<error>([&] { train::save_checkpoint(path, generator, optimiser, critic, critic_optimiser); }),
+        message_of<error>([&] { train::save_checkpoint(path, generator, optimizer, critic, critic_optimizer); }),
         "two parts are called \"adam.steps\"; rename one"));
-    CHECK(contains(message_of<error>([&] { train::load_checkpoint(path, optimiser, generator); }),
-                   "an optimiser, an average or a sum of gradients has no model before it among the parts"));
+    CHECK(contains(message_of<error>([&] { train::load_checkpoint(path, optimizer, generator); }),
+                   "an optimizer, an average or a sum of gradients has no model before it among the parts"));
 }
 
-TEST_CASE("a file of another model, optimiser, type or run is refused, and nothing changes")
+TEST_CASE("a file of another model, optimizer, type or run is refused, and nothing changes")
 {
     const temporary_directory here;
     const auto path = here.path() / "run", other = here.path() / "other";
@@ -307,12 +307,12 @@ TEST_CASE("a file of another model, optimiser, type or run is refused, and nothi
         });
     };
 
-    train::save_checkpoint(other, model_of<float>(1, 5), begun.optimiser);
+    train::save_checkpoint(other, model_of<float>(1, 5), begun.optimizer);
     refused("\"E\" is [8,5], but in this model [8,4]");
     train::save_checkpoint(other, support::one_table<array<float, 2>>{support::random<float>({8, 4}, 1)});
     refused("there is no tensor \"sometimes\"; it holds \"E\" F32 [8,4]");
     train::save_checkpoint(other, model_of<float>(1), train::sgd<float>(), train::position{});
-    refused("its optimiser is sgd, not adam; go on with that one, or start anew from the weights alone");
+    refused("its optimizer is sgd, not adam; go on with that one, or start anew from the weights alone");
     train::save_checkpoint(other, model_of<double>(1), train::adam<double>());
     refused("\"E\" is F64, but here F32; a training goes on in the type in which it began");
     io::archive weights;
@@ -387,12 +387,12 @@ TEST_CASE("a run that has diverged does not overwrite its last good checkpoint, 
     CHECK(message_of<error>([&] { one.save(path); }) ==
           path.string() + ": not written: \"W\"[6] is infinite; what was there before is unchanged");
     one.model.W(1, 2) = 0;
-    auto state = one.optimiser.state();
+    auto state = one.optimizer.state();
     state[0].second[9] = NAN;
-    one.optimiser.restore(2, state);
+    one.optimizer.restore(2, state);
     CHECK(contains(message_of<error>([&] { one.save(path); }), "\"adam.second.E\"[9] is NaN"));
     state[0].second[9] = 0;
-    one.optimiser.restore(2, state);
+    one.optimizer.restore(2, state);
 
     rlimit before{};
     REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);

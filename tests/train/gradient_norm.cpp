@@ -31,7 +31,7 @@ struct model {
     auto loss(const word_ids& words, double scale = 1) const
     {
         const auto x = ops::linear(ops::add(ops::lookup(E, words), ops::lookup(tied, words)), tied, b);
-        return ops::scale(ops::inner(x, support::uneven<element_of<Matrix>>(shape_of(x))), scale);
+        return ops::scale(ops::dot(x, support::uneven<element_of<Matrix>>(shape_of(x))), scale);
     }
     static auto parameters(auto& self, auto&& visit)
     {
@@ -169,7 +169,7 @@ TEST_CASE("train::adam clips as clip_gradient does")
 {
     const auto train = [](bool by_hand) {
         auto plain = some_model<double>();
-        train::adam<double> optimiser({0.1});
+        train::adam<double> optimizer({0.1});
         ad::tape<double> on;
         std::vector<double> norms, numbers;
         for (int i = 0; i < 5; ++i) {
@@ -177,7 +177,7 @@ TEST_CASE("train::adam clips as clip_gradient does")
             const auto lifted = ad::lift(on, plain);
             on.backward(lifted.loss(some_words()));
             if (by_hand) norms.push_back(train::clip_gradient(lifted, on, 0.5));
-            const double norm = optimiser.step(plain, lifted, on, by_hand ? INFINITY : 0.5);
+            const double norm = optimizer.step(plain, lifted, on, by_hand ? INFINITY : 0.5);
             if (!by_hand) norms.push_back(norm);
         }
         for (const auto& [name, values] : numbers_of<double>(plain)) {
@@ -213,7 +213,7 @@ TEST_CASE("norm, clipping and the gradients themselves: none before backward")
     const support::one_table<array<double, 2>> module{support::gaussian_numbers(1, 3, 7)};
     ad::tape<double> on;
     const auto lifted = ad::lift(on, module);
-    const auto loss = ops::inner(lifted.E, support::gaussian_numbers(2, 3, 7));
+    const auto loss = ops::dot(lifted.E, support::gaussian_numbers(2, 3, 7));
     const auto says = doctest::Contains("there are no gradients on this tape yet");
     CHECK_THROWS_WITH_AS(train::gradient_norm(lifted, on), says, error);
     CHECK_THROWS_WITH_AS(train::clip_gradient(lifted, on, 1.0), says, error);

@@ -33,13 +33,13 @@ TEST_CASE("momentum, Nesterov's and weight decay against PyTorch's formulas, wri
     // Two steps with decay, by hand: θ = 1, gradients 2 and 2.
     const auto two_steps = [](train::momentum_settings with) {
         support::one_table<array<double, 2>> module{filled<double, 2>({1, 5}, 1.0)};
-        train::sgd_with_momentum<double> optimiser(with);
+        train::sgd_with_momentum<double> optimizer(with);
         ad::tape<double> on;
         for (int t = 0; t < 2; ++t) {
             on.clear();
             const auto lifted = ad::lift(on, module);
-            on.backward(ops::inner(lifted.E, filled<double, 2>({1, 5}, 2.0)));
-            optimiser.step(module, lifted, on);
+            on.backward(ops::dot(lifted.E, filled<double, 2>({1, 5}, 2.0)));
+            optimizer.step(module, lifted, on);
         }
         for (std::size_t i = 1; i < 5; ++i) CHECK(module.E(0, i) == module.E(0, 0));
         return module.E(0, 0);

@@ -45,7 +45,7 @@ std::string stored(const std::string& name, const std::string& system, bool piec
     translator::translator_file file;
     file.how.system = system;
     const translator::system_kind& kind = translator::kind_of(system);
-    for (const translator::use& each : kind.uses) {
+    for (const translator::option_support& each : kind.option_support_list) {
         if (!each.preset.empty()) file.how.set(each.option, each.preset);
     }
     if (!attention.empty()) file.how.attention = attention;

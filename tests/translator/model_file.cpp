@@ -30,11 +30,11 @@ options small(const std::string& system)
     options how;
     how.system = system;
     const translator::system_kind& kind = translator::kind_of(system);
-    for (const translator::use& each : kind.uses)
+    for (const translator::option_support& each : kind.option_support_list)
         if (!each.preset.empty()) how.set(each.option, each.preset);
     how.embedding = how.hidden = how.alignment = how.coverage = 4;
     how.longest = 5;
-    how.layers = translator::use_of("layers", kind) != nullptr ? 2 : 1;
+    how.layers = translator::support_of("layers", kind) != nullptr ? 2 : 1;
     return how;
 }
 
@@ -45,7 +45,7 @@ std::vector<options> all_systems()
     for (const translator::system_kind& kind : translator::systems()) {
         const options plain = small(kind.name);
         all.push_back(plain);
-        for (const translator::use& each : kind.uses) {
+        for (const translator::option_support& each : kind.option_support_list) {
             std::vector<std::string> values = each.choices;
             if (each.option == "context" || each.option == "input-feeding") values = {"1"};
             for (const std::string& value : values) {
@@ -133,7 +133,7 @@ TEST_CASE("sizes that a file claims are refused before they are allocated, whate
         const archive file = translator::to_archive(make_model(how));
         for (const char* const lied : {"embedding", "hidden", "alignment", "layers", "width", "heads", "coverage",
                                        "longest", "window", "last"}) {
-            if (translator::use_of(lied, translator::kind_of(how)) == nullptr) continue;
+            if (translator::support_of(lied, translator::kind_of(how)) == nullptr) continue;
             for (const std::size_t value : {std::size_t{0}, std::size_t{9}, std::size_t{100'000}, most / 4 + 5, most}) {
                 CAPTURE(std::string(lied));
                 CAPTURE(value);
@@ -178,7 +178,7 @@ TEST_CASE("nothing is allocated of a file that has only the tensors that are loo
             model.how = how;
             archive file = translator::to_archive(model);
             file.tensors.clear();
-            for (const translator::claim& each : translator::kind_of(how).claims(how, 6, 6)) {
+            for (const translator::expected_tensor& each : translator::kind_of(how).expected_tensors(how, 6, 6)) {
                 if (file.find(each.tensor) != nullptr) continue;
                 file.tensors.push_back(heed::io::tensor_entry::of(each.tensor, {each.rows, each.columns},
                                                                   std::vector<float>(each.rows * each.columns)));

@@ -17,11 +17,11 @@
 namespace {
 
 using namespace heed;
-using translator::lesson;
+using translator::training_step_input;
 
 constexpr std::size_t words_known = 13;  // on both sides: some systems share their embeddings
 
-lesson some_batch(std::size_t sentences)
+training_step_input some_batch(std::size_t sentences)
 {
     std::vector<seq2seq::id_sentence> sources(sentences), targets(sentences);
     for (std::size_t b = 0; b < sentences; ++b) {
@@ -39,7 +39,7 @@ lesson some_batch(std::size_t sentences)
 }
 
 /// What a process gives to the others.
-struct given final : translator::system::exchange {
+struct given final : translator::system::gradient_exchange {
     double loss = 0;
     std::vector<double> gradient;
     std::map<std::string, std::vector<std::uint32_t>> rows;  // of tables that were only looked up
@@ -60,10 +60,11 @@ struct given final : translator::system::exchange {
 };
 
 /// A step by each of these processes, from the same model; returns how many random streams the first has drawn.
-std::size_t learn(const translator::options& how, const std::vector<std::vector<lesson>>& processes, given& to)
+std::size_t learn(const translator::options& how, const std::vector<std::vector<training_step_input>>& processes,
+                  given& to)
 {
     std::size_t streams = 0;
-    for (std::vector<lesson> own : processes) {
+    for (std::vector<training_step_input> own : processes) {
         const auto system = translator::make_system(how, words_known, words_known);
         random_source random{5};
         system->train(own, how, random, 1e-3, &to);
@@ -77,7 +78,7 @@ std::size_t learn(const translator::options& how, const std::vector<std::vector<
     return streams;
 }
 
-void require_the_same(const translator::options& how, const std::vector<lesson>& batches)
+void require_the_same(const translator::options& how, const std::vector<training_step_input>& batches)
 {
     given whole;
     const std::size_t streams = learn(how, {batches}, whole);
@@ -88,9 +89,9 @@ void require_the_same(const translator::options& how, const std::vector<lesson>&
         CAPTURE(how.system);
         CAPTURE(how.attention);
         CAPTURE(n);
-        std::vector<std::vector<lesson>> processes(n);
+        std::vector<std::vector<training_step_input>> processes(n);
         for (std::size_t r = 0; r < n; ++r)
-            for (const lesson& each : batches) processes[r].push_back(translator::part_of(each, r, n));
+            for (const training_step_input& each : batches) processes[r].push_back(translator::part_of(each, r, n));
         given parts;
         CHECK(learn(how, processes, parts) == streams);
         CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-6));
@@ -107,11 +108,11 @@ translator::options small(const std::string& name)
 {
     translator::options how;
     how.system = name;
-    for (const translator::use& each : translator::kind_of(name).uses)
+    for (const translator::option_support& each : translator::kind_of(name).option_support_list)
         if (!each.preset.empty()) how.set(each.option, each.preset);
     how.embedding = how.hidden = how.alignment = 8;
     how.dropout = 0.3;
-    how.layers = translator::use_of("layers", translator::kind_of(name)) != nullptr ? 2 : 1;
+    how.layers = translator::support_of("layers", translator::kind_of(name)) != nullptr ? 2 : 1;
     return how;
 }
 
@@ -119,12 +120,12 @@ translator::options small(const std::string& name)
 
 TEST_CASE("the parts of a batch have each sentence once, and what they cost is balanced")
 {
-    const lesson whole = some_batch(11);
+    const training_step_input whole = some_batch(11);
     for (const std::size_t n : {1u, 2u, 3u, 4u, 11u, 13u}) {
         std::vector<std::size_t> found(11);
         std::size_t words = 0, most = 0;
         for (std::size_t r = 0; r < n; ++r) {
-            const lesson part = translator::part_of(whole, r, n);
+            const training_step_input part = translator::part_of(whole, r, n);
             REQUIRE(part.part.has_value());
             CHECK(part.part->sentences.of == 11);
             CHECK(part.part->target_words == whole.examples.target_words);

@@ -43,19 +43,19 @@ inline constexpr fit_op fit{};
         static auto parameters(auto&, auto&&) { return name{}; }                                                       \
     }
 
-SCORE(sound, ops::dot_each(q, k));
+SCORE(sound, ops::dot_per_position(q, k));
 /// The gradient does not see the factor.
-SCORE(detached, ops::scale(ops::dot_each(q, k), 1 + 0.5 * static_cast<double>(view_of(q).data[0])));
-SCORE(of_batch, ops::scale(ops::dot_each(q, k), 1.0 / static_cast<double>(shape_of(k)[0])));
-SCORE(any_shape, ops::dot_each(fit(q, shape_of_rank<2>{shape_of(k)[0], shape_of(k)[2]}), k));
-SCORE(overflowing, ops::exp(ops::scale(ops::square(ops::dot_each(q, k)), 50.0)));
+SCORE(detached, ops::scale(ops::dot_per_position(q, k), 1 + 0.5 * static_cast<double>(view_of(q).data[0])));
+SCORE(of_batch, ops::scale(ops::dot_per_position(q, k), 1.0 / static_cast<double>(shape_of(k)[0])));
+SCORE(any_shape, ops::dot_per_position(fit(q, shape_of_rank<2>{shape_of(k)[0], shape_of(k)[2]}), k));
+SCORE(overflowing, ops::exp(ops::scale(ops::square(ops::dot_per_position(q, k)), 50.0)));
 
 struct counting {
     static inline int count = 0;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& q, const tensor auto& k) const
     {
-        return ops::scale(ops::dot_each(q, k), 1 + 0.1 * (++count % 7));
+        return ops::scale(ops::dot_per_position(q, k), 1 + 0.1 * (++count % 7));
     }
     static auto parameters(auto&, auto&&) { return counting{}; }
 };
@@ -65,7 +65,7 @@ struct other_error {
     auto operator()(const tensor auto& q, const tensor auto& k) const
     {
         if (shape_of(q)[1] != shape_of(k)[2]) throw std::invalid_argument("widths");
-        return ops::dot_each(q, k);
+        return ops::dot_per_position(q, k);
     }
     static auto parameters(auto&, auto&&) { return other_error{}; }
 };
@@ -76,7 +76,7 @@ struct same_names {
     static constexpr score_traits traits{.weights = weight_kind::per_position};
     auto operator()(const tensor auto& q, const tensor auto& k) const
     {
-        return ops::add(ops::dot_each(q, k), ops::add(ops::matvec(k, a), ops::matvec(k, b)));
+        return ops::add(ops::dot_per_position(q, k), ops::add(ops::matvec(k, a), ops::matvec(k, b)));
     }
     static auto parameters(auto& self, auto&& visit)
     {
@@ -140,13 +140,13 @@ unmapped(History) -> unmapped<History>;
 
 struct unselectable {
     auto start(auto&& blank) const { return broken::unmapped{blank(0)}; }
-    auto operator()(const tensor auto& e, const auto& past, const auto& at) const
+    auto operator()(const tensor auto& e, const auto& state, const auto& at) const
     {
-        return ops::softmax(at.visible(ops::subtract(e, past.history)), at.real);
+        return ops::softmax(at.visible(ops::subtract(e, state.history)), at.real);
     }
-    auto advance(const tensor auto&, const tensor auto& weights, const auto& past, const auto&) const
+    auto advance(const tensor auto&, const tensor auto& weights, const auto& state, const auto&) const
     {
-        return broken::unmapped{ops::add(past.history, weights)};
+        return broken::unmapped{ops::add(state.history, weights)};
     }
     static auto parameters(auto&, auto&&) { return unselectable{}; }
 };
@@ -158,15 +158,15 @@ struct unselectable_score {
     {
         return broken::unmapped{constant_like(memory.keys, shape_of_rank<2>{memory.batch(), memory.positions()}, 0.0)};
     }
-    auto match(const tensor auto& q, const tensor auto& k, const auto& past) const
+    auto match(const tensor auto& q, const tensor auto& k, const auto& state) const
     {
-        return ops::subtract(ops::dot_each(q, k), past.history);
+        return ops::subtract(ops::dot_per_position(q, k), state.history);
     }
-    auto advance(const auto& past, const tensor auto& now, const auto&) const
+    auto advance(const auto& state, const tensor auto& now, const auto&) const
     {
-        return broken::unmapped{ops::add(past.history, now)};
+        return broken::unmapped{ops::add(state.history, now)};
     }
-    auto operator()(const tensor auto& q, const tensor auto& k, const auto& past) const { return match(q, k, past); }
+    auto operator()(const tensor auto& q, const tensor auto& k, const auto& state) const { return match(q, k, state); }
     static auto parameters(auto&, auto&&) { return unselectable_score{}; }
 };
 
@@ -186,27 +186,27 @@ struct plain_at_first {
         using T = element_of<decltype(memory.keys)>;
         return broken::mapped{filled<T, 2>({memory.batch(), memory.positions()}, T(0))};
     }
-    auto match(const tensor auto& q, const tensor auto& k, const auto& past) const
+    auto match(const tensor auto& q, const tensor auto& k, const auto& state) const
     {
-        return ops::subtract(ops::dot_each(q, k), past.history);
+        return ops::subtract(ops::dot_per_position(q, k), state.history);
     }
-    auto advance(const auto& past, const tensor auto& now, const auto&) const
+    auto advance(const auto& state, const tensor auto& now, const auto&) const
     {
-        return broken::mapped{ops::add(past.history, now)};
+        return broken::mapped{ops::add(state.history, now)};
     }
-    auto operator()(const tensor auto& q, const tensor auto& k, const auto& past) const { return match(q, k, past); }
+    auto operator()(const tensor auto& q, const tensor auto& k, const auto& state) const { return match(q, k, state); }
     static auto parameters(auto&, auto&&) { return plain_at_first{}; }
 };
 
 /// A normalizer with a state must call `at.visible` itself. `never`: it does not. `too_late`: it does so after
-/// normalising, so that the remaining weights do not sum to 1. `of_bias_alone`: it obeys additive masks only.
+/// normalizing, so that the remaining weights do not sum to 1. `of_bias_alone`: it obeys additive masks only.
 enum class asking { never, too_late, of_bias_alone };
 template <asking when>
 struct maskless_history {
     auto start(auto&& blank) const { return normalize::temporal{}.start(blank); }
-    auto operator()(const tensor auto& e, const auto& past, const auto& at) const
+    auto operator()(const tensor auto& e, const auto& state, const auto& at) const
     {
-        const auto u = ops::discount(e, past.history);
+        const auto u = ops::subtract_history(e, state.history);
         if constexpr (when == asking::never) {
             return ops::softmax(u, at.real);
         } else if constexpr (when == asking::too_late) {
@@ -217,9 +217,9 @@ struct maskless_history {
             return ops::softmax(u, at.real);
         }
     }
-    auto advance(const tensor auto& e, const tensor auto& weights, const auto& past, const auto& at) const
+    auto advance(const tensor auto& e, const tensor auto& weights, const auto& state, const auto& at) const
     {
-        return normalize::temporal{}.advance(e, weights, past, at);
+        return normalize::temporal{}.advance(e, weights, state, at);
     }
     static auto parameters(auto&, auto&&) { return maskless_history{}; }
 };
@@ -227,7 +227,10 @@ struct maskless_history {
 /// e_{t,d} = q_d k_{t,d}.
 struct product_per_dimension {
     static constexpr score_traits traits{.weights = weight_kind::per_dimension};
-    auto operator()(const tensor auto& query, const tensor auto& keys) const { return ops::multiply_each(keys, query); }
+    auto operator()(const tensor auto& query, const tensor auto& keys) const
+    {
+        return ops::multiply_per_position(keys, query);
+    }
     static auto parameters(auto&, auto&&) { return product_per_dimension{}; }
 };
 
@@ -242,7 +245,7 @@ struct heed::step_kernel<broken::product_per_dimension, heed::normalize::softmax
     template <class With>
     static auto answer(const auto& score, const auto& normalize, const auto& combine, const auto& in, const With&)
     {
-        auto weights = normalize(score(in.query, in.keys), no_state{}, plain_moment{in.real});
+        auto weights = normalize(score(in.query, in.keys), no_state{}, plain_step_context{in.real});
         auto context = combine(weights, in.values);
         const double error = std::is_same_v<With, weights_too> ? error_with_weights : error_without;
         return outcome{ops::scale(context, 1 + error), std::move(weights), no_state{}};
@@ -251,12 +254,12 @@ struct heed::step_kernel<broken::product_per_dimension, heed::normalize::softmax
 
 namespace {
 
-/// Whether the report says BROKEN of the contract whose name contains `part`, and why.
+/// Whether the report says FAILED of the contract whose name contains `part`, and why.
 bool finds(const verification& report, const std::string& part, const std::string& reason = "")
 {
     if (report) return false;
     for (const contract& c : report.contracts) {
-        if (support::contains(c.name, part)) return !c.kept && support::contains(c.detail, reason);
+        if (support::contains(c.name, part)) return !c.passed && support::contains(c.detail, reason);
     }
     return false;
 }
@@ -265,7 +268,7 @@ bool finds(const verification& report, const std::string& part, const std::strin
 std::string first_broken(const verification& report)
 {
     for (const contract& c : report.contracts) {
-        if (!c.kept) return c.name;
+        if (!c.passed) return c.name;
     }
     return "";
 }

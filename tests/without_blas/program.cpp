@@ -78,7 +78,7 @@ int main()
     const auto taped = ad::lift(tape, plain);
     const auto taped_memory = taped.on(h, of_sentences);
     const auto context = taped.step(taped_memory, s, taped.start(taped_memory)).context;
-    tape.backward(ops::inner(context, context));
+    tape.backward(ops::dot(context, context));
     const auto gradient = tape.gradient(taped.score.W);
     for (const std::size_t i : {std::size_t{0}, A + 3, Q * A - 1}) {
         const double before = W.data()[i], width = 1e-3;

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Before main() and before any variable of the program is initialised.
+/// Before main() and before any variable of the program is initialized.
 __attribute__((constructor(101))) void require_processor()
 {
     const char* missing = "";

@@ -104,7 +104,7 @@ struct align_command {
         }
         check_outputs_apart(outputs);
         const std::vector<translator_file> files = load_models(paths);
-        if (!looks(files))
+        if (!has_attention(files))
             throw heed::error(paths.front().string() + ": trained with --attention none, so it links no words");
         const auto pairs = read_lines(source, target);
         note_raw_lines(pairs.source, files.front().source);

@@ -28,7 +28,7 @@
 /// A training run on disk: it can be stopped at any moment and resumed as if nothing had happened.
 namespace translation {
 
-/// The position of a run. Together with the weights and the optimiser's state it determines the rest of the run.
+/// The position of a run. Together with the weights and the optimizer's state it determines the rest of the run.
 struct standing {
     std::size_t epoch = 0, batch = 0;  // the next batch to do
     std::size_t shard = 0;             // of which shard, in the order of this epoch
@@ -118,7 +118,7 @@ inline void save_checkpoint(const std::filesystem::path& path, const translator_
                             const averages* means, heed::io::existing there)
 {
     heed::io::archive archive = to_archive(model);
-    model.system->put_optimiser(archive);
+    model.system->put_optimizer(archive);
     if (only != nullptr) only->put(archive);
     if (means != nullptr) means->put(archive);
     archive.metadata["training.text"] = text;
@@ -168,7 +168,7 @@ inline void require_same_run(const std::filesystem::path& path, const std::files
     };
     if (best.weights != "F32")
         throw heed::error(
-            fmt::format("{}: its weights are {}, rounded by `translate shrink`, and training goes on from "
+            fmt::format("{}: its weights are {}, rounded by `translate quantize`, and training goes on from "
                         "unrounded ones: put back the model that `translate train` wrote",
                         path.string(), best.weights));
     compare(best.how, resumed.how, [&](const auto& option, const auto& in_model, const auto& in_checkpoint) {
@@ -214,7 +214,7 @@ inline standing load_checkpoint(const heed::io::archive& archive, translator_fil
             "note: started with {} under mpirun, resumed with {}: the result will differ in its last digits", before,
             ranks));
     }
-    stored.system->take_optimiser(archive);
+    stored.system->take_optimizer(archive);
     std::optional<averages> kept;
     if (means != nullptr) {
         kept = *means;

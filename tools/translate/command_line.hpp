@@ -26,7 +26,7 @@ namespace translation {
 inline const CLI::Validator positive = CLI::Range(std::size_t{1}, std::size_t{1} << 20).description("");
 inline const CLI::Validator any_number = CLI::Range(std::size_t{0}, std::size_t{1} << 62).description("");
 inline const CLI::Validator share = CLI::Range(0.0, 0.95).description("");
-// A function, since CLI::PositiveNumber might be initialised later than a variable here.
+// A function, since CLI::PositiveNumber might be initialized later than a variable here.
 inline std::string above_zero(const std::string& text)
 {
     char* end = nullptr;
@@ -62,7 +62,7 @@ inline CLI::Option* add_replacements(CLI::App& app, std::string& dictionary, con
 }
 
 /// Refuses --replace-unknown for models without attention.
-inline void require_replaceable(bool looks, const std::filesystem::path& model)
+inline void require_replaceable(bool has_attention, const std::filesystem::path& model)
 {
     if (!looks)
         throw heed::error(model.string() + ": trained with --attention none, so nothing shows which source "

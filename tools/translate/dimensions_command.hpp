@@ -125,7 +125,7 @@ private:
 
     looked look(const translator_file& file, const sentence& from, const sentence& to, bool with_end) const
     {
-        const weight_rows rows = file.system->look_by_dimension(file.source.encode(from), file.target.encode(to));
+        const weight_rows rows = file.system->weights_by_dimension(file.source.encode(from), file.target.encode(to));
         if (rows.empty())
             throw heed::error(fmt::format("{}: trained with --attention {}, which has no weight per dimension; give "
                                           "a model of --attention per-dimension",

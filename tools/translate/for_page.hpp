@@ -49,7 +49,7 @@ inline heed::view::translation for_page(const translator_file& model, bool alone
     // A page is for sentences; for a whole book in one line, only the mean over the dimensions is kept.
     const std::size_t most = std::size_t{1} << 27;
     if (alone && (written.size() + 1) * tokens <= most / (2 * model.how.hidden)) {
-        const weight_rows rows = model.system->look_by_dimension(model.source.encode(source), written);
+        const weight_rows rows = model.system->weights_by_dimension(model.source.encode(source), written);
         if (!rows.empty()) {
             shown.dimensions = rows.front().size() / tokens;
             shown.weights = flat(between_words(model.source, source, rows, read.tokens, false, shown.dimensions));

@@ -83,7 +83,7 @@ int main(int argc, char** argv)
     curves_command curves;
     bpe_command bpe;
     dictionary_command dictionary;
-    shrink_command shrink;
+    quantize_command quantize;
     std::size_t threads = 0;
     program::ask_for_threads(app, threads);  // before the command and after it
     std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
@@ -116,7 +116,7 @@ int main(int argc, char** argv)
     add("curves", curves, false);
     add("bpe", bpe, false);
     add("dictionary", dictionary, false);
-    add("shrink", shrink, false);
+    add("quantize", quantize, false);
 
     const int result = program::run(
         app, speaks ? "translate" : fmt::format("translate, rank {}", started.rank), argc, argv,

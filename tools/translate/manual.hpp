@@ -19,7 +19,7 @@ inline program::manual_sections manual()
          {{"FILES",
            "MODEL: the best model so far, in safetensors. It is written beside the old one and takes its place as a "
            "whole, so that neither a full disk nor a power failure leaves half a file.\n\n"
-           "MODEL.checkpoint: weights, state of the optimiser and position of the last epoch, or of the moment of an "
+           "MODEL.checkpoint: weights, state of the optimizer and position of the last epoch, or of the moment of an "
            "interruption, for --resume.\n\n"
            ".MODEL.lock: exists while a run trains this model; a second run is refused. A killed run blocks no "
            "other."}}},

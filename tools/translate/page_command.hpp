@@ -114,9 +114,9 @@ struct page_command {
             } else {
                 require_same_words(file, path, pairs, page);
             }
-            if (!forced) check_search(search, looks(file));
+            if (!forced) check_search(search, has_attention(file));
             if (forced)
-                lead(file, pairs, page, line);
+                teacher_force(file, pairs, page, line);
             else
                 translate(file, pairs, page, line);
             if (interrupted() != 0) return 128 + interrupted();
@@ -175,8 +175,8 @@ private:
         }
     }
 
-    void lead(const translator_file& file, const heed::text::parallel_corpus& pairs, heed::view::page& page,
-              progress& line) const
+    void teacher_force(const translator_file& file, const heed::text::parallel_corpus& pairs, heed::view::page& page,
+                       progress& line) const
     {
         const auto sources = file.source.encode(pairs.source), targets = file.target.encode(pairs.target);
         for (std::size_t i = 0; i < sources.size() && interrupted() == 0; ++i) {

@@ -198,7 +198,7 @@ std::string training_text::stamp(const options& how) const
     const bool shared = how.share_embeddings == "all";
     text += fmt::format(", bpe {} {}, min-count {}, max-length {}, shared {}", how.bpe, how.bpe_separate, how.min_count,
                         how.max_length, shared);
-    if (how.raw) text += fmt::format(", raw {} {} {}", how.pieces, how.pieces_by, how.casing);
+    if (how.raw) text += fmt::format(", raw {} {} {}", how.subword_vocab, how.subword_model, how.casing);
     for (const fs::path& codes : {from_.codes, from_.target_codes})
         text += codes.empty() ? ", no codes" : fmt::format(", codes {}", stamp_of(codes));
     return text;

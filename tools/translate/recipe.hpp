@@ -17,7 +17,7 @@
 
 #include <heed/core/errors.hpp>
 #include <heed_kit/text/corpus.hpp>
-#include <heed_translator/uses.hpp>
+#include <heed_translator/option_support.hpp>
 
 #include "../support/program.hpp"
 #include "train_command.hpp"

@@ -175,7 +175,7 @@ private:
 
     void prepare(const std::vector<translator_file>& files)
     {
-        const bool look = looks(files);
+        const bool look = has_attention(files);
         check_search(search, look);
         if (!look && !(alignments.empty() && page.empty()))
             throw heed::error(paths.front().string() +

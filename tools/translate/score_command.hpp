@@ -66,8 +66,8 @@ struct score_command {
         const bool replaces = replace_->count() > 0;
         agree(over, [&] {
             files = load_models(paths);
-            check_search(search, looks(files));
-            if (replaces) require_replaceable(looks(files), paths.front());
+            check_search(search, has_attention(files));
+            if (replaces) require_replaceable(has_attention(files), paths.front());
             if (!replacements.empty()) meanings = dictionary(replacements).best();
             pairs = read_lines(source, target);
         });

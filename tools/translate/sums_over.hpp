@@ -26,7 +26,7 @@ struct lifted_model {
 
 /// Sums gradients and losses over the ranks; gradients that are final while others are still computed, where a step
 /// allows it.
-class sums_over final : public heed::translator::system::exchange {
+class sums_over final : public heed::translator::system::gradient_exchange {
 public:
     explicit sums_over(heed::distributed::any_ranks over) : over_(std::move(over)) {}
 

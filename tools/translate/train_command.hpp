@@ -141,7 +141,7 @@ struct train_command {
                "temporal       tempered by its own past (Sankaran et al. 2016)\n"
                "of rnnsearch:  location-aware, structural-biases, fertility,\n"
                "               gated-coverage, recurrent: they remember; sparsemax,\n"
-               "               entmax, sigmoid, fading-temporal; gated, grouped\n"
+               "               entmax, sigmoid, decayed-temporal; gated, grouped\n"
                "of sankaran:   coverage, local-m, recent-temporal, local-temporal\n"
                "of luong:      dot, general, concat, location; local-m-dot,\n"
                "               local-m-general, local-p-dot, local-p-general")
@@ -212,7 +212,7 @@ struct train_command {
         options::each_if_changed(how, [&](const std::string& name, auto& value, const auto&... what) {
             if constexpr (sizeof...(what) > 0) declare(app, "--" + name, value, what...);
         });
-        for (const char* const option : {"--pieces", "--pieces-by", "--casing"})
+        for (const char* const option : {"--subword-vocab", "--subword-model", "--casing"})
             app.get_option(option)->needs(app.get_option("--raw"));
         for (const char* const option : {"--bpe", "--bpe-codes"})
             app.get_option(option)->excludes(app.get_option("--raw"));
@@ -285,7 +285,7 @@ struct train_command {
         stop_politely();
         std::optional<candidate_words> only;
         agree(over, [&] { only = candidates(file, *training, given); });
-        const bool attends = use_of("attention", kind_of(how.system)) != nullptr;
+        const bool attends = support_of("attention", kind_of(how.system)) != nullptr;
         say(fmt::format("{} sentence pairs, vocabularies of {} and {} {}, {}{}, {} parameters, {}{}", training->size(),
                         file.source.vocabulary.size(), file.target.vocabulary.size(),
                         file.target.in_pieces() ? "pieces of words" : "words", how.system,
@@ -365,7 +365,7 @@ private:
     }
 
     /// Declares an option from its description.
-    static void declare(CLI::App& app, const std::string& name, auto& value, const described& what)
+    static void declare(CLI::App& app, const std::string& name, auto& value, const option_help& what)
     {
         using type = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::is_same_v<type, bool>) {
@@ -389,7 +389,7 @@ private:
     {
         const system_kind& kind = kind_of(how.system);
         for (const std::string& option : options_of_systems(systems())) {
-            const use* const its = use_of(option, kind);
+            const option_support* const its = support_of(option, kind);
             if (!given(option)) {
                 if (its != nullptr && !its->preset.empty()) how.set(option, its->preset);
             } else if (const auto problem = misplaced(option, kind, systems())) {

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/train/rates.hpp>
+#include <heed/train/learning_rate.hpp>
 
 #include "interrupt.hpp"
 #include "progress.hpp"

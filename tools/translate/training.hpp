@@ -38,7 +38,7 @@ struct written {
 /// --resume continues from `to.path`.checkpoint. An epoch takes the shards of the text in random order, and the batches
 /// of each in random order; both depend on the seed alone. `only`: the words that the softmax of a batch runs over, if
 /// not all; when resumed, those of the checkpoint. Validation and its perplexity are over all words. Throws heed::error
-/// if a loss, a perplexity, a parameter or the optimiser's state is not finite, and does not save that state.
+/// if a loss, a perplexity, a parameter or the optimizer's state is not finite, and does not save that state.
 ///
 /// `over`: the ranks that train together, all with the same arguments. Each learns from its part of every batch, and
 /// their gradients are summed; rank 0 alone writes. The updates are those of one process but for rounding.

@@ -45,7 +45,7 @@ function equation(text) {
         const button = $('theme');
         if (button) {
             button.textContent = now() === 'dark' ? 'Light' : 'Dark';
-            button.setAttribute('aria-label', now() === 'dark' ? 'Use light colours' : 'Use dark colours');
+            button.setAttribute('aria-label', now() === 'dark' ? 'Use light colors' : 'Use dark colors');
         }
     };
     show();

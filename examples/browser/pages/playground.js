@@ -54,7 +54,7 @@ if (canRun()) heed_module().then(heed => {
             });
             return make('label', {class: 'knob'}, make('span', {}, equation(knob.name)), out, range);
         }), policy.remembers ? make('p', {class: 'small soft', style: 'margin: .4rem 0 0'}, 'Remembers the steps before.') : null,
-        why.length ? make('details', {class: 'fault'}, make('summary', {}, 'Why some are greyed out'),
+        why.length ? make('details', {class: 'fault'}, make('summary', {}, 'Why some are grayed out'),
             ...why.map(text => make('p', {}, text.replace(/^heed: /, '')))) : null].filter(Boolean));
     };
 

@@ -38,7 +38,7 @@ std::string check(const Score& score, const Normalize& normalize, const std::vec
         if (!wrong.empty()) return wrong;
     }
     for (const auto& contract : verify(attend).contracts) {
-        if (!contract.kept) return "verify: " + contract.name + ": " + contract.detail;
+        if (!contract.passed) return "verify: " + contract.name + ": " + contract.detail;
     }
     return {};
 }

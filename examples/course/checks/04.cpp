@@ -72,7 +72,7 @@ std::string with_memory()
         }
     }
     for (const auto& contract : verify(attend).contracts) {
-        if (!contract.kept) return "verify: " + contract.name + ": " + contract.detail;
+        if (!contract.passed) return "verify: " + contract.name + ": " + contract.detail;
     }
     return {};
 }

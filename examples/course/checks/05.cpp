@@ -73,7 +73,7 @@ std::string softplus_on_the_tape()
     // to it, what the square has added is lost.
     const auto found = ad::grad_check(module, [&](auto&, const auto& lifted) {
         const auto soft = mine::softplus(lifted.x);
-        return ops::inner(ops::multiply(soft, ops::square(lifted.x)), factors);
+        return ops::dot(ops::multiply(soft, ops::square(lifted.x)), factors);
     });
     return found ? "" : found.text();
 }

@@ -62,7 +62,7 @@ std::string check_descend()
         }
         ad::tape<double> tape;
         const auto taped = ad::lift(tape, model);
-        tape.backward(ops::inner(taped.theta, gradient));
+        tape.backward(ops::dot(taped.theta, gradient));
         train::sgd<double>({.rate = 0.1}).step(model, taped, tape, 1.0);
         for (std::size_t i = 0; i < 3; ++i) {
             const auto wrong =

@@ -60,7 +60,7 @@ std::string check_indifferent()
     }
     const verification report = verify(attend, {.query = 4, .width = 3});
     for (const contract& each : report.contracts) {
-        if (!each.kept) return each.name + ": " + each.detail;
+        if (!each.passed) return each.name + ": " + each.detail;
     }
     return {};
 }

@@ -13,15 +13,15 @@ namespace mine {
 ///
 ///     e_j = q · h_j - ½ |h_j|²
 ///
-/// Useful here: ops::dot_each(query, keys), ops::square(x), ops::sum_last(x), ops::scale(x, factor), ops::subtract(x,
-/// y).
+/// Useful here: ops::dot_per_position(query, keys), ops::square(x), ops::sum_last(x), ops::scale(x, factor),
+/// ops::subtract(x, y).
 struct dot_less_length {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {
         using namespace heed;
-        return ops::dot_each(query, keys);  // not all of it
+        return ops::dot_per_position(query, keys);  // not all of it
     }
 
     static auto parameters(auto&, auto&&) { return mine::dot_less_length{}; }

@@ -30,7 +30,7 @@ struct indifferent {
 
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const  // [B,Q], [B,T,D] -> [B,T]
     {
-        return heed::ops::dot_each(query, keys);
+        return heed::ops::dot_per_position(query, keys);
     }
 
     static auto parameters(auto&, auto&&) { return indifferent{}; }

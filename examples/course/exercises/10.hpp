@@ -9,7 +9,7 @@
 
 #include "course.hpp"
 
-// a) The first merge of byte-pair encoding: of all pairs of neighbours in all words, the one that stands there most
+// a) The first merge of byte-pair encoding: of all pairs of neighbors in all words, the one that stands there most
 // often. A word comes as its symbols, {"l", "o", "w</w>"}, with the number of times that it occurs in the text; </w>
 // marks the end of a word. Of pairs that are equally frequent take the greatest, as operator< of std::pair orders them.
 using symbols = std::vector<std::string>;

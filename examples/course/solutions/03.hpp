@@ -17,7 +17,7 @@ struct dot_less_length {
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {
         using namespace heed;
-        return ops::subtract(ops::dot_each(query, keys), ops::scale(ops::sum_last(ops::square(keys)), 0.5));
+        return ops::subtract(ops::dot_per_position(query, keys), ops::scale(ops::sum_last(ops::square(keys)), 0.5));
     }
 
     static auto parameters(auto&, auto&&) { return mine::dot_less_length{}; }

@@ -30,7 +30,7 @@ inline matrix causal_attention(const matrix& queries, const matrix& keys, const 
     return contexts;
 }
 
-// b) Two neighbours share a frequency: k - k % 2 is the even one of the two.
+// b) Two neighbors share a frequency: k - k % 2 is the even one of the two.
 inline double position(std::size_t p, std::size_t k, std::size_t D)
 {
     const double power = static_cast<double>(k - k % 2) / static_cast<double>(D);

@@ -10,7 +10,7 @@
 
 #include <heed/ad/operation.hpp>
 #include <heed/ad/saved_results.hpp>
-#include <heed/core/callback.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/by_rows.hpp>
 
@@ -122,7 +122,7 @@ struct rows_on_tape {
     {
         T* const adjoint = back && x.wanted() ? x.slot().adjoint : nullptr;
         const auto rows = heed::detail::rows_of_view(x.value(), block);
-        return inner.refer(rows, adjoint == nullptr ? nullptr : adjoint + (rows.data - x.data()));
+        return inner.external(rows, adjoint == nullptr ? nullptr : adjoint + (rows.data - x.data()));
     }
     auto part(const auto& x) const { return x.rows(block.first, block.count); }
 };
@@ -135,10 +135,10 @@ struct parameters_on_tape {
 
     auto operator()(const auto& x) const
     {
-        if (sums == nullptr || !x.wanted()) return inner.refer(x.value(), static_cast<T*>(nullptr));
+        if (sums == nullptr || !x.wanted()) return inner.external(x.value(), static_cast<T*>(nullptr));
         T* const mine = sums;
         sums += x.size();
-        return inner.refer(x.value(), mine);
+        return inner.external(x.value(), mine);
     }
 };
 
@@ -152,7 +152,8 @@ struct recompute_row {
 };
 template <class T>
 void backward_by_rows(tape<T>& on, std::size_t rows, std::size_t work, std::size_t parameters,
-                      heed::detail::callback<void, recompute_row<T>> run, heed::detail::callback<void, const T*> add)
+                      heed::detail::function_ref<void, recompute_row<T>> run,
+                      heed::detail::function_ref<void, const T*> add)
 {
     const auto before = on.memory().mark();
     const std::size_t shards = threads();
@@ -179,7 +180,7 @@ void backward_by_rows(tape<T>& on, std::size_t rows, std::size_t work, std::size
 
 /// Runs a program on no row, for the shapes of its results; if one does not fit, on all, so that the error shows
 /// theirs.
-inline void run_no_row(std::size_t rows, heed::detail::callback<void, heed::detail::row_block> run)
+inline void run_no_row(std::size_t rows, heed::detail::function_ref<void, heed::detail::row_block> run)
 {
     try {
         run(heed::detail::row_block{0, 0});
@@ -190,7 +191,8 @@ inline void run_no_row(std::size_t rows, heed::detail::callback<void, heed::deta
 }
 
 /// Runs a program on one row after the other; threads share the rows. A row costs about `work` multiplications.
-inline void run_each_row(std::size_t rows, std::size_t work, heed::detail::callback<void, heed::detail::row_block> run)
+inline void run_each_row(std::size_t rows, std::size_t work,
+                         heed::detail::function_ref<void, heed::detail::row_block> run)
 {
     parallel_for(rows, kernels::detail::rows_a_shard(work), [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t b = begin; b < end; ++b) {
@@ -200,12 +202,12 @@ inline void run_each_row(std::size_t rows, std::size_t work, heed::detail::callb
     });
 }
 
-template <class T, class Program, class In>
-auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t rows, std::size_t work)
+template <class T, class Body, class In>
+auto run_by_rows(tape<T>& on, const Body& body, const In& in, std::size_t rows, std::size_t work)
 {
     using heed::detail::row_block;
     const bool wanted = visit_inputs<T>(in).wanted;
-    const auto run = [](tape<T>& inner, const Program& what, const In& of, row_block block, T* sums) {
+    const auto run = [](tape<T>& inner, const Body& what, const In& of, row_block block, T* sums) {
         return what(of.map(rows_on_tape<T>{inner, block, sums != nullptr}, parameters_on_tape<T>{inner, sums}));
     };
     saved_list<T> list;
@@ -220,12 +222,12 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
         list.is_result(some.slot(), data, size);
         return result;
     };
-    std::optional<decltype(run(on, program, in, {}, nullptr).map(room))> all;
+    std::optional<decltype(run(on, body, in, {}, nullptr).map(room))> all;
     const auto first = [&](row_block block) {
         inner_tape<T> inner;
         saved_results<T> listed{list};
         if (wanted) (*inner).recompute_with(&listed);
-        all.emplace(run(*inner, program, in, block, nullptr).map(room));
+        all.emplace(run(*inner, body, in, block, nullptr).map(room));
     };
     detail::run_no_row(rows, first);
     const auto saved = wanted ? list.keep(on.memory(), rows, row_size) : std::span<const saved_result<T>>{};
@@ -242,11 +244,11 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
             for (const saved_result<T>& x : saved) complete[block.first] &= x.first != whole.data();
             return 0;
         };
-        (void)all->map(put, run(*inner, program, in, block, nullptr));
+        (void)all->map(put, run(*inner, body, in, block, nullptr));
     };
     detail::run_each_row(rows, work, each);
     if (wanted) {
-        on.record([&on, program, in, made = *all, rows, work, run, saved, complete] {
+        on.record([&on, body, in, made = *all, rows, work, run, saved, complete] {
             bool reached = false;
             (void)made.map([&](const auto& x) { return reached |= on.reached(x) != nullptr; });
             if (!reached) return;
@@ -255,7 +257,7 @@ auto run_by_rows(tape<T>& on, const Program& program, const In& in, std::size_t 
             const auto recompute = [&](recompute_row<T> row) {
                 saved_results<T> backward{saved, row.block.first, true};
                 row.inner.recompute_with(complete[row.block.first] ? &backward : nullptr);
-                const auto recomputed = run(row.inner, program, in, row.block, row.sums == nullptr ? &none : row.sums);
+                const auto recomputed = run(row.inner, body, in, row.block, row.sums == nullptr ? &none : row.sums);
                 row.inner.recompute_with(nullptr);
                 const auto accumulate_to_outer = [&](const auto& whole, const auto& some) {
                     if (whole.slot().adjoint == nullptr || !some.wanted()) return 0;
@@ -287,13 +289,13 @@ auto variables_beside(taped_family, const auto& visit)
 }
 
 /// A program by rows on the tape of its input, see ops/by_rows.hpp.
-template <class Program, class In>
-auto by_rows(taped_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
+template <class Body, class In>
+auto by_rows(taped_family, const Body& body, const In& in, std::size_t rows, std::size_t work)
 {
     using T = typename In::element;
     tape<T>& on = *detail::visit_inputs<T>(in).on;
     const detail::as_variables<T> taped{on};
-    return detail::run_by_rows(on, program, in.map(taped, taped), rows, work);
+    return detail::run_by_rows(on, body, in.map(taped, taped), rows, work);
 }
 
 }  // namespace heed::ad

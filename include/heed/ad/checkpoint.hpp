@@ -25,7 +25,7 @@ struct from_other_tape {
     template <std::size_t N>
     auto operator()(const var<T, N>& x) const
     {
-        return here.refer(x.value(), back ? x.tape().wanted_adjoint(x) : nullptr);
+        return here.external(x.value(), back ? x.tape().wanted_adjoint(x) : nullptr);
     }
     auto operator()(const plain_tensor auto& x) const { return x; }
 };

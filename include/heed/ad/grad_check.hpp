@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <heed/ad/lift.hpp>
-#include <heed/core/callback.hpp>
+#include <heed/core/function_ref.hpp>
 
 namespace heed::ad {
 
@@ -35,7 +35,7 @@ namespace detail {
 /// Moves each parameter's entries one by one. `record` records the loss anew each time, and `lifted` with it.
 inline grad_check_result compare_with_differences(tape<double>& on, const std::vector<named_variable<double>>& lifted,
                                                   const std::vector<named_numbers<double>>& parameters,
-                                                  heed::detail::callback<var<double, 0>> record, double step)
+                                                  heed::detail::function_ref<var<double, 0>> record, double step)
 {
     on.backward(record());
     std::vector<double> analytic;

@@ -7,7 +7,7 @@
 
 #include <heed/ad/operation.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// Lists of tensors on a tape: stacked, joined, and what a tensor is split into.
 namespace heed::ad {
@@ -42,19 +42,19 @@ auto twin(const Operation& operation, const std::vector<var<T, R>>& parts)
 
 /// y_p = x[…, p-th columns]  ->  ∂x[…, p-th columns] += ∂y_p. The parts are pieces of one value.
 template <class T, std::size_t R>
-std::vector<var<T, R>> twin(const ops::split_op& operation, const var<T, R>& x, std::size_t parts)
+std::vector<var<T, R>> twin(const ops::split_heads_op& operation, const var<T, R>& x, std::size_t parts)
 {
     tape<T>& on = x.tape();
     const auto shape = operation.shape(x.value(), parts);
     const std::size_t n = shape[R - 1], size = x.size() / parts;
     auto [whole, out] = on.template make<2>({parts, size}, x.wanted());
     for (std::size_t p = 0; p < parts; ++p)
-        ops::columns_between.forward(x.value(), p * n, (p + 1) * n, ops::out<T, R>{out + p * size, shape});
+        ops::slice_columns.forward(x.value(), p * n, (p + 1) * n, ops::out<T, R>{out + p * size, shape});
     on.record(whole, [&on, x, parts, n, size, shape](const T* d_y) {
         const ops::adjoint<T, R> d_x{{on.adjoint(x), x.shape()}};
         for (std::size_t p = 0; p < parts; ++p) {
             const ops::in<T, R> d_part{d_y + p * size, shape};
-            ops::columns_between.backward(x.value(), p * n, (p + 1) * n, d_part, d_part, d_x);
+            ops::slice_columns.backward(x.value(), p * n, (p + 1) * n, d_part, d_part, d_x);
         }
     });
     std::vector<var<T, R>> y;

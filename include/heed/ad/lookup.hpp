@@ -43,10 +43,10 @@ struct waiting_lookups : deferred<T> {
     use* uses = nullptr;  // the last one first
     sparse_gradient<T> gradient;
 
-    explicit waiting_lookups(std::size_t columns) : width(columns) { this->in_full = &scatter; }
+    explicit waiting_lookups(std::size_t columns) : width(columns) { this->materialize = &scatter; }
 
     /// Sums the gradients of each row that was looked up.
-    static void settle(tape<T>& on, slot<T>&, deferred<T>& self)
+    static void flush(tape<T>& on, slot<T>&, deferred<T>& self)
     {
         auto& waiting = static_cast<waiting_lookups&>(self);
         struct lookup {

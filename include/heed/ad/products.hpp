@@ -29,7 +29,7 @@ struct waiting_products : deferred<T> {
     waiting_products(std::size_t rows, std::size_t columns) : K(rows), N(columns) {}
 
     /// ∂W += Σ xᵀ ∂y, as one product.
-    static void settle(tape<T>& on, slot<T>& s, deferred<T>& self)
+    static void flush(tape<T>& on, slot<T>& s, deferred<T>& self)
     {
         const auto& waiting = static_cast<const waiting_products&>(self);
         const std::size_t K = waiting.K, N = waiting.N;
@@ -107,7 +107,7 @@ void go_back(const ops::linear_op&, tape<T>& on, const T* d_y, const var<T, R>& 
 
 /// y = base + x W  ->  ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y
 template <class T, std::size_t R>
-void go_back(const ops::linear_onto_op&, tape<T>& on, const T* d_y, const var<T, R>& base, const var<T, R>& x,
+void go_back(const ops::addmm_op&, tape<T>& on, const T* d_y, const var<T, R>& base, const var<T, R>& x,
              const var<T, 2>& W)
 {
     if (T* d_base = on.wanted_adjoint(base)) kernels::add(base.size(), d_base, d_y);
@@ -195,7 +195,7 @@ struct gate_gradient {
     void pass_on() const
     {
         if (owned) {
-            inputs.slot().lent = true;  // others that use the inputs, too, must leave it as it is
+            inputs.slot().aliased = true;  // others that use the inputs, too, must leave it as it is
         } else if (inputs.wanted()) {
             kernels::add(inputs.size(), on.adjoint(inputs), static_cast<const T*>(data));
         }

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <heed/core/arena.hpp>
+#include <heed/core/diagnostics.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/mistakes.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -136,8 +136,8 @@ template <class T>
 struct deferred {
     using work = void (*)(tape<T>&, slot<T>&, deferred&);
 
-    work at_last = nullptr;  // does it; the last thing that happens to the parameter
-    work in_full = nullptr;  // after that: the gradient of every number is asked for
+    work on_final = nullptr;     // does it; the last thing that happens to the parameter
+    work materialize = nullptr;  // after that: the gradient of every number is asked for
     deferred* next = nullptr;
 };
 
@@ -147,11 +147,11 @@ struct slot {
     const T* value = nullptr;
     T* adjoint = nullptr;
     std::size_t size = 0;
-    bool wanted = false;  // is the loss's derivative by this value wanted?
-    bool leaf = false;    // a parameter
-    bool used = false;    // a parameter that an operation has read
-    bool final = false;   // a parameter to whose adjoint nothing is added any more
-    bool lent = false;    // deferred work will still read this adjoint: others add to a copy
+    bool wanted = false;   // is the loss's derivative by this value wanted?
+    bool leaf = false;     // a parameter
+    bool used = false;     // a parameter that an operation has read
+    bool final = false;    // a parameter to whose adjoint nothing is added any more
+    bool aliased = false;  // deferred work will still read this adjoint: others add to a copy
 
     slot* whole = nullptr;  // this value is a piece of another one and shares its memory
     std::size_t offset = 0;
@@ -229,7 +229,7 @@ public:
     {
         static_assert(std::is_same_v<element_of<X>, T>, HEED_SAYS_TAPE_OF_OTHERS);
         if constexpr (std::is_same_v<element_of<X>, T>) {
-            auto made = refer<rank_of<X>>(view_of(x), nullptr);
+            auto made = external<rank_of<X>>(view_of(x), nullptr);
             made.slot().wanted = made.slot().leaf = true;
             leaves_.push_back(&made.slot());
             return made;
@@ -258,7 +258,7 @@ public:
     /// A value in the caller's memory, which must outlive the recording. Its derivative is added to `adjoint`, the
     /// caller's as well; where that is null, nothing is recorded for it.
     template <std::size_t N>
-    var<T, N> refer(tensor_view<const T, N> values, T* adjoint)
+    var<T, N> external(tensor_view<const T, N> values, T* adjoint)
     {
         slot<T>& s = new_slot(values.data, values.size());
         s.wanted = adjoint != nullptr;
@@ -314,9 +314,9 @@ public:
     /// The adjoint of a slot; zeros where nobody has added to it yet.
     T* adjoint(slot<T>& s)
     {
-        if (s.lent) {
+        if (s.aliased) {
             s.adjoint = keep(s.adjoint, s.size);
-            s.lent = false;
+            s.aliased = false;
         }
         if (s.adjoint == nullptr) {
             if (s.whole != nullptr) {
@@ -379,7 +379,7 @@ public:
         check_open(s);
         if (D* const there = find_deferred<D>(s)) return *there;
         D& made = *new (memory_.allocate(sizeof(D))) D(arguments...);
-        made.at_last = &D::settle;
+        made.on_final = &D::flush;
         made.next = s.waiting;
         s.waiting = &made;
         return made;
@@ -389,7 +389,7 @@ public:
     static D* find_deferred(slot<T>& s)
     {
         for (deferred<T>* d = s.waiting; d != nullptr; d = d->next) {
-            if (d->at_last == &D::settle) return static_cast<D*>(d);
+            if (d->on_final == &D::flush) return static_cast<D*>(d);
         }
         return nullptr;
     }
@@ -413,7 +413,7 @@ public:
     {
         static_assert(sizeof(X) == 0,
                       "heed: backward takes a loss that is one number, a variable of rank 0 of this tape: sum a tensor "
-                      "first, by `ops::inner(y, c)` with a weight c for each number (1/n for the mean), by a loss such "
+                      "first, by `ops::dot(y, c)` with a weight c for each number (1/n for the mean), by a loss such "
                       "as `ops::mean_squared_error`, or by `ops::sum_last` once for each axis");
     }
 
@@ -427,7 +427,7 @@ public:
             if (between_ != nullptr) between_(of_between_);
         }
         for (slot<T>* s : leaves_) {
-            if (!s->final) settle(*this, s, nullptr);
+            if (!s->final) flush(*this, s, nullptr);
         }
         going_back_ = false;
     }
@@ -454,7 +454,7 @@ public:
         if (going_back_) return;
         s.used = true;
         // Before the entry of the operation that reads it, so after that in the backward pass.
-        entries_.push_back({&settle, &s, nullptr});
+        entries_.push_back({&flush, &s, nullptr});
     }
 
     /// In the backward pass, f(of, slot) for each parameter as soon as its gradient is complete; nullptr: no longer.
@@ -479,7 +479,7 @@ public:
         require_gradients("ad::tape::gradient");
         if (s.adjoint == nullptr) {
             for (deferred<T>* d = s.waiting; d != nullptr; d = d->next) {
-                if (d->in_full != nullptr) d->in_full(*this, s, *d);
+                if (d->materialize != nullptr) d->materialize(*this, s, *d);
             }
         }
         return {adjoint(s), x.shape()};
@@ -583,12 +583,12 @@ private:
     }
 
     /// The last thing that happens to a parameter in the backward pass.
-    static void settle(tape& self, slot<T>* s, void*)
+    static void flush(tape& self, slot<T>* s, void*)
     {
-        for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) d->at_last(self, *s, *d);
+        for (deferred<T>* d = s->waiting; d != nullptr; d = d->next) d->on_final(self, *s, *d);
         // Some of these have set every number, in whatever order: the others add to that.
         for (deferred<T>* d = s->adjoint == nullptr ? nullptr : s->waiting; d != nullptr; d = d->next) {
-            if (d->in_full != nullptr) d->in_full(self, *s, *d);
+            if (d->materialize != nullptr) d->materialize(self, *s, *d);
         }
         s->final = true;
         if (self.final_ != nullptr) self.final_(self.of_final_, *s);

@@ -8,14 +8,14 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
+#include <heed/core/diagnostics.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/core/mistakes.hpp>
-#include <heed/core/several.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/core/mechanism_list.hpp>
+#include <heed/simd/score_index.hpp>
 
 /// What the compiler says, one sentence for each mistake: a policy lacks something of the table in
 /// attention/hooks.hpp, three policies make no attention, or a call has arguments that do not fit (see
-/// core/mistakes.hpp).
+/// core/diagnostics.hpp).
 namespace heed {
 
 #define HEED_SAYS_PARAMETERS(kind)                                                                                     \
@@ -73,10 +73,11 @@ consteval bool check_score_policy()
     static_assert(detail::has_call<P>,
                   "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
                   "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
-    static_assert(!hook::adapts<P> || hook::passes_state<P> || (detail::has_begin<P> && detail::has_after<P>),
+    static_assert(!hook::adapts<P> || hook::passes_state<P> ||
+                      (detail::has_init_state<P> && detail::has_update_state<P>),
                   "heed: a score that wraps another and has a state of its own must have "
-                  "`begin(memory)` and `after(past, weights, context, at)` (is a name misspelled?); one "
-                  "without derives from score::over::another<Self, Base, score::over::base_remembers>");
+                  "`init_state(memory)` and `update_state(state, weights, context, at)` (is a name misspelled?); one "
+                  "without derives from score::over::score_adaptor<Self, Base, score::over::base_remembers>");
     static_assert(score_traits_of<P>().weights != weight_kind::per_group || detail::has_groups<P>,
                   "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
                   "(is it misspelled?)");
@@ -85,10 +86,11 @@ consteval bool check_score_policy()
                   "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
                   "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
                   "what project made of the query");
-    static_assert(!detail::has_start<P> || (detail::has_match<P> && (detail::has_advance<P> || detail::has_recall<P>)),
-                  "heed: a score policy with `start` remembers: it must have `match(projected, keys, past)`, and "
-                  "`advance(past, weights, at)` or `recall(past, at)` (is a name misspelled?)");
-    static_assert(detail::has_start<P> || !(detail::has_advance<P> || detail::has_recall<P>),
+    static_assert(!detail::has_start<P> ||
+                      (detail::has_match<P> && (detail::has_advance<P> || detail::has_observe_memory<P>)),
+                  "heed: a score policy with `start` remembers: it must have `match(projected, keys, state)`, and "
+                  "`advance(state, weights, at)` or `observe_memory(state, at)` (is a name misspelled?)");
+    static_assert(detail::has_start<P> || !(detail::has_advance<P> || detail::has_observe_memory<P>),
                   "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
                   "start(const auto& memory) const`, what is remembered before the first query");
     static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
@@ -111,8 +113,8 @@ consteval bool check_normalize_policy()
     static_assert(
         !requires { P::traits; } || detail::declares_traits<P, normalizer_traits>,
         "heed: the traits of a normalize policy are `static constexpr heed::normalizer_traits traits{...};`");
-    HEED_MAY_LACK(P, by_tiles);
-    HEED_MAY_LACK(P, by_sums);
+    HEED_MAY_LACK(P, tile_rule);
+    HEED_MAY_LACK(P, linear_rule);
     detail::check_any_policy<P>();
     static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && wraps_another<P>),
                   "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
@@ -121,9 +123,9 @@ consteval bool check_normalize_policy()
         !wraps_another<P> || requires(const P& normalize) { normalize.inner; },
         "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
         "`inner` (is it misspelled?)");
-    static_assert(detail::has_focus<P> == detail::has_inside<P>,
-                  "heed: a normalize policy that looks at a window must have both `focus(at, positions)` and "
-                  "`inside(found)` (is a name misspelled?)");
+    static_assert(detail::has_window<P> == detail::has_inner_in_window<P>,
+                  "heed: a normalize policy that looks at a window must have both `window(at, positions)` and "
+                  "`inner_in_window(found)` (is a name misspelled?)");
     static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
     return true;
 }
@@ -304,7 +306,7 @@ decltype(auto) memory_of_several(const Memory& memory)
 {
     constexpr bool of_several = requires { memory.of; };
     static_assert(of_several, "heed: this is no memory of several heads: give what the `on` of this mechanism made");
-    return meant_unless<of_several, several_memories<std::vector<Memory>>>(memory);
+    return meant_unless<of_several, memory_list<std::vector<Memory>>>(memory);
 }
 
 /// The states of several heads, where they are states of so many.
@@ -331,7 +333,7 @@ decltype(auto) mask_of_one(const Mask& mask)
     constexpr bool of_many = marked_mask<Mask> || bare_mask<Mask>;
     static_assert(
         !of_many,
-        "heed: `causal{}` and other masks of places are for many queries, `attend(memory, queries, causal{})`; "
+        "heed: `causal{}` and other predicate masks are for many queries, `attend(memory, queries, causal{})`; "
         "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
         "`attend.step(memory, query, state, lengths{...})`");
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
@@ -339,17 +341,17 @@ decltype(auto) mask_of_one(const Mask& mask)
     return meant_unless<!refused, no_mask>(mask);
 }
 
-/// The mask of many queries, where it is one; a function of a place becomes one.
+/// The mask of many queries, where it is one; a function of an index becomes one.
 template <class Mask>
 decltype(auto) mask_of_many(const Mask& mask)
 {
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
     constexpr bool one_value = std::is_arithmetic_v<Mask>;
     static_assert(!one_value,
-                  "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!seen_if{f}`");
+                  "heed: one truth value is no mask; C++ makes one of `!f` where f is a lambda: write `!mask_mod{f}`");
     constexpr bool refused = raw_mask<Mask> || one_value;
     if constexpr (bare_mask<Mask> && !refused) {
-        return seen_if{mask};
+        return mask_mod{mask};
     } else {
         return meant_unless<!refused, no_mask>(mask);
     }

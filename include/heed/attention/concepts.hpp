@@ -19,7 +19,7 @@
 /// Normalizer    operator()(scores, state, at) or (scores, at), parameters(self, visit)
 /// Combiner      traits, operator()(weights, values) or (weights, values, at), parameters(self, visit)
 ///
-/// Types: `in_kernels`, the name by which a step_kernel knows the policy, with `in_kernels::in_tiles` for tiles;
+/// Types: `kernel_tag`, the name by which a step_kernel knows the policy, with `kernel_tag::in_tiles` for tiles;
 /// `wraps` of a policy around another. attention/check.hpp explains what is missing, in a sentence each.
 ///
 /// What a policy says of itself: one constant, `traits`, of a struct for each kind of policy.
@@ -33,7 +33,7 @@
 /// `inner`; a score holds it as `base`, the name that files of weights have for it.
 ///
 /// A wrapping score either compares by itself, as `forgetting` does, or adapts: it adds to queries, keys and states,
-/// and the score inside compares, by its kernel if it has one. Such a score derives from score::over::another.
+/// and the score inside compares, by its kernel if it has one. Such a score derives from score::over::score_adaptor.
 namespace heed {
 
 /// Does this policy wrap another?
@@ -94,7 +94,7 @@ struct normalizer_traits {
     bool state_decays = false;          // its state of a position changes in a step that does not show the position
     bool random = false;                // its weights depend on a row's place in the batch
     bool differentiable = true;         // its gradient is the derivative of what it computes
-    bool has_window = true;             // if it has `focus`: nothing is computed outside the window
+    bool has_window = true;             // if it has `window`: nothing is computed outside the window
 };
 
 /// What a combiner says of itself.
@@ -236,8 +236,8 @@ struct named : named_shape {
 /// Throws an error that names the policy, the first of these tensors, and what it should fit: the others and the
 /// policy's own parameters; unless `found` names a policy already.
 template <class Policy>
-[[noreturn, gnu::noinline, gnu::cold]] void throw_whose(const shape_error& found, const Policy& policy,
-                                                        std::initializer_list<named_shape> those)
+[[noreturn, gnu::noinline, gnu::cold]] void rethrow_naming(const shape_error& found, const Policy& policy,
+                                                           std::initializer_list<named_shape> those)
 {
     named_shapes tensors(those);
     if constexpr (!std::is_empty_v<Policy> && parameterised<Policy>)
@@ -251,10 +251,10 @@ template <class Policy>
 template <class P>
 concept remembers = detail::remembers_of<P>();
 
-/// Does this normalizer restrict attention to a window, outside of which nothing is computed? It has `focus` and
-/// `inside`, and its traits do not rule a window out.
+/// Does this normalizer restrict attention to a window, outside of which nothing is computed? It has `window` and
+/// `inner_in_window`, and its traits do not rule a window out.
 template <class P>
-concept cuts_windows = detail::has_focus<P> &&(normalizer_traits_of<P>().has_window);
+concept cuts_windows = detail::has_window<P> &&(normalizer_traits_of<P>().has_window);
 
 /// Does this normalizer read only the scores of a row and the row's length? Then each query of each sentence is a row,
 /// and many queries are answered at once.

@@ -19,69 +19,69 @@ namespace heed {
 // Of scores.
 #define HEED_HOOK_prepare(X) X(prepare, "auto prepare(const heed::tensor auto& annotations) const", \
     "keys of annotations, once for each memory; or `prepare(annotations, first)`, from a position on", "the annotations")
-#define HEED_HOOK_follow(X) X(follow, "auto follow(const heed::tensor auto& keys, const heed::tensor auto& before) const", \
+#define HEED_HOOK_continue_keys(X) X(continue_keys, "auto continue_keys(const heed::tensor auto& keys, const heed::tensor auto& before) const", \
     "keys of later annotations, given those before them", "the keys")
 #define HEED_HOOK_project(X) X(project, "auto project(const heed::tensor auto& query) const", \
     "the projected query", "the query")
 #define HEED_HOOK_match(X) X(match, "auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const", \
-    "scores; with a state, `match(projected, keys, past)`", "`operator()`")
-#define HEED_HOOK_match_all(X) X(match_all, "auto match_all(const heed::tensor auto& queries, const heed::tensor auto& keys) const", \
-    "scores [B·S,T] of all queries; or `match_all(queries, keys, from)`, from a query on", "one query after another")
+    "scores; with a state, `match(projected, keys, state)`", "`operator()`")
+#define HEED_HOOK_score_matrix(X) X(score_matrix, "auto score_matrix(const heed::tensor auto& queries, const heed::tensor auto& keys) const", \
+    "scores [B·S,T] of all queries; or `score_matrix(queries, keys, from)`, from a query on", "one query after another")
 #define HEED_HOOK_asked_all(X) X(asked_all, "auto asked_all(const heed::tensor auto& queries, const auto& memory, std::size_t first) const", \
     "queries and keys of an inner product, for tiles", "no tiles")
 #define HEED_HOOK_start(X) X(start, "auto start(const auto& memory) const", \
     "the state before the first query", "no state")
-#define HEED_HOOK_recall(X) X(recall, "auto recall(const auto& past, const auto& at) const", \
-    "the state, given the query and its word; or `recall(past, at, memory)`, of keys and lengths", "the state")
-#define HEED_HOOK_advance(X) X(advance, "auto advance(const auto& past, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
+#define HEED_HOOK_observe_memory(X) X(observe_memory, "auto observe_memory(const auto& state, const auto& at) const", \
+    "the state, given the query and its word; or `observe_memory(state, at, memory)`, of keys and lengths", "the state")
+#define HEED_HOOK_advance(X) X(advance, "auto advance(const auto& state, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
     "the state after a step; or without the context", "the state")
-#define HEED_HOOK_grow(X) X(grow, "auto grow(const auto& past, const auto& begun, const auto& join, const auto& at) const", \
-    "the state, where the memory has grown", "`past.map(join, begun)`")
+#define HEED_HOOK_grow(X) X(grow, "auto grow(const auto& state, const auto& begun, const auto& join, const auto& at) const", \
+    "the state, where the memory has grown", "`state.map(join, begun)`")
 #define HEED_HOOK_groups(X) X(groups, "std::size_t groups() const", \
     "the number of groups", "required with `weight_kind::per_group`")
 #define HEED_HOOK_project_words(X) X(project_words, "auto project_words(const heed::tensor auto& words) const", \
     "projected words of all steps", "the words")
-#define HEED_HOOK_check_past(X) X(check_past, "template <class Past> static consteval void check_past()", \
+#define HEED_HOOK_check_past(X) X(check_state, "template <class State> static consteval void check_state()", \
     "nothing: it refuses a type of state by a static assertion", "any state is taken")
 
 // Of scores that wrap another, beside these.
-#define HEED_HOOK_query(X) X(query, "auto query(const heed::tensor auto& projected, const auto& past) const", \
+#define HEED_HOOK_query(X) X(query, "auto query(const heed::tensor auto& projected, const auto& state) const", \
     "the projected query with what this score adds", "the projected query")
 #define HEED_HOOK_query_all(X) X(query_all, "auto query_all(const heed::tensor auto& projected, std::size_t first) const", \
     "the same for all queries", "one query after another")
-#define HEED_HOOK_keys(X) X(keys, "auto keys(const heed::tensor auto& keys, const auto& past) const", \
+#define HEED_HOOK_keys(X) X(keys, "auto keys(const heed::tensor auto& keys, const auto& state) const", \
     "the keys with what this score adds", "the keys")
-#define HEED_HOOK_begin(X) X(begin, "auto begin(const auto& memory) const", \
+#define HEED_HOOK_init_state(X) X(init_state, "auto init_state(const auto& memory) const", \
     "its own state before the first query", "required with a state of its own")
-#define HEED_HOOK_arrive(X) X(arrive, "auto arrive(const auto& past, const auto& at) const", \
-    "its own state, given the query and its word; or `arrive(past, at, memory)`", "its state")
-#define HEED_HOOK_after(X) X(after, "auto after(const auto& past, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
+#define HEED_HOOK_observe_query(X) X(observe_query, "auto observe_query(const auto& state, const auto& at) const", \
+    "its own state, given the query and its word; or `observe_query(state, at, memory)`", "its state")
+#define HEED_HOOK_update_state(X) X(update_state, "auto update_state(const auto& state, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
     "its own state after a step", "required with a state of its own")
 
-// Of normalizers. One that wraps another has the hooks `start`, `advance` and `thin` of that one, if it has none.
+// Of normalizers. One that wraps another has the hooks `start`, `advance` and `weights_for_combiner` of that one, if it has none.
 #define HEED_HOOK_normalizer_start(X) X(start, "auto start(auto&& blank) const", \
     "the state before the first query; `blank(x)` makes a tensor of the scores' shape", "no state")
 #define HEED_HOOK_normalizer_advance(X) X(advance, "auto advance(const heed::tensor auto& scores, const heed::tensor auto& weights, const auto& state, const auto& at) const", \
     "the state after a step", "required with `start`")
 #define HEED_HOOK_weigh_and_advance(X) X(weigh_and_advance, "auto weigh_and_advance(const heed::tensor auto& scores, const auto& state, const auto& at) const", \
     "`weights_and_next{weights, state}`", "`operator()`, then `advance`")
-#define HEED_HOOK_thin(X) X(thin, "auto thin(const heed::tensor auto& weights, const auto& at) const", \
+#define HEED_HOOK_weights_for_combiner(X) X(weights_for_combiner, "auto weights_for_combiner(const heed::tensor auto& weights, const auto& at) const", \
     "the weights for the combiner", "the weights")
-#define HEED_HOOK_focus(X) X(focus, "auto focus(const auto& at, std::size_t positions) const", \
+#define HEED_HOOK_window(X) X(window, "auto window(const auto& at, std::size_t positions) const", \
     "the window, a struct with `where` and `map`", "no window")
-#define HEED_HOOK_inside(X) X(inside, "auto inside(const auto& found) const", \
-    "the normalizer inside the window", "required with `focus`")
-#define HEED_HOOK_by_tiles(X) X(by_tiles, "auto by_tiles() const", \
+#define HEED_HOOK_inner_in_window(X) X(inner_in_window, "auto inner_in_window(const auto& found) const", \
+    "the normalizer inside the window", "required with `window`")
+#define HEED_HOOK_tile_rule(X) X(tile_rule, "auto tile_rule() const", \
     "the rule by which tiles compute its weights", "no tiles")
-#define HEED_HOOK_by_sums(X) X(by_sums, "heed::ops::rule_of_sums by_sums() const", \
+#define HEED_HOOK_linear_rule(X) X(linear_rule, "heed::ops::rule_of_sums linear_rule() const", \
     "the rule by which running sums compute its contexts", "no running sums")
 
 // Of combiners.
-#define HEED_HOOK_combine_all(X) X(combine_all, "auto combine_all(const heed::tensor auto& weights, const heed::tensor auto& values) const", \
-    "contexts of all queries; or `combine_all(weights, values, from)`, from a query on", "one query after another")
+#define HEED_HOOK_combine_matrix(X) X(combine_matrix, "auto combine_matrix(const heed::tensor auto& weights, const heed::tensor auto& values) const", \
+    "contexts of all queries; or `combine_matrix(weights, values, from)`, from a query on", "one query after another")
 #define HEED_HOOK_finish(X) X(finish, "auto finish(const heed::tensor auto& context, std::size_t positions, const auto& at) const", \
     "the context, given that of the combiner inside", "required with `wraps`")
-#define HEED_HOOK_finish_all(X) X(finish_all, "auto finish_all(const heed::tensor auto& contexts, const auto& queries) const", \
+#define HEED_HOOK_finish_matrix(X) X(finish_matrix, "auto finish_matrix(const heed::tensor auto& contexts, const auto& queries) const", \
     "the same for all queries", "one query after another")
 
 // Of states, and of queries of several parts.
@@ -89,16 +89,16 @@ namespace heed {
     "the state with f applied to each tensor, and to those of others", "the whole batch, line by line; no beam")
 
 #define HEED_HOOKS_OF_SCORES(X)                                                                                        \
-    HEED_HOOK_prepare(X) HEED_HOOK_follow(X) HEED_HOOK_project(X) HEED_HOOK_match(X) HEED_HOOK_match_all(X)            \
-    HEED_HOOK_asked_all(X) HEED_HOOK_start(X) HEED_HOOK_recall(X) HEED_HOOK_advance(X) HEED_HOOK_grow(X)               \
+    HEED_HOOK_prepare(X) HEED_HOOK_continue_keys(X) HEED_HOOK_project(X) HEED_HOOK_match(X) HEED_HOOK_score_matrix(X)            \
+    HEED_HOOK_asked_all(X) HEED_HOOK_start(X) HEED_HOOK_observe_memory(X) HEED_HOOK_advance(X) HEED_HOOK_grow(X)               \
     HEED_HOOK_groups(X) HEED_HOOK_project_words(X) HEED_HOOK_check_past(X)
 #define HEED_HOOKS_OF_WRAPPING_SCORES(X)                                                                               \
-    HEED_HOOK_query(X) HEED_HOOK_query_all(X) HEED_HOOK_keys(X) HEED_HOOK_begin(X) HEED_HOOK_arrive(X) HEED_HOOK_after(X)
+    HEED_HOOK_query(X) HEED_HOOK_query_all(X) HEED_HOOK_keys(X) HEED_HOOK_init_state(X) HEED_HOOK_observe_query(X) HEED_HOOK_update_state(X)
 // Their `start` and `advance` have names of scores' hooks, which a concept takes once.
 #define HEED_HOOKS_OF_NORMALIZERS(X)                                                                                   \
-    HEED_HOOK_weigh_and_advance(X) HEED_HOOK_thin(X) HEED_HOOK_focus(X) HEED_HOOK_inside(X) HEED_HOOK_by_tiles(X)      \
-    HEED_HOOK_by_sums(X)
-#define HEED_HOOKS_OF_COMBINERS(X) HEED_HOOK_combine_all(X) HEED_HOOK_finish(X) HEED_HOOK_finish_all(X)
+    HEED_HOOK_weigh_and_advance(X) HEED_HOOK_weights_for_combiner(X) HEED_HOOK_window(X) HEED_HOOK_inner_in_window(X) HEED_HOOK_tile_rule(X)      \
+    HEED_HOOK_linear_rule(X)
+#define HEED_HOOKS_OF_COMBINERS(X) HEED_HOOK_combine_matrix(X) HEED_HOOK_finish(X) HEED_HOOK_finish_matrix(X)
 #define HEED_HOOKS(X)                                                                                                  \
     HEED_HOOKS_OF_SCORES(X) HEED_HOOKS_OF_WRAPPING_SCORES(X) HEED_HOOKS_OF_NORMALIZERS(X) HEED_HOOKS_OF_COMBINERS(X)   \
     HEED_HOOK_map(X)

@@ -12,10 +12,10 @@
 
 #include <heed/attention/query.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/windows.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 /// What hides positions in a step. Results lie in this thread's workspace.
 namespace heed::detail {
@@ -28,7 +28,7 @@ inline boolean_mask_view<2> mask_of_step(const boolean_mask<3>& mask, std::size_
 {
     const auto [B, steps, T] = mask.shape();
     mask.require("attention of many queries", {B, S, T});
-    auto* const row = transient_family::take<std::uint8_t>(B * T);
+    auto* const row = workspace_family::take<std::uint8_t>(B * T);
     std::fill_n(row, B * T, std::uint8_t{0});
     for (std::size_t b = 0; b < B && s < S; ++b) std::copy_n(mask.data() + (b * steps + s) * T, T, row + b * T);
     return {row, {B, T}};
@@ -50,7 +50,7 @@ auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S,
 }
 inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
 {
-    auto* const seen = transient_family::take<std::size_t>(real.batch());
+    auto* const seen = workspace_family::take<std::size_t>(real.batch());
     const std::size_t behind = S > s ? S - s - 1 : 0;  // queries; where there is none at all, one of zeros stands in
     for (std::size_t b = 0; b < real.batch(); ++b) seen[b] = real[b] > behind ? real[b] - behind : 0;
     return {seen, real.batch()};
@@ -71,7 +71,7 @@ struct out_of_windows {
     {
         const auto [B, T] = mask.shape();
         if (B == 1) return {mask.data() + where.begin[0], {1, where.count[0]}};
-        auto* const some = transient_family::take<std::uint8_t>(B * where.width);
+        auto* const some = workspace_family::take<std::uint8_t>(B * where.width);
         std::fill_n(some, B * where.width, std::uint8_t{0});
         for (std::size_t b = 0; b < B; ++b)
             std::copy_n(mask.data() + b * T + where.begin[b], where.count[b], some + b * where.width);
@@ -100,7 +100,9 @@ struct step_masks {
     {
         using result = typename common_family_of<E, Bias>::template tensor_type<element_of<E>, rank_of<E>>;
         std::optional<result> shown;
-        const auto hide = [&](const auto& mask) { shown = shown ? ops::hide(*shown, mask) : ops::hide(scores, mask); };
+        const auto hide = [&](const auto& mask) {
+            shown = shown ? ops::masked_fill(*shown, mask) : ops::masked_fill(scores, mask);
+        };
         if (source) hide(*source);
         if (query) hide(*query);
         if (bias) return shown ? ops::add_mask(*shown, *bias) : ops::add_mask(scores, *bias);
@@ -145,7 +147,7 @@ inline lengths_view shortened(const lengths_view& mask, const lengths_view& real
         throw shape_error("attention: the mask has " + std::to_string(mask.batch()) + " lengths but the batch has " +
                           std::to_string(real.batch()) + " rows; give one length per row");
     }
-    auto* const both = transient_family::take<std::size_t>(real.batch());
+    auto* const both = workspace_family::take<std::size_t>(real.batch());
     for (std::size_t b = 0; b < real.batch(); ++b) {
         if (mask[b] > positions) {
             throw shape_error("attention: the mask shows row " + std::to_string(b) + " the first " +
@@ -200,7 +202,7 @@ namespace heed {
 
 /// What a policy can read besides its arguments. Within a window, `real` counts the positions in the window.
 template <class Query, class Masks = detail::no_masks, class Place = detail::nowhere>
-struct moment {
+struct step_context {
     lengths_view real;  // the number of real positions of each row
     std::size_t step;   // 0 for the first query
     const Query& given;
@@ -218,21 +220,21 @@ struct moment {
 };
 
 template <class Query, class Masks>
-moment(lengths_view, std::size_t, const Query&, const Masks&, std::size_t) -> moment<Query, Masks>;
+step_context(lengths_view, std::size_t, const Query&, const Masks&, std::size_t) -> step_context<Query, Masks>;
 
 namespace detail {
 
 /// The same moment, within windows.
 template <class Query, class Masks>
-moment<Query, Masks, in_window> in_windows(const moment<Query, Masks>& at)
+step_context<Query, Masks, in_window> in_windows(const step_context<Query, Masks>& at)
 {
     return {at.real, at.step, at.given, at.masks, at.head};
 }
 
 }  // namespace detail
 
-/// A moment without query and masks: for calling a normalizer by hand.
-struct plain_moment {
+/// A step context without query and masks: for calling a normalizer by hand.
+struct plain_step_context {
     lengths_view real;
     std::size_t step = 0, head = 0;
 
@@ -241,34 +243,34 @@ struct plain_moment {
 
 }  // namespace heed
 
-/// Masks of places as truth values, drawn for the queries of a block or a step and forgotten with their scores.
+/// Predicate masks as truth values, drawn for the queries of a block or a step and forgotten with their scores.
 namespace heed::detail {
 
-/// A mask of places and the queries that it is asked about: `all` of them, the first of which has the number `first`.
+/// A predicate mask and the queries that it is asked about: `all` of them, the first of which has the number `first`.
 template <class Mask>
-struct places_of_queries {
+struct predicate_of_queries {
     Mask mask;
     std::size_t first, all, positions, head;
 
-    const places_of_queries& rows(std::size_t, std::size_t) const { return *this; }  // lengths know which sentences
+    const predicate_of_queries& rows(std::size_t, std::size_t) const { return *this; }  // lengths know which sentences
 };
 template <class Mask>
-places_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> places_of_queries<Mask>;
+predicate_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> predicate_of_queries<Mask>;
 
 /// What `count` queries from the begin-th on see: [B,count,T] at `to`.
 template <class Mask>
-void draw(const places_of_queries<Mask>& what, const lengths_view& real, std::size_t begin, std::size_t count,
+void draw(const predicate_of_queries<Mask>& what, const lengths_view& real, std::size_t begin, std::size_t count,
           std::uint8_t* to)
 {
     const std::size_t T = what.positions;
     std::fill_n(to, real.batch() * count * T, std::uint8_t{0});
-    place p;
+    score_index p;
     p.head = static_cast<std::int32_t>(what.head);
     for (std::size_t b = 0; b < real.batch(); ++b) {
         p.batch = static_cast<std::int32_t>(real.first_row() + b);
         for (std::size_t s = begin; s < begin + count; ++s, to += T) {
             p.query = static_cast<std::int32_t>(what.first + s);
-            p.here = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(what.all);
+            p.diagonal = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(what.all);
             for (std::size_t t = 0; t < real[b]; t += lane_count) {
                 p.key.at = counted_from(t).at;
                 const lane_mask seen = what.mask(p);
@@ -280,36 +282,36 @@ void draw(const places_of_queries<Mask>& what, const lengths_view& real, std::si
 
 /// The same in this thread's workspace.
 template <class Mask>
-boolean_mask_view<3> drawn(const places_of_queries<Mask>& what, const lengths_view& real, std::size_t begin,
-                           std::size_t count)
+boolean_mask_view<3> materialized(const predicate_of_queries<Mask>& what, const lengths_view& real, std::size_t begin,
+                                  std::size_t count)
 {
-    auto* const to = transient_family::take<std::uint8_t>(real.batch() * count * what.positions);
+    auto* const to = workspace_family::take<std::uint8_t>(real.batch() * count * what.positions);
     detail::draw(what, real, begin, count, to);
     return {to, {real.batch(), count, what.positions}};
 }
 
 /// What each of S queries of a head sees, [B,S,T].
 template <class Mask>
-boolean_mask<3> drawn_out(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
-                          std::size_t positions, std::size_t head = 0)
+boolean_mask<3> materialize_mask(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
+                                 std::size_t positions, std::size_t head = 0)
 {
     boolean_mask<3> all(shape_of_rank<3>{real.batch(), S, positions});
     if (real.batch() * S * positions > 0)
-        detail::draw(places_of_queries{mask, first, S, positions, head}, real, 0, S, &all[0]);
+        detail::draw(predicate_of_queries{mask, first, S, positions, head}, real, 0, S, &all[0]);
     return all;
 }
 
 /// The part of a mask that applies to query s, [B,T].
 template <class Mask>
-boolean_mask_view<2> mask_of_step(const places_of_queries<Mask>& what, std::size_t s, std::size_t S,
+boolean_mask_view<2> mask_of_step(const predicate_of_queries<Mask>& what, std::size_t s, std::size_t S,
                                   const lengths_view& real)
 {
     if (s >= S) {  // where there is no query, one of zeros stands in, and sees nothing
-        auto* const none = transient_family::take<std::uint8_t>(real.batch() * what.positions);
+        auto* const none = workspace_family::take<std::uint8_t>(real.batch() * what.positions);
         std::fill_n(none, real.batch() * what.positions, std::uint8_t{0});
         return {none, {real.batch(), what.positions}};
     }
-    return {detail::drawn(what, real, s, 1).data(), {real.batch(), what.positions}};
+    return {detail::materialized(what, real, s, 1).data(), {real.batch(), what.positions}};
 }
 
 }  // namespace heed::detail

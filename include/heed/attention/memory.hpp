@@ -9,12 +9,12 @@
 #include <vector>
 
 #include <heed/attention/concepts.hpp>
-#include <heed/core/growing.hpp>
+#include <heed/core/cache_tensor.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// Memories: the keys and values of a batch.
 namespace heed {
@@ -108,46 +108,46 @@ consteval bool keys_train()
 
 /// Memories that grow, for a decoder that attends to its own words:
 ///
-///     auto memory = growing(attend.on(prompt));           // [B,T,D]
+///     auto memory = with_cache(attend.on(prompt));           // [B,T,D]
 ///     while (…) {
 ///         memory = attend.extend(memory, word);           // [B,1,D]: copies the word, not what was before
 ///         auto [context, weights, next] = attend.step(memory, query, state);
 ///         memory = memory.rows(chosen);                   // in a beam: the hypotheses that go on, none copied
 ///     }
 ///
-/// Copies that grow do not see each other's words (core/growing.hpp). Sentences may differ in length; scores that read
-/// the number of the query, such as score::rotary, then have one for each (attention/query.hpp).
+/// Copies that grow do not see each other's words (core/cache_tensor.hpp). Sentences may differ in length; scores that
+/// read the number of the query, such as score::rotary, then have one for each (attention/query.hpp).
 namespace heed {
 
 /// The memory with room behind its last positions, so that `extend` need not copy it. A memory on a tape is returned as
 /// it is: there `extend` copies, so that gradients flow.
 template <plain_tensor Values, plain_tensor Keys>
-    requires(!is_growing<Keys>)
-auto growing(const memory<Values, Keys>& from)
+    requires(!is_cache<Keys>)
+auto with_cache(const memory<Values, Keys>& from)
 {
-    using keys = growing_tensor<element_of<Keys>>;
-    using values = growing_tensor<element_of<Values>>;
+    using keys = cache_tensor<element_of<Keys>>;
+    using values = cache_tensor<element_of<Values>>;
     return memory<values, keys>{values(view_of(from.values), from.real), keys(view_of(from.keys), from.real),
                                 from.real};
 }
 
 /// A memory of another kind, such as a user's own, grows as it can.
 template <class Memory>
-Memory growing(const Memory& from)
+Memory with_cache(const Memory& from)
 {
     return from;
 }
 
 /// The same of each of several memories, as multi_head makes them.
 template <class Memories>
-auto growing(const several_memories<Memories>& from)
+auto with_cache(const memory_list<Memories>& from)
 {
-    return several_memories{detail::each_of(from.of, [&](auto i) { return heed::growing(detail::nth(from.of, i)); })};
+    return memory_list{detail::each_of(from.of, [&](auto i) { return heed::with_cache(detail::nth(from.of, i)); })};
 }
 
-/// A copy of a growing memory that no longer grows: all its sentences in arrays [B,T,.], with zeros in the padding.
+/// A copy of a KV cache that no longer grows: all its sentences in arrays [B,T,.], with zeros in the padding.
 template <class T>
-auto gathered(const memory<growing_tensor<T>, growing_tensor<T>>& from)
+auto gathered(const memory<cache_tensor<T>, cache_tensor<T>>& from)
 {
     return memory<array<T, 3>, array<T, 3>>{gathered(from.values), gathered(from.keys), from.real};
 }
@@ -158,13 +158,13 @@ namespace detail {
 template <class Memory>
 inline constexpr bool grows = false;
 template <class T>
-inline constexpr bool grows<memory<growing_tensor<T>, growing_tensor<T>>> = true;
+inline constexpr bool grows<memory<cache_tensor<T>, cache_tensor<T>>> = true;
 
 /// The positions [begin, end) of a memory of one sentence.
 template <class T>
-auto positions_of(const memory<growing_tensor<T>, growing_tensor<T>>& from, std::size_t begin, std::size_t end)
+auto positions_of(const memory<cache_tensor<T>, cache_tensor<T>>& from, std::size_t begin, std::size_t end)
 {
-    const auto part = [=](const growing_tensor<T>& x) {
+    const auto part = [=](const cache_tensor<T>& x) {
         const std::size_t width = x.shape()[2];
         return tensor_view<const T, 3>{x.row(0) + begin * width, {1, end - begin, width}};
     };
@@ -175,13 +175,13 @@ auto positions_of(const memory<growing_tensor<T>, growing_tensor<T>>& from, std:
 /// In one piece, for what does not run by rows: several sentences of a memory that grows are copied.
 const auto& in_one_piece(const auto& memory) { return memory; }
 template <class T>
-shared_tensor<T, 3> in_one_piece(const growing_tensor<T>& x)
+shared_tensor<T, 3> in_one_piece(const cache_tensor<T>& x)
 {
     if (x.shape()[0] <= 1) return x.view();
     return gathered(x);
 }
 template <class T>
-auto in_one_piece(const memory<growing_tensor<T>, growing_tensor<T>>& from)
+auto in_one_piece(const memory<cache_tensor<T>, cache_tensor<T>>& from)
 {
     using kept = shared_tensor<T, 3>;
     return memory<kept, kept>{in_one_piece(from.values), in_one_piece(from.keys), from.real};

@@ -18,7 +18,7 @@
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/weights_by_sum.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 /// Which executor answers many queries: decided here, and nowhere else. In the order of their speed:
 ///
@@ -43,9 +43,9 @@ namespace detail {
 
 // ---- scores as tiles see them --------------------------------------------------------------------------------------
 
-/// Does this score apply a function of score and place to the scores of its base, as score::modified does?
+/// Does this score apply a function of a score and its index to the scores of its base, as score::modified does?
 template <class Score>
-concept changes_by_place = requires(const Score& score)
+concept changes_by_index = requires(const Score& score)
 {
     score.change(std::size_t{});
 };
@@ -63,7 +63,7 @@ consteval bool adds_columns()
 
 /// Does this score wrap one that compares all queries at once?
 template <class Score>
-inline constexpr bool over_comparing = changes_by_place<Score> ||
+inline constexpr bool over_comparing = changes_by_index<Score> ||
                                        (hook::adapts<Score> && has_query_all<Score>) || adds_columns<Score>();
 
 /// The score that compares, below functions of scores and positions.
@@ -80,7 +80,7 @@ template <class Score>
 const auto& changing(const Score& score)
 {
     return detail::below(score, []<class Layer>(const Layer&) {
-        return std::bool_constant<(over_comparing<Layer> && !changes_by_place<Layer>)>{};
+        return std::bool_constant<(over_comparing<Layer> && !changes_by_index<Layer>)>{};
     });
 }
 template <class Score>
@@ -91,13 +91,13 @@ template <class Score>
 consteval std::size_t functions_in()
 {
     if constexpr (over_comparing<Score>)
-        return functions_in<typename Score::wraps>() + (changes_by_place<Score> ? 1 : 0);
+        return functions_in<typename Score::wraps>() + (changes_by_index<Score> ? 1 : 0);
     return 0;
 }
 
 /// Do the keys of this score fade by the gates of later positions?
 template <class Score>
-concept fades = known_to_kernels_as<Score, kernels::fading_score>;
+concept fades = known_to_kernels_as<Score, kernels::gated_decay_score>;
 
 /// The score whose products are summed: the base of one that fades.
 template <class Score>
@@ -119,15 +119,15 @@ concept asks_all = !known_to_kernels_as<Score, kernels::inner_product_score> ||
 /// The rule by which tiles compute the weights of this normalizer; no_rule if they do not know it.
 template <class Normalize>
 struct rule_in_tiles : std::type_identity<kernels::tiles::no_rule> {};
-template <hook::by_tiles<> Normalize>
-struct rule_in_tiles<Normalize> : std::remove_cvref<decltype(std::declval<const Normalize&>().by_tiles())> {};
+template <hook::tile_rule<> Normalize>
+struct rule_in_tiles<Normalize> : std::remove_cvref<decltype(std::declval<const Normalize&>().tile_rule())> {};
 template <class Normalize>
 using rule_of_tiles = typename rule_in_tiles<Normalize>::type;
 
 /// Can this combiner sum for all queries at once, with the number of the first one or without?
 template <class Combine, class Weights, class Values>
-concept combines_all = hook::combine_all<Combine, Weights, Values, const heed::score::over::queries_from&> ||
-    hook::combine_all<Combine, Weights, Values>;
+concept combines_a_matrix = hook::combine_matrix<Combine, Weights, Values, const heed::score::over::queries_from&> ||
+    hook::combine_matrix<Combine, Weights, Values>;
 
 /// Masks that only shorten the rows.
 template <class Mask>
@@ -189,22 +189,22 @@ struct call_of_many {
     using memory = Memory;
     using keys = std::remove_cvref_t<decltype(Memory::keys)>;
     using mask = Mask;
-    /// Blocks read masks of places as truth values.
-    using mask_of_blocks = std::conditional_t<mask_of_any_place<Mask>, boolean_mask<3>, Mask>;
+    /// Blocks read predicate masks as truth values.
+    using mask_of_blocks = std::conditional_t<any_predicate_mask<Mask>, boolean_mask<3>, Mask>;
 };
 
 /// Can the score compare, and the combiner sum, a block of queries whose weights are those of rows?
 template <class Call>
 concept compares_blocks =
     rowwise<typename Call::normalize> && !shared_by_rows<typename Call::memory> &&
-    heed::score::over::matches_all<typename Call::score, typename Call::projected, typename Call::keys>;
+    heed::score::over::scores_a_matrix<typename Call::score, typename Call::projected, typename Call::keys>;
 template <class Call>
 concept sums_blocks = compares_blocks<Call> &&
-    combines_all<typename Call::combine,
-                 decltype(heed::score::over::match_all(
-                     std::declval<const typename Call::score&>(), std::declval<const typename Call::projected&>(),
-                     std::declval<const typename Call::keys&>(), heed::score::over::queries_from{})),
-                 const decltype(Call::memory::values)&>;
+    combines_a_matrix<typename Call::combine,
+                      decltype(heed::score::over::score_matrix(
+                          std::declval<const typename Call::score&>(), std::declval<const typename Call::projected&>(),
+                          std::declval<const typename Call::keys&>(), heed::score::over::queries_from{})),
+                      const decltype(Call::memory::values)&>;
 
 /// A requirement of an executor: does a call lack it, and the sentence about it.
 struct requirement {
@@ -242,7 +242,7 @@ consteval std::string_view not_linear()
         {functions_in<score>() > 0, "a function changes the scores"},
         {!known_to_kernels_as<products, kernels::inner_product_score> || !asks_all<products, typename Call::projected>,
          "the score is no inner product"},
-        {!hook::by_sums<typename Call::normalize>, "the normalizer has no `by_sums()`"},
+        {!hook::linear_rule<typename Call::normalize>, "the normalizer has no `linear_rule()`"},
         {fades<typename Call::score> && !is_causal, "gates need `causal{}`"},
         {!is_causal && !mask_of_lengths<typename Call::mask>, "the mask is neither of lengths nor `causal{}`"},
         {!not_summed<Call>().empty(), not_summed<Call>()},
@@ -257,7 +257,7 @@ consteval std::string_view not_tiled()
     using rule = rule_of_tiles<typename Call::normalize>;
     return first_lacking({
         {functions_in<typename Call::score>() > 1, "more than one function changes the scores"},
-        {!requires { typename score::in_kernels::in_tiles;
+        {!requires { typename score::kernel_tag::in_tiles;
 }
 || !asks_all<score, typename Call::projected>, "tiles do not know the score"
 }  // namespace detail
@@ -265,7 +265,7 @@ consteval std::string_view not_tiled()
     {std::is_same_v<rule, ops::modulated_by_past> && !known_to_kernels_as<score, kernels::inner_product_score>,
      "tiles with a history compare by inner products alone"},
     {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
-     "the mask is no function of the place"},
+     "the mask is no function of the index"},
     {!not_summed<Call>().empty(), not_summed<Call>()},
 }  // namespace heed
 );
@@ -280,8 +280,8 @@ consteval std::string_view not_blocked()
         {!mask_of_rows<typename Call::mask_of_blocks> || !mask_of_rows<decltype(Call::memory::mask)>,
          "the mask has no row for each query"},
         {shared_by_rows<typename Call::memory>, "queries share the sentences of the memory"},
-        {!compares_blocks<Call>, "the score has no `match_all`"},
-        {!sums_blocks<Call>, "the combiner has no `combine_all`"},
+        {!compares_blocks<Call>, "the score has no `score_matrix`"},
+        {!sums_blocks<Call>, "the combiner has no `combine_matrix`"},
     });
 }
 
@@ -305,7 +305,7 @@ struct plan {
         if constexpr (linear) {
             if (!worth_sums(queries, positions, memory.width())) {
                 made.not_linear = "sums do not pay for these sizes";
-            } else if (!fits_sums(attend.score, attend.normalize.by_sums(), memory.real, first, S)) {
+            } else if (!fits_sums(attend.score, attend.normalize.linear_rule(), memory.real, first, S)) {
                 made.not_linear = "a query stands before a key that it sees, or weights decay beside the gates";
             } else {
                 made.by = executor::linear;
@@ -315,7 +315,7 @@ struct plan {
         if constexpr (tiled) {
             if (!worth_tiles(S, positions)) {
                 made.not_tiled = "tiles pay from 8 queries and 4,096 pairs on";
-            } else if (!fits_tiles(attend.normalize.by_tiles())) {
+            } else if (!fits_tiles(attend.normalize.tile_rule())) {
                 made.not_tiled = "tiles cannot hold so much of a row";
             } else {
                 made.by = with_state ? executor::tiled_with_state : executor::tiled;

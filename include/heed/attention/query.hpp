@@ -11,11 +11,11 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// Queries of one part and of several, their numbers, and their results.
 ///
-/// The number of a query is that of the state. Where the sentences of a growing memory differ in length, it is the
+/// The number of a query is that of the state. Where the sentences of a KV cache differ in length, it is the
 /// number for the longest one, and a sentence that is n positions shorter is asked a query with a number n smaller. So
 /// the query after the last word of each stands at that word in all of them:
 ///
@@ -109,9 +109,9 @@ auto with_state(const state_and_projected_word<State, Word>& query, auto state)
     return state_and_projected_word{std::move(state), query.word};
 }
 
-/// Are these the keys of a growing memory, as a step reads them?
+/// Are these the keys of a KV cache, as a step reads them?
 template <class Keys>
-concept keys_grow = shares_rows<Keys> && is_growing<std::remove_cvref_t<decltype(Keys::of)>>;
+concept keys_grow = shares_rows<Keys> && is_cache<std::remove_cvref_t<decltype(Keys::of)>>;
 
 /// Which row of the keys row b of the queries asks.
 std::size_t row_asked(const auto&, std::size_t b) { return b; }
@@ -127,7 +127,7 @@ inline std::size_t number_in_sentence(std::size_t number, std::size_t real, std:
 {
     if (real == 0 || real == longest) return real == 0 ? 0 : number;
     if (number + real < longest) {
-        throw shape_error("attention: query " + std::to_string(number) + " of a growing memory, whose longest " +
+        throw shape_error("attention: query " + std::to_string(number) + " of a KV cache, whose longest " +
                           "sentence has " + std::to_string(longest) + " positions, would have the number -" +
                           std::to_string(longest - real - number) + " in a sentence of " + std::to_string(real) +
                           "; number queries by the longest one: begin with from_query(attend.start(memory), " +
@@ -167,31 +167,31 @@ void require_one_number(const auto& memory)
 
 /// The result of one query.
 template <class Context, class Weights, class State>
-struct attended {
+struct step_result {
     Context context;  // [B,D]
     Weights weights;  // [B,T], or [B,T,D] per dimension, [B,T,G] per group
     State state;      // for the next step
 };
 template <class Context, class Weights, class State>
-attended(Context, Weights, State) -> attended<Context, Weights, State>;
+step_result(Context, Weights, State) -> step_result<Context, Weights, State>;
 
 /// The result of one query, without the weights.
 template <class Context, class State>
-struct read_out {
+struct context_result {
     Context context;  // [B,D]
     State state;      // for the next step
 };
 template <class Context, class State>
-read_out(Context, State) -> read_out<Context, State>;
+context_result(Context, State) -> context_result<Context, State>;
 
 /// The results of many queries, without the weights.
 template <class Contexts, class State>
-struct all_read {
+struct sequence_result {
     Contexts contexts;  // [B,S,D]
     State state;        // after the last query
 };
 template <class Contexts, class State>
-all_read(Contexts, State) -> all_read<Contexts, State>;
+sequence_result(Contexts, State) -> sequence_result<Contexts, State>;
 
 /// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].
 struct weights_too {};

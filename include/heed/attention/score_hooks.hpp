@@ -25,60 +25,60 @@ const auto& innermost(const Score& score)
 }
 
 /// The base's state. A score without one of its own passes it on.
-const auto& past_of_base(const auto&, const auto& past) { return past.base; }
-const auto& past_of_base(const hook::passes_state auto&, const auto& past) { return past; }
+const auto& state_of_base_of(const auto&, const auto& state) { return state.base; }
+const auto& state_of_base_of(const hook::passes_state auto&, const auto& state) { return state; }
 
 /// The type of the base's state.
-template <class Score, class Past>
-using base_past =
-    std::remove_cvref_t<decltype(over::past_of_base(std::declval<const Score&>(), std::declval<const Past&>()))>;
+template <class Score, class State>
+using state_of_base =
+    std::remove_cvref_t<decltype(over::state_of_base_of(std::declval<const Score&>(), std::declval<const State&>()))>;
 
 /// The state of the innermost score.
-const auto& innermost_past(const auto&, const auto& past) { return past; }
-const auto& innermost_past(const hook::adapts auto& score, const auto& past)
+const auto& innermost_state(const auto&, const auto& state) { return state; }
+const auto& innermost_state(const hook::adapts auto& score, const auto& state)
 {
-    return over::innermost_past(score.base, over::past_of_base(score, past));
+    return over::innermost_state(score.base, over::state_of_base_of(score, state));
 }
 
 /// x after what each adapting score makes of it, the outermost first: `add(score, its state, x)`. `name`: what x is,
 /// for errors.
 template <class Score, class X>
-auto through_layers(const Score& score, const auto& past, X&& x, const char* name, const auto& add)
+auto through_layers(const Score& score, const auto& state, X&& x, const char* name, const auto& add)
 try {
     if constexpr (hook::adapts<Score>) {
-        return over::through_layers(score.base, over::past_of_base(score, past), add(score, past, x), name, add);
+        return over::through_layers(score.base, over::state_of_base_of(score, state), add(score, state, x), name, add);
     } else {
         return std::remove_cvref_t<X>(std::forward<X>(x));
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, {detail::named(name, x)});
+    detail::rethrow_naming(found, score, {detail::named(name, x)});
 }
 
 /// The projected query with what each adapting score adds to it: [B,A].
-auto query(const auto& score, const auto& projected, const auto& past)
+auto query(const auto& score, const auto& projected, const auto& state)
 {
-    return over::through_layers(score, past, projected, "the projected query",
+    return over::through_layers(score, state, projected, "the projected query",
                                 [](const auto& layer, const auto& state, const auto& x) -> decltype(auto) {
                                     return detail::call_query(layer, x, x, state);
                                 });
 }
 
 /// The keys with what each adapting score adds to them: [B,T,A].
-auto keys(const auto& score, const auto& plain_keys, const auto& past)
+auto keys(const auto& score, const auto& plain_keys, const auto& state)
 {
-    return over::through_layers(score, past, plain_keys, "the keys",
+    return over::through_layers(score, state, plain_keys, "the keys",
                                 [](const auto& layer, const auto& state, const auto& x) -> decltype(auto) {
                                     return detail::call_keys(layer, x, x, state);
                                 });
 }
 
 /// Does any score on the way add something to the keys?
-template <class Score, class Keys, class Past>
+template <class Score, class Keys, class State>
 consteval bool changes_keys()
 {
     if constexpr (hook::adapts<Score>)
-        return hook::keys<Score, const Keys&, const Past&> ||
-               over::changes_keys<typename Score::wraps, Keys, base_past<Score, Past>>();
+        return hook::keys<Score, const Keys&, const State&> ||
+               over::changes_keys<typename Score::wraps, Keys, state_of_base<Score, State>>();
     return false;
 }
 
@@ -100,13 +100,13 @@ consteval bool reads_word()
 
 /// e = score(query, keys) of an innermost score, with its state if it has one.
 template <class Score>
-auto compare(const Score& score, const auto& query, const auto& keys, const auto& past)
+auto compare(const Score& score, const auto& query, const auto& keys, const auto& state)
 {
-    if constexpr (hook::match<Score, decltype(query), decltype(keys), decltype(past)>) {
-        return score.match(query, keys, past);
+    if constexpr (hook::match<Score, decltype(query), decltype(keys), decltype(state)>) {
+        return score.match(query, keys, state);
     } else if constexpr (hook::match<Score, decltype(query), decltype(keys)>) {
         static_assert(!remembers<Score>, "heed: a score policy that remembers must take its state: declare `auto match("
-                                         "const auto& projected, const auto& keys, const auto& past) const`");
+                                         "const auto& projected, const auto& keys, const auto& state) const`");
         return score.match(query, keys);
     } else {
         HEED_MAY_LACK(Score, match);
@@ -126,10 +126,10 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
 
 /// e = score(query, keys) of any score: the additions on the way, then the innermost score.
 template <class Score>
-auto match(const Score& score, const auto& projected, const auto& plain_keys, const auto& past)
+auto match(const Score& score, const auto& projected, const auto& plain_keys, const auto& state)
 {
-    return over::compare(over::innermost(score), over::query(score, projected, past),
-                         over::keys(score, plain_keys, past), over::innermost_past(score, past));
+    return over::compare(over::innermost(score), over::query(score, projected, state),
+                         over::keys(score, plain_keys, state), over::innermost_state(score, state));
 }
 
 /// The keys that a score makes of annotations, once per batch; the annotations themselves, if it prepares nothing.
@@ -143,18 +143,18 @@ try {
         return detail::call_prepare(score, annotations, annotations);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, {detail::named("the annotations", annotations)});
+    detail::rethrow_naming(found, score, {detail::named("the annotations", annotations)});
 }
 
 /// The keys of later annotations, after those before them, of a score that carries something on from key to key.
 template <class Score>
-auto follow(const Score& score, const tensor auto& keys, const tensor auto& before)
+auto continue_keys(const Score& score, const tensor auto& keys, const tensor auto& before)
 {
-    if constexpr (wraps_another<Score> && !hook::follow<Score, decltype(keys), decltype(before)>) {
-        HEED_MAY_LACK(Score, follow);
-        return over::follow(score.base, keys, before);
+    if constexpr (wraps_another<Score> && !hook::continue_keys<Score, decltype(keys), decltype(before)>) {
+        HEED_MAY_LACK(Score, continue_keys);
+        return over::continue_keys(score.base, keys, before);
     } else {
-        return detail::call_follow(score, keys, keys, before);
+        return detail::call_continue_keys(score, keys, keys, before);
     }
 }
 
@@ -162,9 +162,9 @@ auto follow(const Score& score, const tensor auto& keys, const tensor auto& befo
 template <class Score, class Keys>
 consteval bool follows()
 {
-    if constexpr (wraps_another<Score> && !hook::follow<Score, const Keys&, const Keys&>)
+    if constexpr (wraps_another<Score> && !hook::continue_keys<Score, const Keys&, const Keys&>)
         return over::follows<typename Score::wraps, Keys>();
-    return hook::follow<Score, const Keys&, const Keys&>;
+    return hook::continue_keys<Score, const Keys&, const Keys&>;
 }
 
 /// Which queries are answered at once: the number of the first, the head that asks, the positions of each row, and the
@@ -177,21 +177,21 @@ struct queries_from {
 
 /// Can this score compare all queries with all keys at once?
 template <class Score, class Queries, class Keys>
-concept matches_all = hook::match_all<Score, const Queries&, const Keys&, const queries_from&> ||
-    hook::match_all<Score, const Queries&, const Keys&>;
+concept scores_a_matrix = hook::score_matrix<Score, const Queries&, const Keys&, const queries_from&> ||
+    hook::score_matrix<Score, const Queries&, const Keys&>;
 
 /// Scores [B·S,T] of all queries.
 template <class Score>
-auto match_all(const Score& score, const tensor auto& queries, const tensor auto& keys, const queries_from& from)
+auto score_matrix(const Score& score, const tensor auto& queries, const tensor auto& keys, const queries_from& from)
 try {
-    if constexpr (hook::match_all<Score, decltype(queries), decltype(keys), const queries_from&>) {
-        return score.match_all(queries, keys, from);
+    if constexpr (hook::score_matrix<Score, decltype(queries), decltype(keys), const queries_from&>) {
+        return score.score_matrix(queries, keys, from);
     } else {
-        return score.match_all(queries, keys);
+        return score.score_matrix(queries, keys);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score,
-                        {detail::named("the projected queries", queries), detail::named("the keys", keys)});
+    detail::rethrow_naming(found, score,
+                           {detail::named("the projected queries", queries), detail::named("the keys", keys)});
 }
 
 /// The query as a score compares it: the query itself, not a copy, if the score makes nothing of it.
@@ -209,16 +209,16 @@ try {
         return (query);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, {detail::named("the query", query)});
+    detail::rethrow_naming(found, score, {detail::named("the query", query)});
 }
 
 /// Lets this score, and those that it wraps, refuse a state of type Past by a static assertion in
-/// `check_past<Past>()`, before a step on a tape brings the state there.
-template <class Score, class Past>
-consteval bool check_past()
+/// `check_state<Past>()`, before a step on a tape brings the state there.
+template <class Score, class State>
+consteval bool check_state()
 {
-    if constexpr (requires { Score::template check_past<Past>(); }) Score::template check_past<Past>();
-    if constexpr (hook::adapts<Score>) over::check_past<typename Score::wraps, base_past<Score, Past>>();
+    if constexpr (requires { Score::template check_state<State>(); }) Score::template check_state<State>();
+    if constexpr (hook::adapts<Score>) over::check_state<typename Score::wraps, state_of_base<Score, State>>();
     return true;
 }
 
@@ -231,65 +231,66 @@ consteval bool projects_words()
 }
 
 /// The state before the first query.
-auto start(const auto& score, const auto& memory) { return detail::call_start(score, no_past{}, memory); }
+auto start(const auto& score, const auto& memory) { return detail::call_start(score, no_score_state{}, memory); }
 
 /// The state, updated with what only the new query tells, the word that was emitted; by a score that also reads the
 /// memory, its keys and lengths, or by one that does not.
 template <class Score>
-auto recall(const Score& score, const auto& past, const auto& at, const auto&... memory)
+auto observe_memory(const Score& score, const auto& state, const auto& at, const auto&... memory)
 try {
-    if constexpr (hook::recall<Score, decltype(past), decltype(at), decltype(memory)...>) {
-        return score.recall(past, at, memory...);
+    if constexpr (hook::observe_memory<Score, decltype(state), decltype(at), decltype(memory)...>) {
+        return score.observe_memory(state, at, memory...);
     } else {
-        return detail::call_recall(score, past, past, at);
+        return detail::call_observe_memory(score, state, state, at);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, {detail::named("the state", past)});
+    detail::rethrow_naming(found, score, {detail::named("the state", state)});
 }
 
 /// The state after a step, given its weights and its context.
-template <class Score, class Past>
-auto advance(const Score& score, Past&& past, const tensor auto& weights, const tensor auto& context, const auto& at)
+template <class Score, class State>
+auto advance(const Score& score, State&& state, const tensor auto& weights, const tensor auto& context, const auto& at)
 try {
-    if constexpr (hook::advance<Score, Past, decltype(weights), decltype(context), decltype(at)>) {
-        return score.advance(std::forward<Past>(past), weights, context, at);
+    if constexpr (hook::advance<Score, State, decltype(weights), decltype(context), decltype(at)>) {
+        return score.advance(std::forward<State>(state), weights, context, at);
     } else {
-        return detail::call_advance(score, std::forward<Past>(past), std::forward<Past>(past), weights, at);
+        return detail::call_advance(score, std::forward<State>(state), std::forward<State>(state), weights, at);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, score, {detail::named("the weights", weights), detail::named("the context", context)});
+    detail::rethrow_naming(found, score,
+                           {detail::named("the weights", weights), detail::named("the context", context)});
 }
 
 /// The state of a score that wraps another: the members of Own, and the base's state.
 template <class Own, class Inner>
-struct past;
+struct adaptor_state;
 
 /// The part of `grow` that is a score's own.
 template <class Score>
-auto grow_own(const Score& score, const auto& past, const auto& begun, const auto& join, const auto& at)
+auto grow_own(const Score& score, const auto& state, const auto& begun, const auto& join, const auto& at)
 {
-    if constexpr (hook::grow<Score, decltype(past), decltype(begun), decltype(join), decltype(at)>) {
-        return score.grow(past, begun, join, at);
+    if constexpr (hook::grow<Score, decltype(state), decltype(begun), decltype(join), decltype(at)>) {
+        return score.grow(state, begun, join, at);
     } else {
         HEED_MAY_LACK(Score, grow);
-        return past.map(join, begun);
+        return state.map(join, begun);
     }
 }
 
-/// The state of a memory that has grown: `past` remembers some positions and knows the query at `at`, `begun` is the
+/// The state of a memory that has grown: `state` remembers some positions and knows the query at `at`, `begun` is the
 /// state that `start` makes for the memory, and join(x, y) has the positions of x that are remembered, and the others
-/// of y. A score whose state of a position depends on its neighbours makes it anew.
-template <class Score, class Past>
-auto grow(const Score& score, const Past& past, const auto& begun, const auto& join, const auto& at)
+/// of y. A score whose state of a position depends on its neighbors makes it anew.
+template <class Score, class State>
+auto grow(const Score& score, const State& state, const auto& begun, const auto& join, const auto& at)
 {
     if constexpr (hook::passes_state<Score>) {
-        return over::grow(score.base, past, begun, join, at);
-    } else if constexpr (requires { score.base, past.base, past.own(); }) {
-        auto own = over::grow_own(score, past.own(), begun.own(), join, at);
-        auto inner = over::grow(score.base, past.base, begun.base, join, at);
-        return over::past<decltype(own), decltype(inner)>{std::move(own), std::move(inner)};
+        return over::grow(score.base, state, begun, join, at);
+    } else if constexpr (requires { score.base, state.base, state.own(); }) {
+        auto own = over::grow_own(score, state.own(), begun.own(), join, at);
+        auto inner = over::grow(score.base, state.base, begun.base, join, at);
+        return over::adaptor_state<decltype(own), decltype(inner)>{std::move(own), std::move(inner)};
     } else {
-        return over::grow_own(score, past, begun, join, at);
+        return over::grow_own(score, state, begun, join, at);
     }
 }
 

@@ -15,7 +15,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 
 /// The state of a mechanism between steps, and how it gets onto a tape.
 ///
@@ -30,8 +30,8 @@ struct no_state {
 };
 
 /// The state of a score without one. A type of its own, so that two empty members can share an address.
-struct no_past {
-    no_past map(auto&&, const auto&...) const { return {}; }
+struct no_score_state {
+    no_score_state map(auto&&, const auto&...) const { return {}; }
 };
 
 /// Does f, which is given to the `map` of a state, apply to tensors with positions only? Then the state leaves a tensor
@@ -129,29 +129,29 @@ To numbers_of_state(const From& from) { return from.map(values_of{}); }
 ///
 /// `start` makes the first one; `state = next` keeps a taped state beside its numbers, so that gradients flow through
 /// all steps.
-template <class History, class Past = no_past>
+template <class History, class State = no_score_state>
 struct attention_state {
-    static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<Past>;
+    static constexpr bool has_tensors = !std::is_empty_v<History> || !std::is_empty_v<State>;
 
     HEED_NO_UNIQUE_ADDRESS History normalize;  // the normalizer's state; an empty struct if it has none
     std::size_t step = 0;                      // the number of queries answered
-    HEED_NO_UNIQUE_ADDRESS Past score{};       // the score's own state
+    HEED_NO_UNIQUE_ADDRESS State score{};      // the score's own state
     std::size_t head = 0;                      // which head asks, among those of a multi_head
     // The taped counterpart, an attention_state of variables; empty until `operator=` below sets it.
     HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
-    // How many positions of each row it remembers, where those of a growing memory differ in length. Empty: all that
+    // How many positions of each row it remembers, where those of a KV cache differ in length. Empty: all that
     // its tensors have.
     HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::vector<std::size_t>, detail::nothing_known> known{};
 
     /// Copies the numbers of a taped state and keeps the taped state itself.
     template <class H, class P>
         requires(!std::is_same_v<attention_state<H, P>, attention_state> && detail::becomes<History, H> &&
-                 detail::becomes<Past, P>)
+                 detail::becomes<State, P>)
     attention_state& operator=(const attention_state<H, P>& taped)
     {
         normalize = detail::numbers_of_state<History>(taped.normalize);
         step = taped.step;
-        score = detail::numbers_of_state<Past>(taped.score);
+        score = detail::numbers_of_state<State>(taped.score);
         head = taped.head;
         on_tape = taped;
         known.clear();  // a memory on a tape has no padding where it grows
@@ -280,7 +280,7 @@ void assign(array<T, N>& to, const plain_tensor auto& from)
 }
 
 /// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.
-struct assign_each {
+struct assign_per_position {
     visited operator()(const auto& to, const plain_tensor auto& from) const
     {
         assign(const_cast<std::remove_cvref_t<decltype(to)>&>(to), from);
@@ -290,7 +290,7 @@ struct assign_each {
 template <class State>
 void assign_state(State& to, const auto& from)
 {
-    (void)to.map(assign_each{}, from);
+    (void)to.map(assign_per_position{}, from);
 }
 
 }  // namespace heed::detail

@@ -14,7 +14,7 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/weighted_sum.hpp>
-#include <heed/ops/steps.hpp>
+#include <heed/ops/fused_steps.hpp>
 
 /// Score, normalize, combine: the three lines that attention is, and a kernel for all three where there is one.
 ///
@@ -24,7 +24,7 @@
 ///
 /// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing. A normalizer
 /// that wraps another declares `using wraps = Inner;` and has a member `inner`, whose hooks `start`, `advance` and
-/// `thin` and whose traits stand in for those that it lacks.
+/// `weights_for_combiner` and whose traits stand in for those that it lacks.
 namespace heed {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
@@ -65,7 +65,7 @@ try {
         }
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
+    detail::rethrow_naming(found, normalize, {detail::named("the scores", scores)});
 }
 
 /// A normalizer's state after a query.
@@ -106,42 +106,42 @@ try {
         return weights_and_next{std::move(weights), std::move(next)};
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, {detail::named("the scores", scores)});
+    detail::rethrow_naming(found, normalize, {detail::named("the scores", scores)});
 }
 
-/// The weights for the combiner, after `thin` (dropout on weights).
+/// The weights for the combiner, after `weights_for_combiner` (dropout on weights).
 template <class Normalize>
 auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
 try {
-    if constexpr (wraps_another<Normalize> && !hook::thin<Normalize, decltype(weights), decltype(at)>) {
-        HEED_MAY_LACK(Normalize, thin);
+    if constexpr (wraps_another<Normalize> && !hook::weights_for_combiner<Normalize, decltype(weights), decltype(at)>) {
+        HEED_MAY_LACK(Normalize, weights_for_combiner);
         return thinned(normalize.inner, weights, at);
     } else {
-        return detail::call_thin(normalize, weights, weights, at);
+        return detail::call_weights_for_combiner(normalize, weights, weights, at);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, {detail::named("the weights", weights)});
+    detail::rethrow_naming(found, normalize, {detail::named("the weights", weights)});
 }
 
 /// The window to which a normalizer restricts attention.
 template <cuts_windows Normalize>
 auto focus_of(const Normalize& normalize, const auto& at, std::size_t positions)
 try {
-    static_assert(hook::focus<Normalize, decltype(at), std::size_t&>, HEED_HOOK_focus(HEED_CANNOT_CALL));
-    return normalize.focus(at, positions);
+    static_assert(hook::window<Normalize, decltype(at), std::size_t&>, HEED_HOOK_window(HEED_CANNOT_CALL));
+    return normalize.window(at, positions);
 } catch (const shape_error& found) {
-    detail::throw_whose(found, normalize, {detail::named("the query", at.query())});
+    detail::rethrow_naming(found, normalize, {detail::named("the query", at.query())});
 }
 
 /// The normalizer that weighs the positions in that window.
 template <cuts_windows Normalize>
 decltype(auto) inside_of(const Normalize& normalize, const auto& found)
 {
-    static_assert(hook::inside<Normalize, decltype(found)>, HEED_HOOK_inside(HEED_CANNOT_CALL));
-    return normalize.inside(found);
+    static_assert(hook::inner_in_window<Normalize, decltype(found)>, HEED_HOOK_inner_in_window(HEED_CANNOT_CALL));
+    return normalize.inner_in_window(found);
 }
 
-/// Weights and values become a context, by a combiner that takes the moment or by one that does not.
+/// Weights and values become a context, by a combiner that takes the step context or by one that does not.
 template <class Combine>
 auto combined(const Combine& combine, const tensor auto& weights, const tensor auto& values, const auto& at)
 try {
@@ -156,16 +156,17 @@ try {
         return constant_like(values, shape_of_rank<2>{}, 0.0);
     }
 } catch (const shape_error& found) {
-    detail::throw_whose(found, combine, {detail::named("the weights", weights), detail::named("the values", values)});
+    detail::rethrow_naming(found, combine,
+                           {detail::named("the weights", weights), detail::named("the values", values)});
 }
 
-/// Do kernels know this policy by one of these names? A policy declares its name by `using in_kernels = kernels::…;`.
+/// Do kernels know this policy by one of these names? A policy declares its name by `using kernel_tag = kernels::…;`.
 template <class Policy, class... Names>
 concept known_to_kernels_as = requires
 {
-    typename Policy::in_kernels;
+    typename Policy::kernel_tag;
 }
-&&(std::is_same_v<typename Policy::in_kernels, Names> || ...);
+&&(std::is_same_v<typename Policy::kernel_tag, Names> || ...);
 
 /// The combiner that sums: the innermost, if others wrap it.
 template <class Combine>
@@ -185,15 +186,15 @@ auto finished(const Combine& combine, const tensor auto& context, std::size_t po
 try {
     return combine.finish(heed::finished(combine.inner, context, positions, at), positions, at);
 } catch (const shape_error& found) {
-    detail::throw_whose(found, combine, {detail::named("the context", context)});
+    detail::rethrow_naming(found, combine, {detail::named("the context", context)});
 }
 
 /// Can the combiners that wrap the summing one finish the contexts of many queries at once?
 template <class Combine>
-consteval bool finishes_all()
+consteval bool finishes_a_matrix()
 {
-    if constexpr (wraps_another<Combine> && detail::has_finish_all<Combine>)
-        return heed::finishes_all<typename Combine::wraps>();
+    if constexpr (wraps_another<Combine> && detail::has_finish_matrix<Combine>)
+        return heed::finishes_a_matrix<typename Combine::wraps>();
     return !wraps_another<Combine>;
 }
 
@@ -204,22 +205,22 @@ const auto& summing_all(const Combine& combine)
     return combine;
 }
 template <class Combine>
-    requires(heed::finishes_all<Combine>())
+    requires(heed::finishes_a_matrix<Combine>())
 const auto& summing_all(const Combine& combine) { return heed::summing(combine); }
 
 /// Contexts [B,S,D] of many queries after the combiners that wrap the summing one.
 template <class Combine, tensor Contexts>
-Contexts finished_all(const Combine&, Contexts contexts, const auto&)
+Contexts finished_matrix(const Combine&, Contexts contexts, const auto&)
 {
     return contexts;
 }
 template <wraps_another Combine, tensor Contexts>
-    requires(heed::finishes_all<Combine>())
-auto finished_all(const Combine& combine, Contexts contexts, const auto& queries)
+    requires(heed::finishes_a_matrix<Combine>())
+auto finished_matrix(const Combine& combine, Contexts contexts, const auto& queries)
 try {
-    return combine.finish_all(heed::finished_all(combine.inner, std::move(contexts), queries), queries);
+    return combine.finish_matrix(heed::finished_matrix(combine.inner, std::move(contexts), queries), queries);
 } catch (const shape_error& found) {
-    detail::throw_whose(found, combine, {detail::named("the contexts", contexts)});
+    detail::rethrow_naming(found, combine, {detail::named("the contexts", contexts)});
 }
 
 /// A kernel for the three lines. A score's header specialises this for its score and the normalizers and combiners that
@@ -271,7 +272,7 @@ template <class Query, class Keys, class Values, class History>
 operands(const Query&, const Keys&, const Values&, const History&, lengths_view)
     -> operands<Query, Keys, Values, History>;
 
-/// The kernel of scores that are inner products, e_j = a(q) · k_j. Such a score declares `using in_kernels =
+/// The kernel of scores that are inner products, e_j = a(q) · k_j. Such a score declares `using kernel_tag =
 /// kernels::inner_product_score;` and has `asking(query)`, its a(q).
 namespace kernels {
 
@@ -279,8 +280,8 @@ struct inner_product_score {
     using in_tiles = tiles::inner_product;
 };
 
-/// A score that wraps another, whose scores fade by gates: score::fading.
-struct fading_score {};
+/// A score that wraps another, whose scores fade by gates: score::gated_decay.
+struct gated_decay_score {};
 
 }  // namespace kernels
 

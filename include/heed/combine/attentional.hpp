@@ -7,11 +7,11 @@
 #include <heed/attention/query.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 
 namespace heed::combine {
 
@@ -53,7 +53,7 @@ private:
     static auto cleared(X x, std::size_t positions, const auto& at)
     {
         const auto [B, N] = shape_of(x);
-        auto* const kept = transient_family::take<std::size_t>(B);
+        auto* const kept = workspace_family::take<std::size_t>(B);
         bool all = true;
         for (std::size_t b = 0; b < B; ++b) {
             std::size_t t = 0;

@@ -66,7 +66,7 @@ namespace heed::combine {
 ///
 ///     c = Σ_j α_j ⊙ h_j                       Choi et al. 2018, eq. 9
 struct elementwise_sum {
-    using in_kernels = kernels::elementwise_sum_of_row;
+    using kernel_tag = kernels::elementwise_sum_of_row;
     static constexpr combiner_traits traits{.weights = weight_kind::per_dimension};
 
     auto operator()(const tensor auto& weights_of_dimensions,

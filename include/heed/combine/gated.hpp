@@ -34,11 +34,11 @@ struct gated : detail::wrapping_combiner<gated<Matrix, Vector, Inner>, Inner> {
 
     auto finish(const tensor auto& c, std::size_t, const auto& at) const  // [B,D] -> [B,D]
     {
-        return finish_all(c, at.query());
+        return finish_matrix(c, at.query());
     }
 
     /// The same for many queries at once: [B,S,D] -> [B,S,D].
-    auto finish_all(const tensor auto& c, const auto& query) const
+    auto finish_matrix(const tensor auto& c, const auto& query) const
     {
         const auto gate = ops::sigmoid(ops::linear(detail::state_of(query), W, b));
         const std::size_t D = shape_of(c).back(), G = shape_of(gate).back();

@@ -13,7 +13,7 @@
 
 namespace heed::ops {
 
-/// c[b,d] = Σ_t α[b,t,g(d)] h[b,t,d], g(d) = dG/D rounded down: G groups of neighbouring dimensions, α [B,T,G],
+/// c[b,d] = Σ_t α[b,t,g(d)] h[b,t,d], g(d) = dG/D rounded down: G groups of neighboring dimensions, α [B,T,G],
 /// h [B,T,D] -> [B,D]. G divides D. A weight of exactly 0 selects its values away, even a NaN.
 ///
 ///     ∂α_t^g += Σ_{d in g} ∂c_d h_t^d,  ∂h_t^d += ∂c_d α_t^g(d)

@@ -13,8 +13,8 @@
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/operation.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 
 namespace heed::ops {
 
@@ -102,18 +102,19 @@ struct relative {
                       "not tell: take a normalizer that cuts no window, such as normalize::softmax with the mask "
                       "sliding_window{n}");
         const auto by_distance = ops::sum_by_distance(weights_of_positions, std::size_t{1}, at.step, reach(values));
-        return ops::add_alike(ops::weighted_sum(weights_of_positions, values), ops::linear(by_distance, distances));
+        return ops::add_same_shape(ops::weighted_sum(weights_of_positions, values),
+                                   ops::linear(by_distance, distances));
     }
 
     /// The same for many queries at once: [B·S,T], [B,T,D] -> [B,S,D].
-    auto combine_all(const tensor auto& weights_of_queries, const tensor auto& values,
-                     const score::over::queries_from& from) const
+    auto combine_matrix(const tensor auto& weights_of_queries, const tensor auto& values,
+                        const score::over::queries_from& from) const
     {
-        const auto sums = ops::weighted_sums(weights_of_queries, values);
+        const auto sums = ops::bmm(weights_of_queries, values);
         const std::size_t S = shape_of(sums)[1];
         const auto by_distance =
             ops::sum_by_distance(weights_of_queries, std::max(S, std::size_t{1}), from.first, reach(values));
-        return ops::add_alike(sums, ops::reshaped(ops::linear(by_distance, distances), shape_of(sums)));
+        return ops::add_same_shape(sums, ops::reshaped(ops::linear(by_distance, distances), shape_of(sums)));
     }
 
     static auto parameters(auto& self, auto&& visit) { return combine::relative{visit("distances", self.distances)}; }

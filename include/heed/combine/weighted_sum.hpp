@@ -12,7 +12,7 @@ namespace heed::combine {
 ///
 ///     c = Σ_j α_j h_j                         Bahdanau et al. 2015, eq. 5
 struct weighted_sum {
-    using in_kernels = kernels::weighted_sum_of_row;
+    using kernel_tag = kernels::weighted_sum_of_row;
     static constexpr combiner_traits traits{
         .weights = weight_kind::per_position,
         .linear = true,  // (Σ_j α_j h_j) M = Σ_j α_j (h_j M)
@@ -24,9 +24,9 @@ struct weighted_sum {
         return ops::weighted_sum(weights_of_positions, values);
     }
 
-    auto combine_all(const tensor auto& weights_of_queries, const tensor auto& values) const
+    auto combine_matrix(const tensor auto& weights_of_queries, const tensor auto& values) const
     {
-        return ops::weighted_sums(weights_of_queries, values);
+        return ops::bmm(weights_of_queries, values);
     }
 
     static auto parameters(auto&, auto&&) { return combine::weighted_sum{}; }

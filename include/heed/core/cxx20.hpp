@@ -37,7 +37,7 @@
 #endif
 
 // clang++ 15 to 18 write to a wrong place where a struct whose first member is empty and has no address of its own is
-// initialised by braces inside of another one (llvm-project, issue 59831): there, empty members take up room.
+// initialized by braces inside of another one (llvm-project, issue 59831): there, empty members take up room.
 #if defined(__clang__) && __clang_major__ >= 15 && __clang_major__ <= 18
 #define HEED_NO_UNIQUE_ADDRESS
 #else

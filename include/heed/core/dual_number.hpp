@@ -14,7 +14,7 @@
 ///
 /// Results carry their derivative in one direction along, exactly (Clifford 1871; forward mode in Griewank and Walther
 /// 2008, chapter 3). That of a gradient is a product with the Hessian (Pearlmutter 1994): see ad/hessian_vector.hpp.
-/// `dual` in simd/dual_lanes.hpp is the derivative of a function of scores by its score, which may consist of these.
+/// `dual` in simd/dual_pack.hpp is the derivative of a function of scores by its score, which may consist of these.
 ///
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
 namespace heed {

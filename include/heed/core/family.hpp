@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 
 namespace heed {
 
@@ -16,9 +16,9 @@ auto constant_like(const Beside& beside, const shape_of_rank<N>& shape, double v
         return filled<T, N>(shape, static_cast<T>(value));
     } else if constexpr (plain_tensor<Beside>) {
         const std::size_t size = tensor_view<T, N>{nullptr, shape}.size();
-        T* const to = transient_family::take<T>(size);
+        T* const to = workspace_family::take<T>(size);
         std::fill_n(to, size, static_cast<T>(value));
-        return transient<T, N>(to, shape);
+        return workspace_tensor<T, N>(to, shape);
     } else {
         return family_of<Beside>::constant(beside, filled<T, N>(shape, static_cast<T>(value)));
     }

@@ -186,16 +186,16 @@ additive_mask(Bias) -> additive_mask<Bias>;
 struct causal {};
 
 /// `count` consecutive positions of a row, starting at `first`.
-struct stretch {
+struct position_range {
     std::size_t first = 0;
     std::size_t count = 0;
 
-    /// The positions within `reach` of a centre that a row of n has.
-    static stretch around(std::size_t centre, std::size_t reach, std::size_t n)
+    /// The positions within `reach` of a center that a row of n has.
+    static position_range around(std::size_t center, std::size_t reach, std::size_t n)
     {
-        const std::size_t first = centre > reach ? centre - reach : 0;
-        const std::size_t last = std::min(centre + reach + 1, n);
-        return first < last ? stretch{first, last - first} : stretch{};
+        const std::size_t first = center > reach ? center - reach : 0;
+        const std::size_t last = std::min(center + reach + 1, n);
+        return first < last ? position_range{first, last - first} : position_range{};
     }
 };
 

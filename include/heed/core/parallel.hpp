@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/core/callback.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
+#include <heed/core/function_ref.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -240,8 +240,8 @@ inline thread_local bool inside_shard = false;
 
 }  // namespace detail
 
-/// While one of these lives, its thread's products are heed's own (gemm/own_gemm.hpp), in heed's other threads as well:
-/// a row of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
+/// While one of these lives, its thread's products are heed's own (gemm/gemm_kernel.hpp), in heed's other threads as
+/// well: a row of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
 ///
 ///     const heed::batch_invariant guard;
 ///     model.translate(lines);      // the same bits for each line, however the lines are grouped
@@ -280,7 +280,7 @@ namespace detail {
 
 /// The work of parallel_for on several threads, compiled once for all of its bodies.
 struct shared_work {
-    callback<void, std::size_t, std::size_t, std::size_t> body;
+    function_ref<void, std::size_t, std::size_t, std::size_t> body;
     std::size_t count, shards, align;
     bool batch_invariant;  // as in the thread that shares its work
 

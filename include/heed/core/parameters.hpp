@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/mistakes.hpp>
+#include <heed/core/diagnostics.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -27,7 +27,7 @@
 ///         return score::additive{visit("W", self.W), visit("U", self.U), visit("v", self.v)};
 ///     }
 ///
-/// Counting, optimising and saving only look: their visitors return `visited`. Lifting onto a tape returns variables.
+/// Counting, optimizing and saving only look: their visitors return `visited`. Lifting onto a tape returns variables.
 ///
 /// A member is a tensor, or has parameters itself, or holds such members: a std::vector, std::array or std::tuple,
 /// whose members are "layers.0", "layers.1" and so on, or a std::optional or std::unique_ptr, whose content has its
@@ -511,7 +511,7 @@ struct listing_look {
     {
         const auto values = view_of(x);
         constexpr bool constant = !std::is_const_v<T> && std::is_const_v<std::remove_pointer_t<decltype(values.data)>>;
-        static_assert(!constant, "heed: a parameter is a view of constant numbers, which no optimiser may change: view "
+        static_assert(!constant, "heed: a parameter is a view of constant numbers, which no optimizer may change: view "
                                  "numbers that are not const, or leave the view out of `parameters`");
         if constexpr (!constant) all.push_back({name, {values.data, {values.size()}}});
     }

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/core/mistakes.hpp>
+#include <heed/core/diagnostics.hpp>
 #include <heed/core/tensor.hpp>
 
 namespace heed {

@@ -22,9 +22,9 @@
 /// Tensors. heed's data lives in xtensor's owning row-major containers; its kernels walk plain memory through
 /// `tensor_view`.
 ///
-/// Three families of tensors run through the same policies: owning ones (this file), transient ones in a thread's
-/// workspace (core/transient.hpp), and taped ones (`ad::var`). An operation looks only at `tensor_traits`, so that
-/// nothing in core names the tape.
+/// Three families of tensors run through the same policies: owning ones (this file), workspace ones in a thread's
+/// workspace (core/workspace_tensor.hpp), and taped ones (`ad::var`). An operation looks only at `tensor_traits`, so
+/// that nothing in core names the tape.
 namespace heed {
 
 static_assert(XTENSOR_DEFAULT_LAYOUT == xt::layout_type::row_major,
@@ -68,7 +68,7 @@ template <class X>
 struct tensor_traits;
 
 /// Where tensors of several families meet, the family of the greatest rank computes.
-enum class family_rank { owning, transient, taped };
+enum class family_rank { owning, workspace_tensor, taped };
 
 /// Values in memory that the result owns: an operation computes and returns, nothing is recorded.
 struct plain_family {
@@ -110,7 +110,7 @@ concept tensor = requires
 template <class X>
 using element_of = typename tensor_traits<std::remove_cvref_t<X>>::element;
 
-/// The family of a tensor: plain_family, transient_family or ad::taped_family.
+/// The family of a tensor: plain_family, workspace_family or ad::taped_family.
 template <class X>
 using family_of = typename tensor_traits<std::remove_cvref_t<X>>::family;
 
@@ -118,7 +118,7 @@ using family_of = typename tensor_traits<std::remove_cvref_t<X>>::family;
 template <class X>
 inline constexpr std::size_t rank_of = tensor_traits<std::remove_cvref_t<X>>::rank;
 
-/// A tensor whose values are simply in memory: owned, viewed or transient. Nothing is recorded for it.
+/// A tensor whose values are simply in memory: owned, viewed or in a workspace. Nothing is recorded for it.
 template <class X>
 concept plain_tensor = tensor<X> &&(family_of<X>::rank < family_rank::taped);
 
@@ -129,7 +129,7 @@ concept owning_tensor = plain_tensor<X> &&(family_of<X>::rank == family_rank::ow
 namespace detail {
 
 /// Whoever refers to an argument of type X&& refers to what is gone at the end of the line: a temporary that owns its
-/// numbers. One of a view or of a transient tensor owns none.
+/// numbers. One of a view or of a workspace tensor owns none.
 template <class X>
 inline constexpr bool dies_with_its_numbers = !std::is_lvalue_reference_v<X> && !std::is_trivially_destructible_v<X>;
 
@@ -196,7 +196,7 @@ tensor_view<T, N> view_of(const tensor_view<T, N>& x)
     return x;
 }
 
-/// Of a tensor that is a class with a view: shared, transient or growing.
+/// Of a tensor that is a class with a view: shared, of a workspace or of a cache.
 template <tensor X>
     requires requires(const X& x) { x.view().shape; }
 tensor_view<const element_of<X>, rank_of<X>> view_of(X&& x)

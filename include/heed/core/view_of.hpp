@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/diagnostics.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/mistakes.hpp>
 #include <heed/core/tensor.hpp>
 
 /// Views of numbers that are not in heed's arrays: tensors that own nothing, so that the numbers must outlive them.
@@ -20,7 +20,7 @@
 ///     view_of(matrix)                            Eigen's matrices, vectors and maps, row-major
 ///     view_of(mdspan)                            std::mdspan, Kokkos' views and others with extent(i)
 ///
-/// Where the numbers are const, so are those of the view; an optimiser or `io::take` then refuses to write them.
+/// Where the numbers are const, so are those of the view; an optimizer or `io::take` then refuses to write them.
 namespace heed {
 
 namespace detail {

@@ -14,7 +14,7 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/gemm/own_gemm.hpp>
+#include <heed/gemm/gemm_kernel.hpp>
 #include <heed/simd/simd.hpp>
 
 // HEED_BLAS_NONE says that there is no BLAS: heed's own products serve.
@@ -70,8 +70,8 @@ namespace detail {
 
 /// heed's own: the bits of a row do not depend on how many rows there are.
 template <class T>
-void own_gemm(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
-              std::size_t ldb, T beta, T* c, std::size_t ldc)
+void gemm_kernel(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b,
+                 std::size_t ldb, T beta, T* c, std::size_t ldc)
 {
     const auto matrix = [](op which, const T* x, std::size_t stride) {
         const kernels::own::strided<T> plain{x, stride, 1};
@@ -85,7 +85,7 @@ template <class T>
 void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
 {
     const auto size = [](int number) { return static_cast<std::size_t>(number); };
-    own_gemm(op_a, op_b, size(m), size(n), size(k), a, size(lda), b, size(ldb), beta, c, size(ldc));
+    gemm_kernel(op_a, op_b, size(m), size(n), size(k), a, size(lda), b, size(ldb), beta, c, size(ldc));
 }
 template <class T>
 void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
@@ -375,7 +375,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
         T* c = C + i0 * ldc + j0;
         const std::size_t m = i1 - i0, n = j1 - j0;
-        if (own) return detail::own_gemm(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
+        if (own) return detail::gemm_kernel(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
         const detail::one_blas_thread guard;
         if (m == 1) {  // gemm with one row is up to three times slower than gemv
             const int incx = op_a == op::plain ? 1 : integer(lda);

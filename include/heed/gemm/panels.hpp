@@ -8,7 +8,7 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/gemm/own_gemm.hpp>
+#include <heed/gemm/gemm_kernel.hpp>
 #include <heed/simd/simd.hpp>
 
 /// A matrix that is laid out once for many products with few rows each, like a decoder's weights in each step.

@@ -11,8 +11,8 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/operation.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/rms_norm.hpp>
+#include <heed/ops/shape.hpp>
 
 /// Differences of pairs of heads.
 namespace heed::ops {
@@ -102,7 +102,7 @@ inline constexpr differences_op differences{};
 namespace heed::per_head {
 
 /// Heads in pairs that read the same values: the second of each is subtracted from the first, and each difference is
-/// normalised alone (differential attention).
+/// normalized alone (differential attention).
 ///
 ///     head_h = (softmax(Q1 K1ᵀ / √d) − λ softmax(Q2 K2ᵀ / √d)) V
 ///     λ = exp(λ_q1 · λ_k1) − exp(λ_q2 · λ_k2) + λ_init
@@ -125,7 +125,7 @@ struct differential {
     double lambda_init = 0.8;
     double epsilon = 1e-5;
 
-    static constexpr std::size_t heads_a_value = 2;
+    static constexpr std::size_t heads_per_value = 2;
 
     auto operator()(const tensor auto& contexts, const auto&) const  // [...,2n·V] -> [...,n·V]
     {

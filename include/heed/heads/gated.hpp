@@ -26,7 +26,7 @@ struct gated {
     Matrix W;                         // [Q,n·V] or [Q,n]
     HEED_NO_UNIQUE_ADDRESS Bias b{};  // [n·V] or [n], if there is one
 
-    static constexpr std::size_t heads_a_value = 1;
+    static constexpr std::size_t heads_per_value = 1;
 
     auto operator()(const tensor auto& contexts, const auto& query) const
     {

@@ -12,16 +12,16 @@
 
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
+#include <heed/core/cache_tensor.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/growing.hpp>
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/heads/mechanism.hpp>
 #include <heed/normalize/softmax.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/rms_norm.hpp>
 #include <heed/ops/rotate.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/scaled_dot.hpp>
 
 namespace heed {
@@ -46,16 +46,16 @@ struct latent_memory {
 
 /// The memory with room behind its last positions: see attention/memory.hpp. Its rows are equally long.
 template <plain_tensor Latent>
-    requires(!is_growing<Latent>)
-auto growing(const latent_memory<Latent>& from)
+    requires(!is_cache<Latent>)
+auto with_cache(const latent_memory<Latent>& from)
 {
-    using kept = growing_tensor<element_of<Latent>>;
+    using kept = cache_tensor<element_of<Latent>>;
     return latent_memory<kept>{kept(view_of(from.latent), from.real), from.real};
 }
 
-/// A copy of a growing memory that no longer grows.
+/// A copy of a KV cache that no longer grows.
 template <class T>
-auto gathered(const latent_memory<growing_tensor<T>>& from)
+auto gathered(const latent_memory<cache_tensor<T>>& from)
 {
     return latent_memory<array<T, 3>>{gathered(from.latent), from.real};
 }
@@ -99,7 +99,7 @@ latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 ///     latent_heads attend{8, W_Q, W_QR, W_DKV, W_KR, W_UK, W_UV, W_O};
 ///
 /// R_p turns by position (score::rotary); `extend` continues with the next. The normalizer reads one row of scores
-/// alone (`rowwise`). Deviation: queries are not compressed; where they are, ask with the compressed and normalised
+/// alone (`rowwise`). Deviation: queries are not compressed; where they are, ask with the compressed and normalized
 /// ones, and W_Q is the paper's W_UQ. The equations have no norm of c_j; the models, and the authors' program, do
 /// (§3.1.2): give `latent_norm{gain}` as the last member. A model whose context was stretched after training (YaRN)
 /// also has a greater scale than 1/√(K + R): put its factor into W_Q and W_QR.
@@ -149,7 +149,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
         detail::require_no_padding("latent_heads::extend", memory.real, memory.positions());
         const auto more = memory_from(memory.positions(), annotations);
         auto all = [&] {
-            if constexpr (is_growing<Latent>) {
+            if constexpr (is_cache<Latent>) {
                 auto grown = memory.latent;
                 grown.append(view_of(more.latent), more.real);
                 return grown;
@@ -175,7 +175,8 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
             ops::stack(queries_of_heads(detail::query_beside<2>(W_Q, given), state.step, true)));  // [B,n,C+R]
         auto [weights, sums] = summed(memory, asked, state, detail::mask_of_one(mask));
         const auto contexts = each([&, &of = sums](std::size_t h) { return value(ops::step_of(of, h), h); });
-        return attended{ops::linear(ops::join(contexts), W_O), std::move(weights), state_of_head(state, 0, 1)};
+        return step_result{ops::linear(ops::concat_heads(contexts), W_O), std::move(weights),
+                           state_of_head(state, 0, 1)};
     }
 
     /// The specification: keys and values of each head, as a multi_head would have them.
@@ -189,9 +190,9 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
         const auto answers = each([&](std::size_t h) {
             return asking().compose(expanded(memory, h), asked[h], state_of_head(state, h), mask);
         });
-        return attended{ops::linear(ops::join(detail::collect(answers, detail::context_of)), W_O),
-                        ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
-                        state_of_head(state, 0, 1)};
+        return step_result{ops::linear(ops::concat_heads(detail::collect(answers, detail::context_of)), W_O),
+                           ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+                           state_of_head(state, 0, 1)};
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O], and the state after the last one. `mask`: as for attention.
@@ -211,7 +212,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
         const auto contexts =
             absorb ? each([&, known = shown(memory)](std::size_t h) { return value(context(known, h), h); })
                    : each([&](std::size_t h) { return context(expanded(memory, h), h); });
-        return all_read{ops::linear(ops::join(contexts), W_O), state_of_head(state, 0, S)};
+        return sequence_result{ops::linear(ops::concat_heads(contexts), W_O), state_of_head(state, 0, S)};
     }
 
     /// The weights of many queries, of every head: [B,n,S,T].
@@ -284,16 +285,16 @@ private:
     {
         const auto [B, T, L] = shape_of(memory.latent);
         auto weights = asking().weights_of(shown(memory), asked, state, mask);
-        auto sums = ops::weighted_sums(ops::reshaped(weights, shape_of_rank<2>{B * heads, T}), memory.latent);
+        auto sums = ops::bmm(ops::reshaped(weights, shape_of_rank<2>{B * heads, T}), memory.latent);
         return std::pair{std::move(weights), std::move(sums)};
     }
     /// Rows that grow have places of their own: one is asked after the other.
     template <class T, class Mask>
-    auto summed(const latent_memory<growing_tensor<T>>& memory, const auto& asked,
-                const attention_state<no_state>& state, const Mask& mask) const
+    auto summed(const latent_memory<cache_tensor<T>>& memory, const auto& asked, const attention_state<no_state>& state,
+                const Mask& mask) const
     {
         static_assert(std::is_same_v<Mask, no_mask>,
-                      "heed: latent_heads::step of a growing memory takes no mask; give gathered(memory), a copy");
+                      "heed: latent_heads::step of a KV cache takes no mask; give gathered(memory), a copy");
         const auto [B, P, L] = memory.latent.shape();
         array<T, 3> weights(shape_of_rank<3>{B, heads, P}), sums(shape_of_rank<3>{B, heads, L});
         for (std::size_t b = 0; b < B; ++b) {
@@ -310,7 +311,7 @@ private:
     /// The memory in one piece: several rows that grow are copied.
     static const auto& in_one_piece(const auto& memory) { return memory; }
     template <class T>
-    static auto in_one_piece(const latent_memory<growing_tensor<T>>& memory)
+    static auto in_one_piece(const latent_memory<cache_tensor<T>>& memory)
     {
         return latent_memory<shared_tensor<T, 3>>{detail::in_one_piece(memory.latent), memory.real};
     }
@@ -357,14 +358,14 @@ private:
     {
         check_matrices();
         const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask) {
-            auto latent = ops::concat(normalised(detail::projection(*this, "the annotations", x, W_DKV)),
+            auto latent = ops::concat(normalized(detail::projection(*this, "the annotations", x, W_DKV)),
                                       ops::rotate(ops::linear(x, W_KR), first, how));
             return latent_memory<decltype(latent), std::remove_cvref_t<decltype(mask)>>{std::move(latent), real, mask};
         };
         return detail::from_source("latent_heads::on", make, detail::read_in_place(annotations), limit...);
     }
 
-    auto normalised(tensor auto latent) const
+    auto normalized(tensor auto latent) const
     {
         if constexpr (std::is_empty_v<Norm>) {
             return latent;
@@ -390,9 +391,8 @@ private:
     auto expanded(const latent_memory<Latent, Mask>& memory, std::size_t h) const
     {
         const std::size_t C = shape_of(W_DKV)[1], R = shape_of(W_KR)[1];
-        const auto c = ops::columns_between(memory.latent, 0, C);
-        auto keys =
-            ops::concat(ops::linear(c, ops::transpose(up_key(h))), ops::columns_between(memory.latent, C, C + R));
+        const auto c = ops::slice_columns(memory.latent, 0, C);
+        auto keys = ops::concat(ops::linear(c, ops::transpose(up_key(h))), ops::slice_columns(memory.latent, C, C + R));
         auto values = ops::linear(c, up_value(h));
         return heed::memory<decltype(values), decltype(keys), Mask>{std::move(values), std::move(keys), memory.real,
                                                                     memory.mask};
@@ -401,25 +401,25 @@ private:
     auto up_key(std::size_t h) const  // W_UK^h [K,C]
     {
         const std::size_t K = shape_of(W_UK)[0] / heads;
-        return ops::rows_between(W_UK, h * K, (h + 1) * K);
+        return ops::slice_rows(W_UK, h * K, (h + 1) * K);
     }
     auto up_value(std::size_t h) const  // [C,V]
     {
         const std::size_t C = shape_of(W_UV)[0] / heads;
-        return ops::rows_between(W_UV, h * C, (h + 1) * C);
+        return ops::slice_rows(W_UV, h * C, (h + 1) * C);
     }
 
     /// The value of head h, of a sum of what is kept: [...,C+R] -> [...,V].
     auto value(const tensor auto& sum, std::size_t h) const
     {
-        return ops::linear(ops::columns_between(sum, 0, shape_of(W_DKV)[1]), up_value(h));
+        return ops::linear(ops::slice_columns(sum, 0, shape_of(W_DKV)[1]), up_value(h));
     }
 
     /// Each head's query, [...,K+R], or with W_UK absorbed, [...,C+R].
     auto queries_of_heads(const tensor auto& queries, std::size_t first, bool absorb) const
     {
-        auto asked = ops::split(detail::projection(*this, "the query", queries, W_Q), heads);
-        const auto turned = ops::split(ops::linear(queries, W_QR), heads);
+        auto asked = ops::split_heads(detail::projection(*this, "the query", queries, W_Q), heads);
+        const auto turned = ops::split_heads(ops::linear(queries, W_QR), heads);
         for (std::size_t h = 0; h < heads; ++h) {
             if (absorb) asked[h] = ops::linear(asked[h], up_key(h));
             asked[h] = ops::concat(asked[h], ops::rotate(turned[h], first, how));

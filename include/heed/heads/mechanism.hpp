@@ -22,7 +22,7 @@ auto projection(const auto& mechanism, const char* name, const auto& x, const au
 try {
     return std::apply([&](const auto&... b) { return ops::linear(x, W, b...); }, bias);
 } catch (const shape_error& found) {
-    throw_whose(found, mechanism, {detail::named(name, x)});
+    rethrow_naming(found, mechanism, {detail::named(name, x)});
 }
 
 /// The query, [B,Q] if R is 2, or queries [B,S,Q], if it is 3, of numbers as these matrices hold.
@@ -53,7 +53,7 @@ inline constexpr bool weighs_all = !requires
 ///     memory_of(annotations, rest...)               the memory of a batch; `rest` as for attention::on
 ///     start(memory)                                 the state before the first query
 ///     step(memory, query, state, mask = {})         one query: attended{context, weights, state}
-///     read_all(memory, queries, state, mask = {})   many queries: all_read{contexts, state}
+///     read_all(memory, queries, state, mask = {})   many queries: sequence_result{contexts, state}
 ///     all_weights(memory, queries, state, mask)     the weights of many queries; without it, no `weights_of`
 ///
 /// and gets the other calls of `attention`. It may define `read`, where it can do without weights, `compose`, `extend`
@@ -79,7 +79,7 @@ struct mechanism {
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         auto answer = self().step(memory, query, state, mask);
-        return read_out{std::move(answer.context), std::move(answer.state)};
+        return context_result{std::move(answer.context), std::move(answer.state)};
     }
 
     /// `step` into results that the caller keeps. `state` may be `result.state`.

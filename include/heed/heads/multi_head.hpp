@@ -10,11 +10,11 @@
 
 #include <heed/attention.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/heads/mechanism.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed {
@@ -53,10 +53,10 @@ namespace per_head {
 ///     Concat(head_1, …, head_n)               Vaswani et al. 2017, section 3.2.2
 ///
 /// Such a policy gets the contexts, [B,n·V] of one query or [B,S,n·V] of many, and the query as the multi_head got it;
-/// W_O multiplies what it returns. `heads_a_value`: so many heads in a row read the same values, so that W_V has
-/// columns for n / heads_a_value of them.
-struct unchanged {
-    static constexpr std::size_t heads_a_value = 1;
+/// W_O multiplies what it returns. `heads_per_value`: so many heads in a row read the same values, so that W_V has
+/// columns for n / heads_per_value of them.
+struct identity {
+    static constexpr std::size_t heads_per_value = 1;
 
     template <tensor Contexts>
     Contexts operator()(Contexts contexts, const auto&) const
@@ -64,7 +64,7 @@ struct unchanged {
         return contexts;
     }
 
-    static auto parameters(auto&, auto&&) { return per_head::unchanged{}; }
+    static auto parameters(auto&, auto&&) { return per_head::identity{}; }
 };
 
 }  // namespace per_head
@@ -123,24 +123,24 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 ///
 /// A sixth policy may change the joined contexts before W_O: per_head::gated, per_head::differential. A seventh,
 /// `biases`, belongs to the four projections.
-template <class Heads, class Matrix, class Joined = per_head::unchanged, class Biases = no_biases>
-struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
+template <class Heads, class Matrix, class HeadTransform = per_head::identity, class Biases = no_biases>
+struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> {
     Heads heads;
     Matrix W_Q;  // [Q,n·K]
     Matrix W_K;  // [D,n·K], or [D,G·K] for heads that share
     Matrix W_V;  // [D,n·V], or [D,G·V]
     Matrix W_O;  // [n·V,O]
-    HEED_NO_UNIQUE_ADDRESS Joined joined{};
+    HEED_NO_UNIQUE_ADDRESS HeadTransform head_transform{};
     HEED_NO_UNIQUE_ADDRESS Biases bias{};
 
     multi_head() = default;
-    multi_head(Heads all, Matrix q, Matrix k, Matrix v, Matrix o, Joined joins = {}, Biases b = {})
+    multi_head(Heads all, Matrix q, Matrix k, Matrix v, Matrix o, HeadTransform joins = {}, Biases b = {})
         : heads(std::move(all)),
           W_Q(std::move(q)),
           W_K(std::move(k)),
           W_V(std::move(v)),
           W_O(std::move(o)),
-          joined(std::move(joins)),
+          head_transform(std::move(joins)),
           bias(std::move(b))
     {}
 
@@ -149,12 +149,12 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
 
     /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
     template <class Memories>
-    auto extend(const several_memories<Memories>& memory, const tensor auto& annotations) const
+    auto extend(const memory_list<Memories>& memory, const tensor auto& annotations) const
     {
         return extended(memory, annotations);
     }
     template <class Memories>
-    auto extend(const several_memories<Memories>& memory, const tensor auto& annotations, const lengths& real) const
+    auto extend(const memory_list<Memories>& memory, const tensor auto& annotations, const lengths& real) const
     {
         return extended(memory, annotations, real);
     }
@@ -192,10 +192,10 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers = ask_each(memory, state, queries_of_heads<2>(query),
-                                      [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
-        return read_out{from_heads(ops::join(detail::collect(answers, detail::context_of)), query),
-                        detail::states_of(answers, state.step + 1)};
+        const auto answers = ask_per_hop(memory, state, queries_of_heads<2>(query),
+                                         [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
+        return context_result{from_heads(ops::concat_heads(detail::collect(answers, detail::context_of)), query),
+                              detail::states_of(answers, state.step + 1)};
     }
 
     /// Many queries at once: contexts [B,S,O], each head's state running from the first to the last, and the state
@@ -203,11 +203,12 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers = ask_each(memory, state, queries_of_heads<3>(queries),
-                                      [&](const auto& head, const auto&... in) { return head.read_all(in..., mask); });
-        auto contexts = from_heads(ops::join(detail::collect(answers, detail::contexts_of)), queries);
+        const auto answers =
+            ask_per_hop(memory, state, queries_of_heads<3>(queries),
+                        [&](const auto& head, const auto&... in) { return head.read_all(in..., mask); });
+        auto contexts = from_heads(ops::concat_heads(detail::collect(answers, detail::contexts_of)), queries);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
-        return all_read{std::move(contexts), std::move(next)};
+        return sequence_result{std::move(contexts), std::move(next)};
     }
 
     /// The weights of many queries, of every head: [B,n,S,T].
@@ -215,8 +216,8 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
     auto all_weights(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
         const auto weights =
-            ask_each(memory, state, queries_of_heads<3>(queries),
-                     [&](const auto& head, const auto&... in) { return head.weights_of(in..., mask); });
+            ask_per_hop(memory, state, queries_of_heads<3>(queries),
+                        [&](const auto& head, const auto&... in) { return head.weights_of(in..., mask); });
         const auto itself = [](const auto& x) -> const auto& { return x; };
         return ops::swap_axes(ops::stack(detail::collect(weights, itself)));
     }
@@ -226,10 +227,10 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
     std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         constexpr std::size_t axes = detail::has_axes<2, std::remove_cvref_t<decltype(queries)>>() ? 2 : 3;
-        const auto texts = ask_each(memory, start(memory), queries_of_heads<axes>(queries),
-                                    [&](const auto& head, const auto& of, const auto& asked, const auto&) {
-                                        return head.explain(of, asked, mask);
-                                    });
+        const auto texts = ask_per_hop(memory, start(memory), queries_of_heads<axes>(queries),
+                                       [&](const auto& head, const auto& of, const auto& asked, const auto&) {
+                                           return head.explain(of, asked, mask);
+                                       });
         return detail::first_of(texts);
     }
 
@@ -243,14 +244,15 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, Joined, Biases>> {
     /// joined(contexts) W_O of the heads' contexts side by side, [B,n·V] or [B,S,n·V], and the query that was given.
     auto from_heads(auto contexts, const auto& query) const
     {
-        return detail::projection(*this, "the contexts of all heads", joined(std::move(contexts), query), W_O,
+        return detail::projection(*this, "the contexts of all heads", head_transform(std::move(contexts), query), W_O,
                                   bias.output());
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return heed::multi_head{visit("heads", self.heads), visit("W_Q", self.W_Q), visit("W_K", self.W_K),
-                                visit("W_V", self.W_V),     visit("W_O", self.W_O), visit("joined", self.joined),
+        return heed::multi_head{visit("heads", self.heads), visit("W_Q", self.W_Q),
+                                visit("W_K", self.W_K),     visit("W_V", self.W_V),
+                                visit("W_O", self.W_O),     visit("joined", self.head_transform),
                                 visit("bias", self.bias)};
     }
 
@@ -266,7 +268,7 @@ private:
             throw shape_error("multi_head: the memory is for " + counted(is, "head") + " of keys, but there are " +
                               std::to_string(must) + "; take the one that this mechanism made");
         }
-        (detail::require_one_each("multi_head", "the state", state, heads), ...);
+        (detail::require_one_per_position("multi_head", "the state", state, heads), ...);
         using values = std::remove_cvref_t<decltype(detail::first_of(memory.of).values)>;
         static_assert(plain_tensor<Matrix> || !plain_tensor<values>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
     }
@@ -277,22 +279,23 @@ private:
     {
         const std::size_t n = detail::count_of(heads);
         detail::require_some("multi_head: heads", n);
-        if (n % Joined::heads_a_value != 0) {
+        if (n % HeadTransform::heads_per_value != 0) {
             throw shape_error("multi_head: " + counted(n, "head") + ", of which " +
-                              std::to_string(Joined::heads_a_value) +
+                              std::to_string(HeadTransform::heads_per_value) +
                               " in a row read the same values; give a multiple");
         }
         if constexpr (!detail::may_share_keys<Heads>()) return n;
         const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];
         const std::size_t width = queries / n, G = width == 0 ? 0 : keys / width;
-        if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || G % Joined::heads_a_value != 0 ||
-            shape_of(W_V)[1] % (G / Joined::heads_a_value) != 0) {
-            throw shape_error("multi_head: " + counted(n, "head") + ", W_Q " + shape_text(shape_of(W_Q)) + ", W_K " +
-                              shape_text(shape_of(W_K)) + " and W_V " + shape_text(shape_of(W_V)) +
-                              "; W_Q must have columns for n heads, W_K and W_V for n or for a divisor of n" +
-                              (Joined::heads_a_value == 1
-                                   ? std::string()
-                                   : ", W_V " + std::to_string(Joined::heads_a_value) + " times fewer than W_K"));
+        if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || G % HeadTransform::heads_per_value != 0 ||
+            shape_of(W_V)[1] % (G / HeadTransform::heads_per_value) != 0) {
+            throw shape_error(
+                "multi_head: " + counted(n, "head") + ", W_Q " + shape_text(shape_of(W_Q)) + ", W_K " +
+                shape_text(shape_of(W_K)) + " and W_V " + shape_text(shape_of(W_V)) +
+                "; W_Q must have columns for n heads, W_K and W_V for n or for a divisor of n" +
+                (HeadTransform::heads_per_value == 1
+                     ? std::string()
+                     : ", W_V " + std::to_string(HeadTransform::heads_per_value) + " times fewer than W_K"));
         }
         return G;
     }
@@ -315,13 +318,13 @@ private:
     /// x W, and b if there is one, cut into one piece for each head.
     auto projected(const char* name, const auto& x, const Matrix& W, const auto& b, std::size_t heads_of_W) const
     {
-        return ops::split(detail::projection(*this, name, x, W, b), heads_of_W);
+        return ops::split_heads(detail::projection(*this, name, x, W, b), heads_of_W);
     }
 
     auto extended(const auto& memory, const auto&... source) const
     {
         const auto more = memory_from(detail::first_of(memory.of).real, source...);
-        return several_memories{detail::each_of(more.of, [&](auto i) {
+        return memory_list{detail::each_of(more.of, [&](auto i) {
             return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
                                     detail::nth(more.of, i));
         })};
@@ -333,7 +336,7 @@ private:
         const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
                                            const auto& mask) {
             const std::size_t n = detail::count_of(heads), G = groups();
-            constexpr std::size_t a_value = Joined::heads_a_value;
+            constexpr std::size_t a_value = HeadTransform::heads_per_value;
             const auto K = projected("the annotations", annotations, W_K, bias.key(), G);
             const auto V = projected("the values", values, W_V, bias.value(), G / a_value);
             const auto memory_at = [&](const auto& head, auto i) {
@@ -346,15 +349,15 @@ private:
             if constexpr (requires { heads[n]; }) {
                 std::vector<decltype(memory_at(heads[0], std::size_t{0}))> memories;
                 for (std::size_t g = 0; g < G; ++g) memories.push_back(memory_at(heads[g * n / G], g));
-                return several_memories{std::move(memories)};
+                return memory_list{std::move(memories)};
             } else {
-                return several_memories{each(memory_at)};
+                return memory_list{each(memory_at)};
             }
         };
         return detail::from_source("multi_head::on", project, detail::read_in_place(source)...);
     }
 
-    auto ask_each(const auto& given, const auto& given_state, const auto& queries, const auto& ask) const
+    auto ask_per_hop(const auto& given, const auto& given_state, const auto& queries, const auto& ask) const
     {
         const auto& memory = detail::memory_of_several(given);
         const auto& state = detail::states_of_several(*this, memory, given_state);
@@ -366,16 +369,16 @@ private:
 
     auto answer_with_weights(const auto& memory, const auto& state, const auto& query, const auto& ask) const
     {
-        const auto answers = ask_each(memory, state, queries_of_heads<2>(query), ask);
-        return attended{from_heads(ops::join(detail::collect(answers, detail::context_of)), query),
-                        ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
-                        detail::states_of(answers, state.step + 1)};
+        const auto answers = ask_per_hop(memory, state, queries_of_heads<2>(query), ask);
+        return step_result{from_heads(ops::concat_heads(detail::collect(answers, detail::context_of)), query),
+                           ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+                           detail::states_of(answers, state.step + 1)};
     }
 };
 
-template <class Heads, class Matrix, class Matrix2, class Matrix3, class Matrix4, class Joined = per_head::unchanged,
-          class Biases = no_biases>
-multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, Joined = {}, Biases = {})
-    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Joined, Biases>;
+template <class Heads, class Matrix, class Matrix2, class Matrix3, class Matrix4,
+          class HeadTransform = per_head::identity, class Biases = no_biases>
+multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, HeadTransform = {}, Biases = {})
+    -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, HeadTransform, Biases>;
 
 }  // namespace heed

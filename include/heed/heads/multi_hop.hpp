@@ -8,10 +8,10 @@
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/heads/mechanism.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 namespace heed {
 
@@ -23,7 +23,7 @@ struct add_context {
         if constexpr (tensor<Query>) {
             require_shape("multi_hop", "the context", shape_of(context), shape_of(query),
                           "as the query that it is added to; or give multi_hop an update of your own");
-            return ops::add_alike(query, context);
+            return ops::add_same_shape(query, context);
         } else {
             return detail::with_state(query, (*this)(query.state, context, 0));
         }
@@ -46,14 +46,14 @@ hopped(Context, Weights, State, Query, std::vector<Context>) -> hopped<Context, 
 
 /// The same without the weights.
 template <class Context, class State, class Query>
-struct hopped_read_out {
+struct hopped_context_result {
     Context context;
     State state;
     Query query;
     std::vector<Context> contexts;
 };
 template <class Context, class State, class Query>
-hopped_read_out(Context, State, Query, std::vector<Context>) -> hopped_read_out<Context, State, Query>;
+hopped_context_result(Context, State, Query, std::vector<Context>) -> hopped_context_result<Context, State, Query>;
 
 /// The same for all queries, [B,S,.] each.
 template <class Contexts, class State, class Queries>
@@ -89,7 +89,7 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     auto memory_of(const tensor auto& annotations, const auto&... rest) const
     {
         detail::require_some("multi_hop: hops", detail::count_of(hops));
-        return several_memories{each([&](const auto& hop, auto) { return hop.on(annotations, rest...); })};
+        return memory_list{each([&](const auto& hop, auto) { return hop.on(annotations, rest...); })};
     }
 
     /// The state before the first step of a batch: one per hop.
@@ -119,12 +119,12 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        auto [answers, last] = ask_each(memory, query, state,
-                                        [&mask](const auto& hop, const auto&... in) { return hop.read(in..., mask); });
+        auto [answers, last] = ask_per_hop(
+            memory, query, state, [&mask](const auto& hop, const auto&... in) { return hop.read(in..., mask); });
         auto contexts = detail::collect(answers, detail::context_of);
         auto context = contexts.back();
-        return hopped_read_out{std::move(context), detail::states_of(answers, state.step + 1), std::move(last),
-                               std::move(contexts)};
+        return hopped_context_result{std::move(context), detail::states_of(answers, state.step + 1), std::move(last),
+                                     std::move(contexts)};
     }
 
     /// Many queries at once, hop after hop: contexts [B,S,D] of the last hop, and the queries of a next one, [B,S,Q].
@@ -138,7 +138,7 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        auto [answers, last] = ask_each(
+        auto [answers, last] = ask_per_hop(
             memory, queries, state, [&mask](const auto& hop, const auto&... in) { return hop.read_all(in..., mask); },
             detail::contexts_of);
         auto contexts = std::move(detail::collect(answers, detail::contexts_of).back());
@@ -167,8 +167,8 @@ private:
 
     void check(const auto& memory, const auto&... state) const
     {
-        detail::require_one_each("multi_hop", "the memory", memory, hops);
-        (detail::require_one_each("multi_hop", "the state", state, hops), ...);
+        detail::require_one_per_position("multi_hop", "the memory", memory, hops);
+        (detail::require_one_per_position("multi_hop", "the state", state, hops), ...);
     }
 
     /// The query in the memory's family, so that it has one type from the first hop to the last.
@@ -218,8 +218,8 @@ private:
     }
 
     template <class Context = decltype(detail::context_of)>
-    auto ask_each(const auto& memory, const auto& query, const auto& state, const auto& ask,
-                  const Context& context_of = detail::context_of) const
+    auto ask_per_hop(const auto& memory, const auto& query, const auto& state, const auto& ask,
+                     const Context& context_of = detail::context_of) const
     {
         check(memory, state);
         return hop_by_hop(
@@ -232,7 +232,7 @@ private:
 
     auto answer_with_weights(const auto& memory, const auto& query, const auto& state, const auto& ask) const
     {
-        auto [answers, last] = ask_each(memory, query, state, ask);
+        auto [answers, last] = ask_per_hop(memory, query, state, ask);
         auto contexts = detail::collect(answers, detail::context_of);
         const auto of_hops = detail::collect(answers, detail::weights_of);
         static_assert(

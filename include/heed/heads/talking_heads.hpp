@@ -19,7 +19,7 @@
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/operation.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 namespace heed::ops {
 
@@ -101,10 +101,10 @@ struct talk {
     {
         const auto& heads = in.score.heads;
         const std::size_t n = heads.size(), B = shape_of(in.queries)[0], S = in.part.count, positions = reach(in);
-        const auto queries = ops::split(in.queries, n);
+        const auto queries = ops::split_heads(in.queries, n);
         const auto scores = each_of(heads, [&](std::size_t h) {
-            return heed::score::over::match_all(heads[h].score, queries[h], cut(in, in.keys[h], positions),
-                                                {in.from.first, h, in.from.real, in.from.sentence});
+            return heed::score::over::score_matrix(heads[h].score, queries[h], cut(in, in.keys[h], positions),
+                                                   {in.from.first, h, in.from.real, in.from.sentence});
         });
         const auto mixed = ops::mix_heads(ops::stack(scores), in.score.of_scores);  // [n,B·s,T]
         const auto weighed = each_of(heads, [&](std::size_t g) {
@@ -113,9 +113,8 @@ struct talk {
                                      detail::drawn_of_part(in.mask, in.from.real, in.part, g), in.part);
         });
         const auto weights = ops::mix_heads(ops::stack(weighed), in.score.of_weights);
-        auto all = ops::join(each_of(heads, [&](std::size_t h) {
-            return ops::weighted_sums(ops::block(weights, h), cut(in, in.values[h], positions));
-        }));
+        auto all = ops::concat_heads(each_of(
+            heads, [&](std::size_t h) { return ops::bmm(ops::block(weights, h), cut(in, in.values[h], positions)); }));
         // No rows do not tell how many queries they would have had.
         if (B == 0) all = constant_like(all, shape_of_rank<3>{0, S, shape_of(all)[2]}, 0.0);
         if constexpr (with_weights) {
@@ -169,11 +168,11 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
     const auto sees = [&] {
         if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
             return no_mask{};
-        } else if constexpr (mask_of_any_place<Mask>) {
-            return places_of_queries<Mask>{mask, step, part.all, positions, 0};
+        } else if constexpr (any_predicate_mask<Mask>) {
+            return predicate_of_queries<Mask>{mask, step, part.all, positions, 0};
         } else {
             static_assert(mask_of_rows<Mask>,
-                          "heed: talking_heads takes causal{}, lengths, boolean masks and masks of places");
+                          "heed: talking_heads takes causal{}, lengths, boolean masks and predicate masks");
             return mask_of_part(shown(mask), part, B, positions);
         }
     }();
@@ -241,7 +240,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
                                          detail::mask_of_many(mask), {0, 1, 1});
         auto context = base.from_heads(ops::step_of(seen.context, 0), query);
-        return attended{std::move(context), std::move(seen.weights), from_query(state, state.step + 1)};
+        return step_result{std::move(context), std::move(seen.weights), from_query(state, state.step + 1)};
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,O], and the state after the last one. `mask`: as for attention,
@@ -263,7 +262,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         };
         std::vector<decltype(some(0))> blocks;  // [B,s,n·V]
         for (std::size_t s = 0; s == 0 || s < S; s += rows) blocks.push_back(some(s));
-        return all_read{base.from_heads(ops::append_all(blocks), queries), from_query(state, state.step + S)};
+        return sequence_result{base.from_heads(ops::append_all(blocks), queries), from_query(state, state.step + S)};
     }
 
     /// The mixed weights U of many queries, of every head: [B,n,S,T].
@@ -302,8 +301,8 @@ private:
         static_assert(rowwise<decltype(head::normalize)>,
                       "heed: talking_heads: the heads' normalizer must read one row of scores alone (rowwise)");
         static_assert(
-            heed::score::over::matches_all<decltype(head::score), std::remove_cvref_t<decltype(projected)>, keys>,
-            "heed: talking_heads: the heads' score must compare all queries at once: it needs `match_all`");
+            heed::score::over::scores_a_matrix<decltype(head::score), std::remove_cvref_t<decltype(projected)>, keys>,
+            "heed: talking_heads: the heads' score must compare all queries at once: it needs `score_matrix`");
         static_assert(known_to_kernels_as<decltype(head::combine), kernels::weighted_sum_of_row>,
                       "heed: talking_heads: the heads' combiner must be combine::weighted_sum");
         constexpr bool taped = detail::taped_policy<head> || !plain_tensor<Matrix> ||
@@ -327,7 +326,7 @@ private:
                 (void)look(projected);
             }));
         } else {
-            return source(detail::as_transient{});
+            return source(detail::as_workspace_tensor{});
         }
     }
 };

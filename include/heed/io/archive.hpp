@@ -17,7 +17,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/utf8.hpp>
 #include <heed/io/dtype.hpp>
-#include <heed/io/file_bytes.hpp>
+#include <heed/io/mapped_file.hpp>
 
 /// What a file of tensors holds, whatever its format.
 namespace heed::io {

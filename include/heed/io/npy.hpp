@@ -15,7 +15,7 @@
 #include <heed/core/utf8.hpp>
 #include <heed/io/archive.hpp>
 #include <heed/io/atomic_file.hpp>
-#include <heed/io/file_bytes.hpp>
+#include <heed/io/mapped_file.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -265,7 +265,7 @@ inline std::string npy_header_of(const tensor_entry& entry, const auto& refuse)
 /// and row-major. An array of another type, such as strings, has NumPy's name for it as dtype, and its bytes. The name
 /// is the file's, without .npy. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not an
 /// .npy file, or contradicts itself.
-inline tensor_entry load_npy(const std::filesystem::path& path, held how = held::mapped)
+inline tensor_entry load_npy(const std::filesystem::path& path, storage how = storage::mapped)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };
     return detail::array_of_npy(bytes_of_file(path, how, "an .npy file"), path.stem().string(), refuse);

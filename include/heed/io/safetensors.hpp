@@ -283,7 +283,7 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
 /// Reads an archive; its tensors are in the order of their data. Those of a dtype that heed does not know keep their
 /// shape and bytes. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not a safetensors
 /// file, or contradicts itself.
-inline archive load(const std::filesystem::path& path, held how = held::mapped)
+inline archive load(const std::filesystem::path& path, storage how = storage::mapped)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };
     const shared_bytes file = bytes_of_file(path, how, "a safetensors file");

@@ -10,7 +10,7 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 
-/// Layer normalisation.
+/// Layer normalization.
 ///
 ///     y = g ⊙ x̂ + b,  x̂ = (x - μ) ρ,  μ = mean of x,  ρ = 1 / sqrt(mean of (x - μ)² + ε)      Ba et al. 2016, eq. 4
 ///
@@ -58,7 +58,7 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
 {
     using namespace simd;
     const std::size_t N = of.width;
-    const auto normalised = [&](std::size_t row, std::size_t at, std::size_t n) {
+    const auto normalized = [&](std::size_t row, std::size_t at, std::size_t n) {
         return (load_first(of.x + row * N + at, n) - splat(moments[2 * row])) * splat(moments[2 * row + 1]);
     };
     detail::each_row(d_x == nullptr ? 0 : of.rows, detail::rows_a_shard(8 * N), [&](std::size_t row) {
@@ -69,13 +69,13 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
         each_register<T>(N, [&](std::size_t at, std::size_t n) {
             const vec<T> e = d(at, n);  // zeros behind n
             plain += e;
-            weighed = fma(e, normalised(row, at, n), weighed);
+            weighed = fma(e, normalized(row, at, n), weighed);
         });
         const vec<T> scale = splat(moments[2 * row + 1]);
         const vec<T> mean = splat(sum(plain) / static_cast<T>(N)), slope = splat(sum(weighed) / static_cast<T>(N));
         T* const dx = d_x + row * N;
         each_register<T>(N, [&](std::size_t at, std::size_t n) {
-            const vec<T> all = d(at, n) - mean - normalised(row, at, n) * slope;
+            const vec<T> all = d(at, n) - mean - normalized(row, at, n) * slope;
             store_first(dx + at, fma(scale, all, load_first(dx + at, n)), n);
         });
     });
@@ -87,7 +87,7 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
         block_sum<T> gain, bias;
         for (std::size_t row = 0; row < of.rows; ++row) {
             const vec<T> d = load_first(d_y + row * N + at, n);
-            gain.add_product(d, normalised(row, at, n));
+            gain.add_product(d, normalized(row, at, n));
             bias.add(d);
         }
         if (d_gain != nullptr) store_first(d_gain + at, load_first(d_gain + at, n) + gain.get(), n);

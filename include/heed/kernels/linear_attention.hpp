@@ -28,7 +28,7 @@ inline constexpr std::size_t rows_added_plainly = 4096;
 
 /// The powers 1, γ, … γ^n.
 template <class T>
-const T* powers(double base, std::size_t n, scratch& here)
+const T* pow_table(double base, std::size_t n, scratch& here)
 {
     T* const result = here.take<T>(n + 1);
     double power = 1;
@@ -40,7 +40,7 @@ const T* powers(double base, std::size_t n, scratch& here)
 template <class T>
 class fading_with_age {
 public:
-    fading_with_age(double gamma, scratch& here) : decay(gamma), few(powers<T>(gamma, rows_of_chunk, here)) {}
+    fading_with_age(double gamma, scratch& here) : decay(gamma), few(pow_table<T>(gamma, rows_of_chunk, here)) {}
 
     bool none() const { return decay == 1; }
     T operator()(std::size_t from, std::size_t to) const

@@ -24,7 +24,7 @@
 /// algorithm 2, with the rate inside as in PyTorch). AdaDelta: Zeiler 2012, algorithm 1; there the rate is 1.
 namespace heed::kernels {
 
-/// What an optimiser remembers of each number: up to two numbers. Null where it remembers less.
+/// What an optimizer remembers of each number: up to two numbers. Null where it remembers less.
 template <class T>
 struct moments_of {
     T* first = nullptr;

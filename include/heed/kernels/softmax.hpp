@@ -18,7 +18,7 @@
 namespace heed::kernels {
 
 /// Names of the ways in which kernels turn a row of scores into weights. A normalizer that does the same declares it:
-/// `using in_kernels = kernels::softmax_of_row;`.
+/// `using kernel_tag = kernels::softmax_of_row;`.
 struct softmax_of_row {};           // α = softmax(e)
 struct temporal_softmax_of_row {};  // α = softmax(e − L), L' = log(exp L + exp e)
 

@@ -15,7 +15,7 @@
 /// Rows of values are read side by side, each from beginning to end, which is the fastest way to read memory.
 namespace heed::kernels {
 
-/// Names of the ways in which kernels combine weights and values, for combiners: `using in_kernels = …;`.
+/// Names of the ways in which kernels combine weights and values, for combiners: `using kernel_tag = …;`.
 struct weighted_sum_of_row {};     // c = Σ_j α_j h_j
 struct elementwise_sum_of_row {};  // c = Σ_j α_j ⊙ h_j
 

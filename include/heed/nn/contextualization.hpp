@@ -27,7 +27,7 @@ struct context_gate {
     {
         const auto gate = of(context);
         if constexpr (rank_of<decltype(words)> == 3) {
-            return ops::multiply_each(words, gate);
+            return ops::multiply_per_position(words, gate);
         } else {
             return ops::multiply(words, gate);
         }

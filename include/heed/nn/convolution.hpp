@@ -28,7 +28,7 @@ struct grid {
 
 namespace ops {
 
-/// The neighbourhood of every s-th pixel: x [B,H·W,C] -> [B,H'·W',k·k·C], with H' = ⌈H/s⌉ and W' = ⌈W/s⌉.
+/// The neighborhood of every s-th pixel: x [B,H·W,C] -> [B,H'·W',k·k·C], with H' = ⌈H/s⌉ and W' = ⌈W/s⌉.
 ///
 ///     y[b,(i,j)] = [x[b,(s i + u, s j + v)]], u, v = -(k-1)/2 … (k-1)/2, zeros beyond the edges;  k is odd
 ///     ∂x of each pixel += its part of each ∂y

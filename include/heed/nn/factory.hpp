@@ -9,18 +9,18 @@
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// How the parts of a model are made. A factory is anything that heed can call with initializers and the sizes of the
 /// part, and that returns the part. A lambda is one:
 ///
-///     parts{}.with_asks([](auto& init, const seq2seq::decoder_sizes& n) {
-///         return asks_with::previous_state{init.glorot(n.context, n.gates)};
+///     parts{}.with_query_from([](auto& init, const seq2seq::decoder_sizes& n) {
+///         return query_from::previous_state{init.glorot(n.context, n.gates)};
 ///     });
 ///
-/// A finished part may be given in the place of its factory: `with_asks(asks_with::current_state{})`. So may a tensor,
-/// such as a table of embeddings that another program trained. A copy of it is taken wherever the part is needed.
-/// Ready-made factories have the name of their part, and options as members: nn::lstm_factory{},
+/// A finished part may be given in the place of its factory: `with_query_from(query_from::current_state{})`. So may a
+/// tensor, such as a table of embeddings that another program trained. A copy of it is taken wherever the part is
+/// needed. Ready-made factories have the name of their part, and options as members: nn::lstm_factory{},
 /// nn::stacked_factory{4}.
 ///
 ///     part                                       sizes
@@ -28,9 +28,9 @@
 ///     positions                                  nn::position_sizes
 ///     residual connection, feed-forward layers   nn::layer_sizes
 ///     encoder                                    seq2seq::encoder_sizes; encoder_parts knows more
-///     embedding of source or target words        seq2seq::embeds::embedding_sizes
+///     embedding of source or target words        seq2seq::embedding::embedding_sizes
 ///     attention, its score                       seq2seq::sizes, convolutional_sizes
-///     asks_with, starts_with, output             seq2seq::decoder_sizes; decoder_parts knows more
+///     query_from, initial_state, output             seq2seq::decoder_sizes; decoder_parts knows more
 ///     tables of a Transformer                    seq2seq::table_sizes
 ///     block of papers::yin2016                   papers::yin2016::block_sizes
 ///
@@ -110,7 +110,7 @@ auto make_part(const Factory& factory, initializers<T> init, const Sizes& n)
     static_assert(
         factory_of<Factory, T, Sizes>,
         "heed: this is not a factory of this part: heed calls a factory with nn::initializers and the sizes of the "
-        "part, as in `[](auto& init, const auto& n) { return asks_with::previous_state{init.glorot(n.context, "
+        "part, as in `[](auto& init, const auto& n) { return query_from::previous_state{init.glorot(n.context, "
         "n.gates)}; }`, and it returns the part; a ready-made one is an object, `nn::lstm_factory{}`; "
         "heed/nn/factory.hpp lists the sizes of each part");
     if constexpr (finished_part<Factory>) {

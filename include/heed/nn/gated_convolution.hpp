@@ -12,14 +12,14 @@
 #include <heed/gemm/weights.hpp>
 #include <heed/kernels/gated_linear.hpp>
 #include <heed/kernels/rows.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/windows.hpp>
 
 /// Convolutions over the words of sentences.
 namespace heed::ops {
 
-/// Filters over k neighbouring steps, of which `before` come before the step itself:
+/// Filters over k neighboring steps, of which `before` come before the step itself:
 ///
 ///     y_t = b + Σ_{i<k} x_{t-before+i} W_i,  0 where there is no step     x [T,B,D], W = [W_0; …; W_{k-1}] [k·D,N]
 ///
@@ -114,12 +114,12 @@ struct slide_op : operation<slide_op> {
     }
 
     template <class T>
-    static void backward(in<T, 2> past, in<T, 2> x, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_past, adjoint<T, 2> d_x)
+    static void backward(in<T, 2> past, in<T, 2> x, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_state, adjoint<T, 2> d_x)
     {
         const std::size_t width = past.shape[1], N = x.shape[1];
         for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
             const T* const d = d_y.data + b * width;
-            if (d_past) kernels::add(width - N, d_past.data + b * width + N, d);
+            if (d_state) kernels::add(width - N, d_state.data + b * width + N, d);
             if (d_x) kernels::add(N, d_x.data + b * N, d + width - N);
         }
     }
@@ -204,7 +204,7 @@ inline constexpr gated_residual_op gated_residual{};
 
 namespace heed::nn {
 
-/// A gated convolution over k neighbouring words.
+/// A gated convolution over k neighboring words.
 ///
 ///     v_t = b + Σ_{i<k} x_{t-before+i} W_i,  GLU([v¹; v²]) = v¹ ⊙ σ(v²)     Gehring et al. 2017, section 3.2
 ///
@@ -234,8 +234,8 @@ struct gated_convolution {
         return ops::glu(ops::convolve_steps(x, W, b, width() - 1));
     }
 
-    /// The same word by word. `past` [R,(k-1)·D] holds the k-1 words before x [R,D]: zeros at first, and
-    /// ops::slide(past, x) before the next word.
+    /// The same word by word. `state` [R,(k-1)·D] holds the k-1 words before x [R,D]: zeros at first, and
+    /// ops::slide(state, x) before the next word.
     auto step(const tensor auto& past, const tensor auto& x) const
     {
         return ops::glu(ops::linear(ops::concat(past, x), W, b));

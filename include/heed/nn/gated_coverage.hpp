@@ -43,7 +43,7 @@ struct gated_coverage {
         const auto asked = ops::linear(state, S);  // [B,3N]
         const auto each = [](const auto& h, const auto& s, const auto& alpha, const auto& c, const auto& by_weight,
                              const auto& gates, const auto& candidate) {
-            const auto inputs = ops::add_each(ops::add_outer(h, alpha, by_weight), s);  // [B,T,3N]
+            const auto inputs = ops::add_per_position(ops::add_outer(h, alpha, by_weight), s);  // [B,T,3N]
             return ops::gru(inputs, c, gates, candidate, ops::sentence_ends{});
         };
         return heed::detail::apply_by_rows(each, 8 * shape_of(weights)[1] * size() * size(),

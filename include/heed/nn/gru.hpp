@@ -4,9 +4,9 @@
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/nn/factory.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
+#include <heed/ops/shape.hpp>
 
 namespace heed::nn {
 

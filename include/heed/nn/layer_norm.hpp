@@ -10,7 +10,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-/// Layer normalisation.
+/// Layer normalization.
 namespace heed::ops {
 
 /// y = gain ⊙ (x - μ) / sqrt(σ² + ε) + bias, with mean μ and variance σ² of the last axis: x [...,N], gain and bias [N]
@@ -82,7 +82,7 @@ struct layer_norm {
 template <class Vector, class Vector2>
 layer_norm(Vector, Vector2, double = 1e-5) -> layer_norm<joint_tensor<Vector, Vector2>>;
 
-/// A new one, which only normalises: gain 1, bias 0.
+/// A new one, which only normalizes: gain 1, bias 0.
 template <class T>
 auto make_layer_norm(std::size_t width)
 {

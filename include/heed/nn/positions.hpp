@@ -11,7 +11,7 @@
 #include <heed/core/parameters.hpp>
 #include <heed/nn/factory.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// Where a word stands in its sentence, for encoders and decoders that would otherwise not know.
 ///
@@ -90,7 +90,7 @@ struct learned_positions {
         }
         require_shape("learned_positions", "the table", shape_of(table), {P, D}, "rows as wide as those of ",
                       shape_of(x));
-        return ops::add(x, ops::reshaped(ops::rows_between(table, first, first + S), 1, S, D));
+        return ops::add(x, ops::reshaped(ops::slice_rows(table, first, first + S), 1, S, D));
     }
 
     static auto parameters(auto& self, auto&& visit) { return nn::learned_positions{visit("table", self.table)}; }

@@ -9,7 +9,7 @@
 #include <heed/nn/layer_norm.hpp>
 #include <heed/ops/elementwise.hpp>
 
-/// How a layer f is put around its input: a residual connection, with layer normalisation after the sum or before f.
+/// How a layer f is put around its input: a residual connection, with layer normalization after the sum or before f.
 ///
 /// A policy has `around(x, f, drop)`; and `last_norm()`, the first normalization behind the last of several layers.
 namespace heed::nn {

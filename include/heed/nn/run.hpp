@@ -11,7 +11,7 @@
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/stacked.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// A recurrent cell over all words of a batch whose sentences differ in length.
 namespace heed::nn {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <heed/core/errors.hpp>
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/nn/cells.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/ops/elementwise.hpp>

@@ -17,7 +17,7 @@ struct argmax {
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::greatest(at.visible(scores), at.real);
+        return ops::argmax(at.visible(scores), at.real);
     }
 
     static auto parameters(auto&, auto&&) { return normalize::argmax{}; }

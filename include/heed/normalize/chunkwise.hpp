@@ -79,7 +79,7 @@ void moving_sums(std::size_t n, std::size_t w, const auto& at, const auto& tell)
 ///
 /// α, e [B,T] or [B,T,D], each dimension alone; s [1]. Behind the real positions of a row, and where e_j is -inf, β_j
 /// is 0. Each sum is relative to the greatest u of its window, so that no window underflows beside another one.
-struct chunks_op : operation<chunks_op> {
+struct mocha_op : operation<mocha_op> {
     static constexpr ranks takes{2, 3};
 
     static auto shape(const auto& alpha, const auto& e, const auto& factor, std::size_t w, const lengths_view& real)
@@ -176,7 +176,7 @@ private:
     /// u = s e; the greatest number instead of infinity, of which the difference would be NaN.
     static auto scaled(auto s, auto e) { return finite(s * finite(e)); }
 };
-inline constexpr chunks_op chunks{};
+inline constexpr mocha_op mocha{};
 
 }  // namespace heed::ops
 
@@ -204,21 +204,21 @@ struct chunkwise {
 
     using wraps = Inner;
 
-    auto operator()(const tensor auto& scores, const auto& past, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::chunks(weigh(inner, scores, past, at), at.visible(scores), s, width, at.real);
+        return ops::mocha(weigh(inner, scores, state, at), at.visible(scores), s, width, at.real);
     }
 
-    auto advance(const tensor auto& scores, const tensor auto&, const auto& past, const auto& at) const
+    auto advance(const tensor auto& scores, const tensor auto&, const auto& state, const auto& at) const
     {
-        return next_of(inner, scores, weigh(inner, scores, past, at), past, at);  // it remembers α, not β
+        return next_of(inner, scores, weigh(inner, scores, state, at), state, at);  // it remembers α, not β
     }
 
     /// Both from one α.
-    auto weigh_and_advance(const tensor auto& scores, const auto& past, const auto& at) const
+    auto weigh_and_advance(const tensor auto& scores, const auto& state, const auto& at) const
     {
-        auto scanned = weigh_with_next(inner, scores, past, at);
-        auto weights = ops::chunks(scanned.weights, at.visible(scores), s, width, at.real);
+        auto scanned = weigh_with_next(inner, scores, state, at);
+        auto weights = ops::mocha(scanned.weights, at.visible(scores), s, width, at.real);
         return weights_and_next{std::move(weights), std::move(scanned.next)};
     }
 

@@ -14,20 +14,20 @@
 namespace heed::ops {
 
 /// y_j = r k_j α_j, where k_j is 0 with probability p, else 1, and r = 1 / (1 − p): α [B,T] or [B,T,D] -> the shape of
-/// α. With `renormalise` r = Σ α / Σ k α, which preserves the sum of a row (0 if all of its weights are dropped).
+/// α. With `renormalize` r = Σ α / Σ k α, which preserves the sum of a row (0 if all of its weights are dropped).
 ///
-///     ∂α_j += r k_j ∂y_j; with `renormalise` and m = Σ_i k_i α_i ∂y_i / Σ_i k_i α_i:
+///     ∂α_j += r k_j ∂y_j; with `renormalize` and m = Σ_i k_i α_i ∂y_i / Σ_i k_i α_i:
 ///     ∂α_j += m + r k_j (∂y_j − m)
-struct thin_op : row_operation<thin_op> {
-    static constexpr const char* name = "thin";
+struct dropout_weights_op : row_operation<dropout_weights_op> {
+    static constexpr const char* name = "dropout_weights";
 
     template <class T, std::size_t R>
-    static void forward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalise,
+    static void forward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalize,
                         out<T, R> y)
     {
         const detail::row_plan plan(weights.shape, real);
         plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
-            const drawn<T> row(plan, b, n, p, stream, renormalise, weights.data + at, memory);
+            const drawn<T> row(plan, b, n, p, stream, renormalize, weights.data + at, memory);
             plan.each_element(n, [&](std::size_t i, std::size_t d) {
                 y.data[at + i] = row.keep[i] != 0 ? weights.data[at + i] * row.r[d] : T(0);
             });
@@ -36,15 +36,15 @@ struct thin_op : row_operation<thin_op> {
     }
 
     template <class T, std::size_t R>
-    static void backward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalise,
+    static void backward(in<T, R> weights, const lengths_view& real, double p, std::uint64_t stream, bool renormalize,
                          in<T, R>, in<T, R> d_y, adjoint<T, R> d_weights)
     {
         const detail::row_plan plan(weights.shape, real);
         plan.each_row([&](std::size_t b, std::size_t n, std::size_t at, scratch& memory) {
             const T *const a = weights.data + at, *const d = d_y.data + at;
             T* const d_a = d_weights.data + at;
-            const drawn<T> row(plan, b, n, p, stream, renormalise, a, memory);
-            if (!renormalise) {
+            const drawn<T> row(plan, b, n, p, stream, renormalize, a, memory);
+            if (!renormalize) {
                 plan.each_element(
                     n, [&](std::size_t i, std::size_t k) { d_a[i] += row.keep[i] != 0 ? row.r[k] * d[i] : T(0); });
                 return;
@@ -70,13 +70,13 @@ private:
         T* kept;             // [D] Σ k α, where it is wanted
 
         drawn(const detail::row_plan& plan, std::size_t b, std::size_t n, double p, std::uint64_t stream,
-              bool renormalise, const T* weights, scratch& memory)
+              bool renormalize, const T* weights, scratch& memory)
             : keep(memory.take<std::uint8_t>(n * plan.width)), r(plan.zeros<T>(memory)), kept(plan.zeros<T>(memory))
         {
             const std::size_t width = plan.width;
             const std::uint64_t row = plan.stream_of(stream, b);
             for (std::size_t i = 0; i < n * width; ++i) keep[i] = uniform(row, i) < p ? 0 : 1;
-            if (!renormalise) {
+            if (!renormalize) {
                 std::fill_n(r, width, static_cast<T>(1 / (1 - p)));
                 return;
             }
@@ -90,7 +90,7 @@ private:
         }
     };
 };
-inline constexpr thin_op thin{};
+inline constexpr dropout_weights_op dropout_weights{};
 
 }  // namespace heed::ops
 
@@ -98,17 +98,17 @@ namespace heed::normalize {
 
 /// Options of `dropout`, by name: `{.at_inference = true}`.
 struct dropout_options {
-    bool renormalise = false;   // the weights that are left get the sum of all
+    bool renormalize = false;   // the weights that are left get the sum of all
     bool at_inference = false;  // also without a tape
 };
 
 /// Dropout on the weights of any normalizer: the context leaves out some of the positions, at random.
 ///
 ///     c = combine(α'),  α'_j = k_j α_j / (1 − p),  k_j = 0 with probability p, else 1     Srivastava et al. 2014, §4
-///     .renormalise:     α'_j = k_j α_j · Σ_i α_i / Σ_i k_i α_i, so that Σ α' = Σ α
+///     .renormalize:     α'_j = k_j α_j · Σ_i α_i / Σ_i k_i α_i, so that Σ α' = Σ α
 ///
 ///     normalize::dropout{0.1, seed}                            // over softmax
-///     normalize::dropout{0.1, seed, normalize::softmax{}, {.renormalise = true}}
+///     normalize::dropout{0.1, seed, normalize::softmax{}, {.renormalize = true}}
 ///
 /// The weights that are returned, remembered and passed to coverage are those before dropout: only the context is
 /// affected. If a row's weights are all dropped, its context is 0.
@@ -129,17 +129,20 @@ struct dropout {
         own.has_window = cuts_windows<Inner>;
     });
 
-    auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
     {
-        return weigh(inner, scores, past, at);
+        return weigh(inner, scores, state, at);
     }
 
-    auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
+    auto window(const auto& at, std::size_t positions) const { return inner.window(at, positions); }
 
-    auto inside(const auto& found) const { return normalize::dropout{p, seed, inner.inside(found), options}; }
+    auto inner_in_window(const auto& found) const
+    {
+        return normalize::dropout{p, seed, inner.inner_in_window(found), options};
+    }
 
     template <tensor Weights>
-    Weights thin(const Weights& weights, const auto& at) const
+    Weights weights_for_combiner(const Weights& weights, const auto& at) const
     {
         if (!(p >= 0 && p < 1)) {
             throw error("normalize::dropout: p is " + std::to_string(p) +
@@ -147,7 +150,8 @@ struct dropout {
         }
         Weights kept = heed::thinned(inner, weights, at);
         if (p == 0 || (plain_tensor<Weights> && !options.at_inference)) return kept;
-        return ops::thin(kept, at.real, p, ops::stream_of(seed, at.step, ops::chance::weights), options.renormalise);
+        return ops::dropout_weights(kept, at.real, p, ops::stream_of(seed, at.step, ops::chance::weights),
+                                    options.renormalize);
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -173,7 +173,7 @@ struct entmax {
         return ops::entmax(at.visible(scores), a, at.real);
     }
 
-    auto by_tiles() const { return kernels::tiles::with_numbers_of_heads<kernels::tiles::entmax, Vector>{{}, a}; }
+    auto tile_rule() const { return kernels::tiles::with_numbers_of_heads<kernels::tiles::entmax, Vector>{{}, a}; }
 
     static auto parameters(auto& self, auto&& visit) { return normalize::entmax{visit("a", self.a)}; }
 };

@@ -23,7 +23,7 @@ struct entmax15 {
         return ops::entmax15(at.visible(scores), at.real);
     }
 
-    kernels::tiles::sparse_weights<2> by_tiles() const { return {}; }
+    kernels::tiles::sparse_weights<2> tile_rule() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::entmax15{}; }
 };

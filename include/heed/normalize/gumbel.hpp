@@ -23,8 +23,8 @@ namespace heed::ops {
 /// subtracted first, so that the noise of great scores is not rounded away. A score of -inf stays.
 ///
 ///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and nothing where e_j is -inf
-struct perturb_op : row_operation<perturb_op> {
-    static constexpr const char* name = "perturb";
+struct add_gumbel_op : row_operation<add_gumbel_op> {
+    static constexpr const char* name = "add_gumbel";
 
     template <class T, std::size_t R>
     static void forward(in<T, R> e, const lengths_view& real, std::uint64_t stream, double strength, out<T, R> y)
@@ -75,7 +75,7 @@ private:
             static_cast<const double*>(noise));
     }
 };
-inline constexpr perturb_op perturb{};
+inline constexpr add_gumbel_op add_gumbel{};
 
 /// y = value in the forward pass, y = soft in the backward pass: value and soft [...] -> [...]. Bengio, Léonard and
 /// Courville 2013.
@@ -130,11 +130,11 @@ struct gumbel {
         if (!(tau > 0) || std::isinf(tau)) {
             throw error("normalize::gumbel: tau is " + std::to_string(tau) + " but must be a finite number above 0");
         }
-        const auto noisy = ops::perturb(at.visible(scores), at.real, ops::stream_of(seed, at.step, ops::chance::noise),
-                                        greedy ? 0.0 : 1.0);
+        const auto noisy = ops::add_gumbel(at.visible(scores), at.real,
+                                           ops::stream_of(seed, at.step, ops::chance::noise), greedy ? 0.0 : 1.0);
         auto soft = ops::softmax(ops::scale(noisy, 1 / tau), at.real);
         if (!straight_through) return soft;
-        return ops::straight_through(ops::greatest(noisy, at.real), soft);
+        return ops::straight_through(ops::argmax(noisy, at.real), soft);
     }
 
     static auto parameters(auto& self, auto&&)

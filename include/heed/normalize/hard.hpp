@@ -160,13 +160,13 @@ struct hard {
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const
     {
         const auto& visible = at.visible(scores);
-        return greedy ? ops::greatest(visible, at.real)
+        return greedy ? ops::argmax(visible, at.real)
                       : ops::sample(visible, at.real, ops::stream_of(seed, at.step, ops::chance::position));
     }
 
-    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& state, const auto& at) const
     {
-        return make(ops::add(past.log_probability, ops::log_probability(at.visible(scores), weights, at.real)));
+        return make(ops::add(state.log_probability, ops::log_probability(at.visible(scores), weights, at.real)));
     }
 
     static auto parameters(auto& self, auto&&) { return normalize::hard{self.seed, self.greedy}; }
@@ -181,11 +181,11 @@ struct hard {
 /// Σ_b excess_b Σ_t log p(s_t of row b). Added to a cost, it makes the gradient an unbiased estimate of the expected
 /// cost's. excess [B]: each row's cost minus a baseline; or its reward minus a baseline if the sum is maximised.
 template <class Sum, plain_tensor Excess>
-auto score_function_term(const hard::state<Sum>& past, const Excess& excess)
+auto score_function_term(const hard::state<Sum>& state, const Excess& excess)
 {
-    const std::size_t B = shape_of(past.log_probability)[0];
+    const std::size_t B = shape_of(state.log_probability)[0];
     require_shape<1>("score_function_term", "the excess", shape_of(excess), {B}, "one number for each row");
-    return ops::inner(past.of_row(), excess);
+    return ops::dot(state.of_row(), excess);
 }
 
 }  // namespace heed::normalize

@@ -22,12 +22,12 @@ namespace heed::normalize {
 ///     local_m{D, temporal{}}                             all positions, inside the window or not: costs a whole row
 ///     local_m{D, temporal{}, history::in_window{}}       only what lay in the window
 ///
-/// A state that fades or forgets (fading_temporal, recent_temporal) does so everywhere, and always costs a whole row.
+/// A state that fades or forgets (decayed_temporal, recent_temporal) does so everywhere, and always costs a whole row.
 template <class Inner = softmax, class History = history::everywhere>
 struct local_m {
     std::size_t reach = 10;  // D
     HEED_NO_UNIQUE_ADDRESS Inner inner{};
-    HEED_NO_UNIQUE_ADDRESS History past{};
+    HEED_NO_UNIQUE_ADDRESS History state{};
 
     using wraps = Inner;
     static constexpr normalizer_traits traits = traits_around_normalizer<Inner>([](normalizer_traits& own) {
@@ -36,17 +36,17 @@ struct local_m {
     });
 
     /// The positions that target word t looks at in a row of n source words.
-    stretch stretch_at(std::size_t t, std::size_t n) const
+    position_range range_at(std::size_t t, std::size_t n) const
     {
-        return stretch::around(n == 0 ? 0 : std::min(t, n - 1), std::min(reach, n), n);
+        return position_range::around(n == 0 ? 0 : std::min(t, n - 1), std::min(reach, n), n);
     }
 
-    auto focus(const auto& at, std::size_t positions) const
+    auto window(const auto& at, std::size_t positions) const
     {
         return detail::found_window<>{around(at, positions), {}};
     }
 
-    const Inner& inside(const auto&) const { return inner; }
+    const Inner& inner_in_window(const auto&) const { return inner; }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
@@ -60,7 +60,7 @@ struct local_m {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return normalize::local_m{self.reach, visit("inner", self.inner), self.past};
+        return normalize::local_m{self.reach, visit("inner", self.inner), self.state};
     }
 
 private:
@@ -68,7 +68,7 @@ private:
     {
         const std::size_t D = std::min(reach, positions);
         return detail::window_of_rows(at.real, std::min(2 * D + 1, positions),
-                                      [&](std::size_t b) { return stretch_at(at.step, at.real[b]); });
+                                      [&](std::size_t b) { return range_at(at.step, at.real[b]); });
     }
 };
 

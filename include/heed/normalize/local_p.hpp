@@ -73,7 +73,7 @@ struct gaussian_op : operation<gaussian_op> {
 
     static auto shape(const auto& x, const auto& p, std::span<const std::size_t> begin, double)
     {
-        require_shape("gaussian", "the centre", p.shape, {x.shape[0]}, "one for each row of the weights ", x.shape);
+        require_shape("gaussian", "the center", p.shape, {x.shape[0]}, "one for each row of the weights ", x.shape);
         require_shape<1>("gaussian", "the list of first positions", {begin.size()}, {x.shape[0]}, "one for each row");
         return x.shape;
     }
@@ -137,9 +137,9 @@ inline constexpr gaussian_op gaussian{};
 
 namespace heed::normalize {
 
-/// Options of `local_p`, by name: `{.renormalise = true}`.
+/// Options of `local_p`, by name: `{.renormalize = true}`.
 struct local_p_options {
-    bool renormalise = false;  // weights are divided by their sum
+    bool renormalize = false;  // weights are divided by their sum
 };
 
 }  // namespace heed::normalize
@@ -152,22 +152,22 @@ auto fall_off(const tensor auto& weights, const tensor auto& p, std::span<const 
               const lengths_view& real, std::size_t reach, normalize::local_p_options options)
 {
     auto around_p = ops::gaussian(weights, p, begin, static_cast<double>(reach) / 2);
-    return options.renormalise ? ops::weights_by_sum(around_p, real, ops::rule_of_sums{}) : around_p;
+    return options.renormalize ? ops::weights_by_sum(around_p, real, ops::rule_of_sums{}) : around_p;
 }
 
 /// local_p inside its window: the inner normalizer, and the Gaussian.
 template <class Inner, class Centre>
-struct around_centre {
+struct around_center {
     using wraps = Inner;
     const Inner& inner;
-    const Centre& centre;
+    const Centre& center;
     window_view where;
     std::size_t reach;
     normalize::local_p_options options;
 
     auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
     {
-        return fall_off(weigh(inner, scores, state, at), centre, {where.begin, where.count.batch()}, where.count, reach,
+        return fall_off(weigh(inner, scores, state, at), center, {where.begin, where.count.batch()}, where.count, reach,
                         options);
     }
 };
@@ -185,7 +185,7 @@ namespace heed::normalize {
 /// see; s counts from 0, p_t is a real number.
 ///
 /// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers. As in the
-/// paper, weights sum to less than 1; with `{.renormalise = true}`, the last of its members, they are divided by their
+/// paper, weights sum to less than 1; with `{.renormalize = true}`, the last of its members, they are divided by their
 /// sum. An inner normalizer with state sees the resulting weights, Gaussian included. The gradient reaches W_p and v_p
 /// through the Gaussian alone; where p_t ± D passes a position the weights jump (docs/decisions.md). Throws heed::error
 /// if D is 0.
@@ -195,7 +195,7 @@ struct local_p {
     Vector v_p;              // [P]
     std::size_t reach = 10;  // D
     HEED_NO_UNIQUE_ADDRESS Inner inner{};
-    HEED_NO_UNIQUE_ADDRESS History past{};
+    HEED_NO_UNIQUE_ADDRESS History state{};
     local_p_options options{};
 
     using wraps = Inner;
@@ -205,29 +205,29 @@ struct local_p {
     });
 
     /// p_t of each row: [B].
-    auto centre(const auto& query, const lengths_view& real) const
+    auto center(const auto& query, const lengths_view& real) const
     {
         return ops::place_in_row(ops::tanh(ops::linear(detail::state_of(query), W_p)), v_p, real);
     }
 
-    auto focus(const auto& at, std::size_t positions) const
+    auto window(const auto& at, std::size_t positions) const
     {
-        auto p = centre(at.query(), at.real);
+        auto p = center(at.query(), at.real);
         const auto where = around(p, at.real, positions);
         return detail::found_window<decltype(p)>{where, std::move(p)};
     }
 
-    auto inside(const auto& found) const
+    auto inner_in_window(const auto& found) const
     {
-        return detail::around_centre<Inner, decltype(found.centre)>{inner, found.centre, found.where, reach, options};
+        return detail::around_center<Inner, decltype(found.center)>{inner, found.center, found.where, reach, options};
     }
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        const auto p = centre(at.query(), at.real);
+        const auto p = center(at.query(), at.real);
         const auto where = around(p, at.real, shape_of(scores)[1]);
         const std::size_t B = at.real.batch();
-        auto* const begin = transient_family::take<std::size_t>(B);  // zeros: each row from its first position on
+        auto* const begin = workspace_family::take<std::size_t>(B);  // zeros: each row from its first position on
         std::fill_n(begin, B, std::size_t{0});
         return detail::fall_off(detail::weigh_within<History>(where, inner, scores, memory, at), p, {begin, B}, at.real,
                                 reach, options);
@@ -235,7 +235,7 @@ struct local_p {
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
     {
-        const auto where = around(centre(at.query(), at.real), at.real, shape_of(scores)[1]);
+        const auto where = around(center(at.query(), at.real), at.real, shape_of(scores)[1]);
         return detail::advance_within<History>(where, inner, scores, weights, memory, at);
     }
 
@@ -244,7 +244,7 @@ struct local_p {
         auto W = visit("W_p", self.W_p);
         auto v = visit("v_p", self.v_p);
         auto inner = visit("inner", self.inner);
-        return normalize::local_p{std::move(W), std::move(v), self.reach, std::move(inner), self.past, self.options};
+        return normalize::local_p{std::move(W), std::move(v), self.reach, std::move(inner), self.state, self.options};
     }
 
 private:
@@ -253,7 +253,7 @@ private:
         if (reach == 0) throw error("local_p: the reach D is 0 but must be at least 1: the Gaussian's width is D/2");
         const double D = static_cast<double>(reach);
         const std::size_t width = reach < positions ? std::min(2 * reach + 1, positions) : positions;
-        return detail::window_of_rows(real, width, [&](std::size_t b) -> stretch {
+        return detail::window_of_rows(real, width, [&](std::size_t b) -> position_range {
             const double place = static_cast<double>(value_of(view_of(p).data[b])), end = static_cast<double>(real[b]);
             const double at = place >= 0 ? place : 0;  // NaN: the weights become NaN
             const double first = std::ceil(std::max(0.0, at - D)), last = std::min(end - 1, std::floor(at + D));

@@ -76,19 +76,22 @@ struct noisy {
         own.has_window = cuts_windows<Inner>;
     });
 
-    auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
     {
-        return weigh(inner, shaken(scores, at), past, at);
+        return weigh(inner, shaken(scores, at), state, at);
     }
 
-    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& state, const auto& at) const
     {
-        return next_of(inner, shaken(scores, at), weights, past, at);
+        return next_of(inner, shaken(scores, at), weights, state, at);
     }
 
-    auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
+    auto window(const auto& at, std::size_t positions) const { return inner.window(at, positions); }
 
-    auto inside(const auto& found) const { return normalize::noisy{sigma, seed, inner.inside(found), options}; }
+    auto inner_in_window(const auto& found) const
+    {
+        return normalize::noisy{sigma, seed, inner.inner_in_window(found), options};
+    }
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -20,10 +20,10 @@ struct ratio {
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::weights_by_sum(at.visible(scores), at.real, by_sums());
+        return ops::weights_by_sum(at.visible(scores), at.real, linear_rule());
     }
 
-    ops::rule_of_sums by_sums() const { return {decay, true}; }
+    ops::rule_of_sums linear_rule() const { return {decay, true}; }
 
     static auto parameters(auto& self, auto&&) { return normalize::ratio{self.decay}; }
 };

@@ -161,7 +161,7 @@ namespace heed::normalize {
 ///
 /// In the log domain nothing can be subtracted from a sum, so the state has n sums per score, over the last 1, …, n
 /// steps; gradients flow through them. A step costs n logaddexp per score: unless n is small compared with the number
-/// of steps, `temporal` and `fading_temporal` cost less.
+/// of steps, `temporal` and `decayed_temporal` cost less.
 template <class Inner = softmax>
 struct recent_temporal {
     std::size_t steps = 1;  // n
@@ -184,18 +184,18 @@ struct recent_temporal {
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        return weigh(inner, ops::discount(scores, memory.history), memory.inner.inner, at);
+        return weigh(inner, ops::subtract_history(scores, memory.history), memory.inner.inner, at);
     }
 
     auto advance(const tensor auto& scores, const tensor auto& weights, const auto& memory, const auto& at) const
     {
-        const auto& [sums, past] = memory.inner;
+        const auto& [sums, state] = memory.inner;
         auto [last, others] = ops::recent_sums(sums, scores, steps);
         if constexpr (remembers<Inner>) {
-            auto next = next_of(inner, ops::discount(scores, memory.history), weights, past, at);
+            auto next = next_of(inner, ops::subtract_history(scores, memory.history), weights, state, at);
             return past_attention{std::move(last), past_attention{std::move(others), std::move(next)}};
         } else {
-            return past_attention{std::move(last), past_attention{std::move(others), past}};
+            return past_attention{std::move(last), past_attention{std::move(others), state}};
         }
     }
 

@@ -19,10 +19,10 @@ struct retention {
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::weights_by_sum(at.visible(scores), at.real, by_sums());
+        return ops::weights_by_sum(at.visible(scores), at.real, linear_rule());
     }
 
-    ops::rule_of_sums by_sums() const { return {decay, false}; }
+    ops::rule_of_sums linear_rule() const { return {decay, false}; }
 
     static auto parameters(auto& self, auto&&) { return normalize::retention{self.decay}; }
 };

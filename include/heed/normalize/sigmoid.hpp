@@ -80,7 +80,7 @@ struct sigmoid {
         }
     }
 
-    auto by_tiles() const
+    auto tile_rule() const
     {
         if constexpr (std::is_arithmetic_v<Bias>) {
             return kernels::tiles::sigmoid{bias};

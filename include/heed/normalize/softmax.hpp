@@ -15,7 +15,7 @@ namespace heed::normalize {
 ///
 /// Beyond a row's length weights are exactly 0. A row without any position gets weights 0, and no gradient.
 struct softmax {
-    using in_kernels = kernels::softmax_of_row;
+    using kernel_tag = kernels::softmax_of_row;
     static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
@@ -23,7 +23,7 @@ struct softmax {
         return ops::softmax(at.visible(scores), at.real);
     }
 
-    kernels::tiles::softmax by_tiles() const { return {}; }
+    kernels::tiles::softmax tile_rule() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::softmax{}; }
 };

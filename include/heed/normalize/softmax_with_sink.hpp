@@ -92,7 +92,7 @@ struct softmax_with_sink {
         return ops::softmax_with_sink(at.visible(scores), sink, at.real);
     }
 
-    auto by_tiles() const { return kernels::tiles::with_numbers_of_heads<kernels::tiles::softmax, Vector>{{}, sink}; }
+    auto tile_rule() const { return kernels::tiles::with_numbers_of_heads<kernels::tiles::softmax, Vector>{{}, sink}; }
 
     static auto parameters(auto& self, auto&& visit) { return normalize::softmax_with_sink{visit("sink", self.sink)}; }
 };

@@ -22,7 +22,7 @@ struct sparsemax {
         return ops::sparsemax(at.visible(scores), at.real);
     }
 
-    kernels::tiles::sparse_weights<1> by_tiles() const { return {}; }
+    kernels::tiles::sparse_weights<1> tile_rule() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::sparsemax{}; }
 };

@@ -17,8 +17,8 @@ namespace heed::ops {
 ///     ∂e_j += w_j (1 − σ(e_j)) ∂w_j − σ(e_j) Σ_{i<j} w_i ∂w_i
 ///
 /// The rest of the stick is kept as a logarithm, so that a long row does not lose it.
-struct break_stick_op : row_operation<break_stick_op> {
-    static constexpr const char* name = "break_stick";
+struct stick_breaking_op : row_operation<stick_breaking_op> {
+    static constexpr const char* name = "stick_breaking";
 
     template <class T, std::size_t R>
     static void forward(in<T, R> e, const lengths_view& real, out<T, R> weights)
@@ -61,7 +61,7 @@ private:
         return x < 0 ? x - log1p(exp(x)) : -log1p(exp(-x));
     }
 };
-inline constexpr break_stick_op break_stick{};
+inline constexpr stick_breaking_op stick_breaking{};
 
 }  // namespace heed::ops
 
@@ -78,10 +78,10 @@ struct stick_breaking {
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
     {
-        return ops::break_stick(at.visible(scores), at.real);
+        return ops::stick_breaking(at.visible(scores), at.real);
     }
 
-    kernels::tiles::stick_breaking by_tiles() const { return {}; }
+    kernels::tiles::stick_breaking tile_rule() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::stick_breaking{}; }
 };

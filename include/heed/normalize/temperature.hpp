@@ -83,7 +83,7 @@ namespace heed::normalize {
 ///
 /// If the inner normalizer ignores a constant that is added to all scores, e − max e is divided instead of e (not in
 /// tiles): scores of 1e4 stay exact in float. Under a normalizer that remembers scores, or `sigmoid`, they stay exact
-/// only if τ is a power of 2; so prefer temporal over temperature, `fading_temporal{1, 0, temperature{τ}}`.
+/// only if τ is a power of 2; so prefer temporal over temperature, `decayed_temporal{1, 0, temperature{τ}}`.
 template <class Inner>
 struct temperature {
     double tau = 1;
@@ -95,28 +95,28 @@ struct temperature {
         own.rowwise = rowwise<Inner>;
     });
 
-    auto operator()(const tensor auto& scores, const auto& past, const auto& at) const
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const
     {
-        return weigh(inner, cooled(scores, at), past, at);
+        return weigh(inner, cooled(scores, at), state, at);
     }
 
-    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& past, const auto& at) const
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& state, const auto& at) const
     {
-        return next_of(inner, cooled(scores, at), weights, past, at);
+        return next_of(inner, cooled(scores, at), weights, state, at);
     }
 
-    auto by_tiles() const
+    auto tile_rule() const
     {
-        if constexpr (rowwise<Inner> && hook::by_tiles<Inner>) {
-            return kernels::tiles::scaled_before(inner.by_tiles(), factor());
+        if constexpr (rowwise<Inner> && hook::tile_rule<Inner>) {
+            return kernels::tiles::scaled_before(inner.tile_rule(), factor());
         } else {
             return kernels::tiles::no_rule{};
         }
     }
 
-    auto focus(const auto& at, std::size_t positions) const { return inner.focus(at, positions); }
+    auto window(const auto& at, std::size_t positions) const { return inner.window(at, positions); }
 
-    auto inside(const auto& found) const { return normalize::temperature{tau, inner.inside(found)}; }
+    auto inner_in_window(const auto& found) const { return normalize::temperature{tau, inner.inner_in_window(found)}; }
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -40,7 +40,7 @@ past_attention(History, Past = {}) -> past_attention<History, Past>;
 /// The state L is one number per score and starts anew with each sentence. Gradients flow through it. A term that is
 /// added to position j's score at every step cancels from the second step on. No deviation.
 struct temporal {
-    using in_kernels = kernels::temporal_softmax_of_row;
+    using kernel_tag = kernels::temporal_softmax_of_row;
     template <class History>
     using state = past_attention<History>;  // L
 
@@ -50,7 +50,7 @@ struct temporal {
 
     auto operator()(const tensor auto& scores, const auto& memory, const auto& at) const
     {
-        return ops::softmax(at.visible(ops::discount(scores, memory.history)), at.real);
+        return ops::softmax(at.visible(ops::subtract_history(scores, memory.history)), at.real);
     }
 
     auto advance(const tensor auto& scores, const tensor auto&, const auto& memory, const auto&) const
@@ -59,7 +59,7 @@ struct temporal {
     }
 
     /// All queries at once: see kernels/tiles/temporal.hpp.
-    ops::modulated_by_past by_tiles() const { return {}; }
+    ops::modulated_by_past tile_rule() const { return {}; }
 
     static auto parameters(auto&, auto&&) { return normalize::temporal{}; }
 };

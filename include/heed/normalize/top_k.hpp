@@ -55,7 +55,7 @@ struct top_k {
         return ops::top_k(at.visible(scores), at.real, checked());
     }
 
-    kernels::tiles::top_k by_tiles() const { return {checked()}; }
+    kernels::tiles::top_k tile_rule() const { return {checked()}; }
 
     static auto parameters(auto& self, auto&&) { return normalize::top_k{self.k}; }
 

@@ -9,12 +9,12 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/masks.hpp>
 
 /// Common parts of local_m and local_p: another normalizer, seen through a window.
 ///
-/// Where it can, a window cuts: nothing outside it is computed. `focus(at, positions)` returns the window, and
+/// Where it can, a window cuts: nothing outside it is computed. `window(at, positions)` returns the window, and
 /// `inside(focus)` the normalizer inside it. Cutting needs an inner normalizer without state, or history::in_window.
 /// Otherwise, and if the window is itself inside another normalizer, it hides positions instead.
 namespace heed {
@@ -33,17 +33,17 @@ struct in_window {};
 
 namespace detail {
 
-/// The window that a policy found, and its centre, if that is a tensor.
+/// The window that a policy found, and its center, if that is a tensor.
 template <class Centre = no_state>
 struct found_window {
     window_view where;
-    HEED_NO_UNIQUE_ADDRESS Centre centre;
+    HEED_NO_UNIQUE_ADDRESS Centre center;
 
     /// The same for a selection of rows.
     auto map(const auto& row) const
     {
         if constexpr (tensor<Centre>) {
-            return detail::found_window<decltype(row(centre))>{row.part(where), row(centre)};
+            return detail::found_window<decltype(row(center))>{row.part(where), row(center)};
         } else {
             return detail::found_window<>{row.part(where), {}};
         }
@@ -55,14 +55,14 @@ template <class Inner, class History>
 inline constexpr bool may_cut = !remembers<Inner> || (std::is_same_v<History, normalize::history::in_window> &&
                                                       !normalizer_traits_of<Inner>().state_decays);
 
-/// A window in this thread's workspace: `place(b)` returns the stretch of row b.
+/// A window in this thread's workspace: `place(b)` returns the range of row b.
 template <class Place>
 window_view window_of_rows(const lengths_view& real, std::size_t width, Place&& place)
 {
     const std::size_t B = real.batch();
-    auto* const begin = transient_family::take<std::size_t>(2 * B);
+    auto* const begin = workspace_family::take<std::size_t>(2 * B);
     for (std::size_t b = 0; b < B; ++b) {
-        const stretch here = place(b);
+        const position_range here = place(b);
         begin[b] = here.first;
         begin[B + b] = here.count;
     }
@@ -73,7 +73,7 @@ window_view window_of_rows(const lengths_view& real, std::size_t width, Place&& 
 inline boolean_mask_view<2> mask_of(const window_view& where, std::size_t positions)
 {
     const std::size_t B = where.count.batch();
-    auto* const attend = transient_family::take<std::uint8_t>(B * positions);
+    auto* const attend = workspace_family::take<std::uint8_t>(B * positions);
     std::fill_n(attend, B * positions, std::uint8_t{0});
     for (std::size_t b = 0; b < B; ++b) {
         std::fill_n(attend + b * positions + where.begin[b], where.count[b], std::uint8_t{1});
@@ -81,7 +81,7 @@ inline boolean_mask_view<2> mask_of(const window_view& where, std::size_t positi
     return {attend, {B, positions}};
 }
 
-/// A moment that shows only the positions in a window.
+/// A step context that shows only the positions in a window.
 template <class At>
 struct narrowed_moment {
     const At& whole;
@@ -94,11 +94,11 @@ struct narrowed_moment {
     template <tensor E>
     auto visible(const E& scores) const
     {
-        return whole.visible(ops::hide(scores, attend));
+        return whole.visible(ops::masked_fill(scores, attend));
     }
 };
 
-/// Is this moment inside a window?
+/// Is this step context inside a window?
 template <class At>
 concept within_window = std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
 
@@ -113,7 +113,7 @@ auto weigh_within(const window_view& where, const Inner& inner, const tensor aut
     if constexpr (remembers<Inner> && std::is_same_v<History, normalize::history::everywhere>) {
         return weigh(inner, scores, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
     } else {
-        return weigh(inner, ops::hide(scores, attend), state, at);
+        return weigh(inner, ops::masked_fill(scores, attend), state, at);
     }
 }
 
@@ -126,7 +126,7 @@ auto advance_within(const window_view& where, const Inner& inner, const tensor a
     if constexpr (std::is_same_v<History, normalize::history::everywhere>) {
         return next_of(inner, scores, weights, state, narrowed_moment<std::remove_cvref_t<decltype(at)>>{at, attend});
     } else {
-        return next_of(inner, ops::hide(scores, attend), weights, state, at);
+        return next_of(inner, ops::masked_fill(scores, attend), weights, state, at);
     }
 }
 

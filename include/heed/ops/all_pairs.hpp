@@ -45,10 +45,10 @@ void for_each_sentence(std::size_t B, std::size_t work, const auto& f)
 ///     ∂Q += ∂Y K,  ∂K += ∂Yᵀ Q
 ///
 /// Where ∂y is 0, as at a masked position, a key or a query may be infinite or NaN.
-struct dot_all_op : operation<dot_all_op> {
+struct bmm_nt_op : operation<bmm_nt_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
-        require_shape("dot_all", "the queries", q.shape, {k.shape[0], q.shape[1], k.shape[2]},
+        require_shape("bmm_nt", "the queries", q.shape, {k.shape[0], q.shape[1], k.shape[2]},
                       "as many sentences and as wide as the keys");
         return {q.shape[0] * q.shape[1], k.shape[1]};
     }
@@ -82,17 +82,17 @@ struct dot_all_op : operation<dot_all_op> {
         });
     }
 };
-inline constexpr dot_all_op dot_all{};
+inline constexpr bmm_nt_op bmm_nt{};
 
 /// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. Sentence by sentence C = A H. A weight of
 /// exactly 0 selects its value away, even a NaN.
 ///
 ///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C, and nothing from a ∂c to a value of weight 0
-struct weighted_sums_op : operation<weighted_sums_op> {
+struct bmm_op : operation<bmm_op> {
     static shape_of_rank<3> shape(const auto& weights, const auto& values)
     {
         const std::size_t B = values.shape[0], S = B == 0 ? 0 : weights.shape[0] / B;
-        require_shape("weighted_sums", "the weights", weights.shape, {B * S, values.shape[1]},
+        require_shape("bmm", "the weights", weights.shape, {B * S, values.shape[1]},
                       "some rows for each sentence, and a weight for each position");
         return {B, S, values.shape[2]};
     }
@@ -133,6 +133,6 @@ struct weighted_sums_op : operation<weighted_sums_op> {
         });
     }
 };
-inline constexpr weighted_sums_op weighted_sums{};
+inline constexpr bmm_op bmm{};
 
 }  // namespace heed::ops

@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/core/growing.hpp>
+#include <heed/core/cache_tensor.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 #include <heed/kernels/softmax.hpp>
 
 /// A program on a batch, sentence by sentence.
@@ -70,20 +70,20 @@ struct element_in_rows<X> : element_in_rows<decltype(X::of)> {};
 template <class X>
 using element_of_rows = typename element_in_rows<X>::type;
 
-/// Some rows of each tensor, as transient tensors.
-struct transient_rows {
+/// Some rows of each tensor, as workspace tensors.
+struct workspace_rows {
     row_block block;
 
     template <plain_tensor X>
     auto operator()(const X& x) const
     {
-        return transient(rows_of_view(tensor_view<const element_of<X>, rank_of<X>>(view_of(x)), block));
+        return workspace_tensor(rows_of_view(tensor_view<const element_of<X>, rank_of<X>>(view_of(x)), block));
     }
     template <class X>
     auto operator()(const shared_rows<X>& x) const
     {
         const row_block there{block.count == 0 ? 0 : x.sentence[block.first], block.count};
-        return transient_rows{there}(x.of);
+        return workspace_rows{there}(x.of);
     }
     template <class X>
     auto operator()(const growing_rows<X>& x) const
@@ -91,20 +91,20 @@ struct transient_rows {
         return (*this)(x.of);
     }
     template <class T>
-    auto operator()(const growing_tensor<T>& x) const  // of one row, or of none
+    auto operator()(const cache_tensor<T>& x) const  // of one row, or of none
     {
         const auto [B, P, N] = x.shape();
-        return transient<T, 3>(block.count == 0 ? nullptr : x.row(block.first), {block.count, P, N});
+        return workspace_tensor<T, 3>(block.count == 0 ? nullptr : x.row(block.first), {block.count, P, N});
     }
     auto part(const auto& x) const { return x.rows(block.first, block.count); }
 };
 
 /// A plain tensor as a transient one, without a copy.
-struct as_transient {
+struct as_workspace_tensor {
     template <plain_tensor X>
     auto operator()(const X& x) const
     {
-        return transient(tensor_view<const element_of<X>, rank_of<X>>(view_of(x)));
+        return workspace_tensor(tensor_view<const element_of<X>, rank_of<X>>(view_of(x)));
     }
 };
 
@@ -115,24 +115,24 @@ struct unchanged {
 
 /// Runs a program on all rows of a batch, in the workspace. The first row tells the shapes of the results; where
 /// threads share the rows, a run on none.
-template <class Program, class In>
-auto by_rows(transient_family, const Program& program, const In& in, std::size_t rows, std::size_t work)
+template <class Body, class In>
+auto by_rows(workspace_family, const Body& body, const In& in, std::size_t rows, std::size_t work)
 {
-    const as_transient whole;
+    const as_workspace_tensor whole;
     const std::size_t a_shard = kernels::detail::rows_a_shard(work);
     row_block block{0, rows > 0 && shard_count(rows, a_shard) == 1 ? std::size_t{1} : 0};
-    std::optional<decltype(program(in.map(transient_rows{block}, whole)))> first, all;
+    std::optional<decltype(body(in.map(workspace_rows{block}, whole)))> first, all;
     try {
-        first.emplace(program(in.map(transient_rows{block}, whole)));
+        first.emplace(body(in.map(workspace_rows{block}, whole)));
     } catch (const shape_error&) {  // of one row: the same of all tells the shapes that the caller knows
-        if (!In::shared && rows > 1) (void)program(in.map(transient_rows{{0, rows}}, whole));
+        if (!In::shared && rows > 1) (void)body(in.map(workspace_rows{{0, rows}}, whole));
         throw;
     }
     if (rows == 1) return *std::move(first);
-    all.emplace(first->map([rows]<class T, std::size_t N>(const transient<T, N>& some) {
+    all.emplace(first->map([rows]<class T, std::size_t N>(const workspace_tensor<T, N>& some) {
         auto shape = some.shape();
         shape[0] = rows;
-        return transient<T, N>(transient_family::take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
+        return workspace_tensor<T, N>(workspace_family::take<T>(tensor_view<T, N>{nullptr, shape}.size()), shape);
     }));
     const auto put = [&all](row_block at, const auto& some) {
         (void)all->map(
@@ -147,14 +147,14 @@ auto by_rows(transient_family, const Program& program, const In& in, std::size_t
         put(block, *first);
         for (block.first = 1; block.first < rows; ++block.first) {
             const scratch here;
-            put(block, program(in.map(transient_rows{block}, whole)));
+            put(block, body(in.map(workspace_rows{block}, whole)));
         }
         return *std::move(all);
     }
     parallel_for(rows, a_shard, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t b = begin; b < end; ++b) {
             const scratch here;
-            put({b, 1}, program(in.map(transient_rows{{b, 1}}, whole)));
+            put({b, 1}, body(in.map(workspace_rows{{b, 1}}, whole)));
         }
     });
     return *std::move(all);
@@ -203,12 +203,12 @@ auto apply_by_rows(const F& f, std::size_t work, std::tuple<const Rows&...> rows
     if constexpr (std::is_same_v<family, plain_family>) {
         return std::apply(f, std::tuple_cat(rows, parameters));
     } else {
-        const auto program = [f](const auto& in) {
+        const auto body = [f](const auto& in) {
             auto x = std::apply(f, std::tuple_cat(in.rows, in.parameters));
             return one_result<decltype(x)>{std::move(x)};
         };
         const arguments_by_rows<std::tuple<const Rows&...>, std::tuple<const Parameters&...>> in{rows, parameters};
-        return by_rows(family{}, program, in, shape_of(std::get<0>(rows))[0], work).x;
+        return by_rows(family{}, body, in, shape_of(std::get<0>(rows))[0], work).x;
     }
 }
 

@@ -151,7 +151,7 @@ struct multiply {
 };
 
 /// a exp(min(b, 0)): what is left of a, the logarithm of which falls by −b
-struct faded {
+struct decay_history {
     static auto value(auto a, auto b) { return a * left(b); }
     static auto slope_a(auto, auto b, auto, auto dy) { return dy * left(b); }
     static auto slope_b(auto, auto b, auto y, auto dy) { return simd::select(b < 0, dy * y, decltype(dy){}); }
@@ -197,7 +197,7 @@ struct logaddexp {
 
 /// e − L, or e − βL with a number β; e itself where there is no history yet (L = -inf). Temporal modulation (Sankaran
 /// et al. 2016, eq. 7) in the log domain.
-struct discount {
+struct subtract_history {
     static auto value(auto e, auto L, auto... beta) { return simd::select(L == none, e, e - (L * ... * beta)); }
     static auto slope_a(auto, auto, auto, auto dy, auto...) { return dy; }
     static auto slope_b(auto, auto L, auto, auto dy, auto... beta)
@@ -214,7 +214,10 @@ struct modulated_by_past {
     double decay = 0;     // δ
 
     /// e − strength·L, or e without a past.
-    auto modulated(auto e, auto L) const { return functions::discount::value(e, L, functions::constant(L, strength)); }
+    auto modulated(auto e, auto L) const
+    {
+        return functions::subtract_history::value(e, L, functions::constant(L, strength));
+    }
     /// L after a step with score e.
     auto grown(auto L, auto e) const { return functions::logaddexp::value(L, e, functions::constant(L, decay)); }
     /// ∂e of ∂L' = by, where L' is `after`.
@@ -227,7 +230,7 @@ struct modulated_by_past {
     /// ∂L of ∂u.
     auto slope_of_past(auto L, auto d_u) const
     {
-        return functions::discount::slope_b(L, L, L, d_u, functions::constant(L, strength));
+        return functions::subtract_history::slope_b(L, L, L, d_u, functions::constant(L, strength));
     }
 };
 
@@ -369,10 +372,10 @@ private:
 ///
 ///     ∂a as above,  ∂b[b,:] += Σ_t ∂f/∂b ∂y[b,t,:]
 template <class F>
-struct binary_each : operation<binary_each<F>> {
+struct binary_per_position : operation<binary_per_position<F>> {
     const char* name;
 
-    constexpr explicit binary_each(const char* word) : name(word) {}
+    constexpr explicit binary_per_position(const char* word) : name(word) {}
 
     auto shape(const auto& a, const auto& b) const
     {
@@ -459,35 +462,35 @@ inline constexpr repeating_binary<functions::divide> divide{"divide"};
 /// a batch of many is refused: [...] and [...] -> [...]
 ///
 ///     ∂a += ∂y,  ∂b += ∂y
-inline constexpr binary<functions::add> add_alike{"add"};
-/// y = a ⊙ b of the same shape, as `add_alike`: [...] and [...] -> [...]      ∂a += b ∂y,  ∂b += a ∂y
+inline constexpr binary<functions::add> add_same_shape{"add"};
+/// y = a ⊙ b of the same shape, as `add_same_shape`: [...] and [...] -> [...]      ∂a += b ∂y,  ∂b += a ∂y
 inline constexpr binary<functions::multiply> multiply_alike{"multiply"};
 /// y = a exp(min(b, 0)) of the same shape: [...] and [...] -> [...]
 ///
 ///     ∂a += exp(min(b, 0)) ∂y,  ∂b += y ∂y where b < 0
-inline constexpr binary<functions::faded> faded{"faded"};
+inline constexpr binary<functions::decay_history> decay_history{"decay_history"};
 /// y = log(eᵃ + eᵇ), exact where one side is -inf: [...] and [...] -> [...]
 ///
 ///     ∂a += exp(a − y) ∂y,  ∂b += exp(b − y) ∂y, nothing for a side of -inf
 inline constexpr binary<functions::logaddexp> logaddexp{"logaddexp"};
 /// y = e − L, and e where L = -inf: [...] and [...] -> [...]      ∂e += ∂y,  ∂L −= ∂y where L is not -inf
-inline constexpr binary<functions::discount> discount{"discount"};
+inline constexpr binary<functions::subtract_history> subtract_history{"subtract_history"};
 
 /// y = p·a + q·b with numbers p and q: [...] and [...] -> [...]         ∂a += p ∂y,  ∂b += q ∂y
 inline constexpr binary<functions::scaled_sum, double, double> scaled_sum{"scaled_sum"};
 
 /// y[b,t,:] = a[b,t,:] + b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].      ∂a += ∂y,  ∂b[b,:] += Σ_t ∂y[b,t,:]
-inline constexpr binary_each<functions::add> add_each{"add_each"};
+inline constexpr binary_per_position<functions::add> add_per_position{"add_per_position"};
 /// y[b,t,:] = tanh(a[b,t,:] + b[b,:]): a [B,T,A], b [B,A] -> [B,T,A].
 ///
 ///     ∂a += (1 − y²) ∂y,  ∂b[b,:] += Σ_t (1 − y²) ∂y[b,t,:]
-inline constexpr binary_each<functions::tanh_of_sum> tanh_of_sum_each{"tanh_of_sum_each"};
+inline constexpr binary_per_position<functions::tanh_of_sum> tanh_of_sum_per_position{"tanh_of_sum_per_position"};
 /// y[b,t,:] = a[b,t,:] − b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].      ∂a += ∂y,  ∂b[b,:] −= Σ_t ∂y[b,t,:]
-inline constexpr binary_each<functions::subtract> subtract_each{"subtract_each"};
+inline constexpr binary_per_position<functions::subtract> subtract_per_position{"subtract_per_position"};
 /// y[b,t,:] = a[b,t,:] ⊙ b[b,:]: a [B,T,A], b [B,A] -> [B,T,A].
 ///
 ///     ∂a[b,t,:] += b[b,:] ∂y[b,t,:],  ∂b[b,:] += Σ_t a[b,t,:] ∂y[b,t,:]
-inline constexpr binary_each<functions::multiply> multiply_each{"multiply_each"};
+inline constexpr binary_per_position<functions::multiply> multiply_per_position{"multiply_per_position"};
 
 /// y = factor · x: x [...] -> [...]           ∂x += factor · ∂y
 /// The factor is a double for every element type: a policy's text does not depend on it.

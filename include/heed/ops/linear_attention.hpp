@@ -48,7 +48,7 @@ struct sums_with_age {
         over_all(n, S, width, depth, aged(x, width), k, v, put);
     }
 
-    /// The same for queries that see keys up to their own: rows are counted from the last, and so is `fading`.
+    /// The same for queries that see keys up to their own: rows are counted from the last, and so is `gated_decay`.
     static void from_last(std::size_t S, std::size_t n, std::size_t width, std::size_t depth, const auto& fading,
                           const auto& x, const auto& k, const auto& v, const auto& put)
     {
@@ -335,7 +335,7 @@ private:
     template <class T>
     static detail::sums_with_gates<T> sums_of(in<T, 3> keys, std::size_t b, std::size_t S, std::size_t n)
     {
-        T *const c = transient_family::take<T>(n), *const from_last = transient_family::take<T>(n);
+        T *const c = workspace_family::take<T>(n), *const from_last = workspace_family::take<T>(n);
         for (std::size_t j = 0; j < n; ++j) {
             c[j] = keys.data[(b * keys.shape[1] + j) * keys.shape[2] + 1];
             from_last[n - 1 - j] = -c[j];

@@ -46,19 +46,19 @@ struct masked : move_operation<Self, boolean_mask_view<2>> {
 /// y = e where the mask says attend, -inf elsewhere: e [B,T] or [B,T,D], mask [B,T].
 ///
 ///     ∂e += ∂y where the mask says attend
-struct hide_op : detail::masked<hide_op> {
+struct masked_fill_op : detail::masked<masked_fill_op> {
     static constexpr const char* name = "attention";
     static double fill(const boolean_mask_view<2>&) { return -std::numeric_limits<double>::infinity(); }
 };
-inline constexpr hide_op hide{};
+inline constexpr masked_fill_op masked_fill{};
 
 /// y = x where the mask says attend, 0 elsewhere: x [B,T] or [B,T,D], mask [B,T].
 ///
 ///     ∂x += ∂y where the mask says attend
-struct clear_hidden_op : detail::masked<clear_hidden_op> {
+struct zero_masked_op : detail::masked<zero_masked_op> {
     static constexpr const char* name = "attention::on";
 };
-inline constexpr clear_hidden_op clear_hidden{};
+inline constexpr zero_masked_op zero_masked{};
 
 /// y = x within each row's length, 0 beyond it: x [B,T] or [B,T,D] -> the shape of x.      ∂x += ∂y within the length
 struct clear_padding_op : move_operation<clear_padding_op, lengths_view> {

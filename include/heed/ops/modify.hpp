@@ -9,8 +9,8 @@
 
 #include <heed/core/parallel.hpp>
 #include <heed/ops/operation.hpp>
-#include <heed/simd/place.hpp>
-#include <heed/simd/tables.hpp>
+#include <heed/simd/lookup_table.hpp>
+#include <heed/simd/score_index.hpp>
 
 namespace heed::ops {
 
@@ -53,11 +53,11 @@ void put_lanes(std::size_t count, T* x, const pack<T>& v)
 }
 
 /// f(offset, count, place, shard) for each register of the positions of all rows.
-inline void each_place(const shape_of_rank<2>& shape, const rows_of_places& where, const auto& use)
+inline void each_index(const shape_of_rank<2>& shape, const rows_of_places& where, const auto& use)
 {
     parallel_for(shape[0], (std::size_t{1} << 14) / (shape[1] + 1) + 1,
                  [&](std::size_t begin, std::size_t end, std::size_t shard) {
-                     place p;
+                     score_index p;
                      p.head = static_cast<std::int32_t>(where.head);
                      for (std::size_t row = begin; row < end; ++row) {
                          const std::size_t sentence = row / where.queries;
@@ -74,7 +74,7 @@ inline void each_place(const shape_of_rank<2>& shape, const rows_of_places& wher
 
 /// d_x += f'(x) d_y for one register of scores.
 template <class T>
-void modify_backward(const auto& f, const place& p, std::size_t count, const T* x, const T* d_y, T* d_x)
+void modify_backward(const auto& f, const score_index& p, std::size_t count, const T* x, const T* d_y, T* d_x)
 {
     const dual<T> y(f(dual<T>(lanes_at(count, x), pack<T>(1)), heed::detail::for_score(p)));
     const pack<T> by = lanes_at(count, d_y);
@@ -89,7 +89,7 @@ void modify_backward(const auto& f, const place& p, std::size_t count, const T* 
 /// y[i,t] = f(x[i,t], place of i and t)            ∂x += f'(x) ∂y, by dual numbers
 /// y[i,t] = f(x[i,t], place of i and t, table)     ∂table[k] += Σ ∂f/∂(what was looked up at k) ∂y
 ///
-/// `f` takes lanes of scores and their place: see simd/lanes.hpp. The table has any rank: see simd/tables.hpp.
+/// `f` takes lanes of scores and their place: see simd/pack.hpp. The table has any rank: see simd/lookup_table.hpp.
 template <class Function>
 struct modify_op : operation<modify_op<Function>> {
     Function f;
@@ -121,7 +121,7 @@ struct modify_op : operation<modify_op<Function>> {
     template <class T>
     void backward(in<T, 2> x, const rows_of_places& where, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_x) const
     {
-        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t) {
+        detail::each_index(x.shape, where, [&](std::size_t at, std::size_t count, const score_index& p, std::size_t) {
             detail::modify_backward(f, p, count, x.data + at, d_y.data + at, d_x.data + at);
         });
     }
@@ -130,19 +130,20 @@ struct modify_op : operation<modify_op<Function>> {
                   adjoint<T, N> d_table) const
     {
         const lane_table<T, N> known{table.data, table.shape};
-        const auto of_table = [&](auto e, const place& p) { return f(e, p, known); };
+        const auto of_table = [&](auto e, const score_index& p) { return f(e, p, known); };
         scratch here;
         const std::size_t shards = threads(), size = table.size();
         T* const parts = d_table ? here.take<T>(shards * size) : nullptr;
         if (d_table) std::fill_n(parts, shards * size, T(0));
-        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t shard) {
-            if (d_x) detail::modify_backward(of_table, p, count, x.data + at, d_y.data + at, d_x.data + at);
-            if (!d_table) return;
-            const pack<T> by = detail::lanes_at(count, d_y.data + at);
-            heed::detail::add_to_table(f, known, parts + shard * size, [&](const auto& come_back) {
-                come_back(detail::lanes_at(count, x.data + at), heed::detail::for_score(p), by);
+        detail::each_index(
+            x.shape, where, [&](std::size_t at, std::size_t count, const score_index& p, std::size_t shard) {
+                if (d_x) detail::modify_backward(of_table, p, count, x.data + at, d_y.data + at, d_x.data + at);
+                if (!d_table) return;
+                const pack<T> by = detail::lanes_at(count, d_y.data + at);
+                heed::detail::add_to_table(f, known, parts + shard * size, [&](const auto& come_back) {
+                    come_back(detail::lanes_at(count, x.data + at), heed::detail::for_score(p), by);
+                });
             });
-        });
         for (std::size_t shard = 0; d_table && shard < shards; ++shard)
             for (std::size_t i = 0; i < size; ++i) d_table.data[i] += parts[shard * size + i];
     }
@@ -151,7 +152,7 @@ private:
     template <class T>
     void write(in<T, 2> x, const rows_of_places& where, out<T, 2> y, const auto&... table) const
     {
-        detail::each_place(x.shape, where, [&](std::size_t at, std::size_t count, const place& p, std::size_t) {
+        detail::each_index(x.shape, where, [&](std::size_t at, std::size_t count, const score_index& p, std::size_t) {
             const pack<T> changed(f(detail::lanes_at(count, x.data + at), heed::detail::for_score(p), table...));
             detail::put_lanes(count, y.data + at, changed);
         });

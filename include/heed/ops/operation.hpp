@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/diagnostics.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/core/mistakes.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
-#include <heed/core/transient.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/arguments.hpp>
 
 /// The operations that policies are written in, and how to add one.
@@ -173,7 +173,7 @@ struct results_of {
         if constexpr (std::is_same_v<Family, plain_family>) {
             return array<T, N>(shape);
         } else {
-            return transient<T, N>(Family::template take<T>(numbers_in(shape)), shape);
+            return workspace_tensor<T, N>(Family::template take<T>(numbers_in(shape)), shape);
         }
     }
     static auto writable(const auto& y)  // made above, by this very call
@@ -221,7 +221,7 @@ auto copy_piece(const Operation& operation, const First& first, const X&... x)
     if constexpr (std::is_same_v<Family, plain_family>) {
         return copy_of(view);
     } else {
-        return transient(view);
+        return workspace_tensor(view);
     }
 }
 

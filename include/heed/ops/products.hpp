@@ -72,7 +72,7 @@ inline constexpr linear_op linear{};
 /// y = base + x W: x [...,K], W [K,N], base [...,N] -> [...,N].
 ///
 ///     ∂base += ∂y,  ∂x += ∂y Wᵀ,  ∂W += xᵀ ∂y             on the tape: ad/products.hpp
-struct linear_onto_op : operation<linear_onto_op> {
+struct addmm_op : operation<addmm_op> {
     static constexpr ranks takes{1};
 
     static auto shape(const auto& base, const auto& x, const auto& W)
@@ -80,9 +80,8 @@ struct linear_onto_op : operation<linear_onto_op> {
         constexpr std::size_t R = rank_of<decltype(x)>;
         auto must = x.shape;
         must[R - 1] = W.shape[1];
-        require_shape("linear_onto", "the base", base.shape, must, "the shape of x W, with x ", x.shape);
-        require_shape("linear_onto", "W", W.shape, {x.shape[R - 1], W.shape[1]}, "one row for each column of x ",
-                      x.shape);
+        require_shape("addmm", "the base", base.shape, must, "the shape of x W, with x ", x.shape);
+        require_shape("addmm", "W", W.shape, {x.shape[R - 1], W.shape[1]}, "one row for each column of x ", x.shape);
         return base.shape;
     }
 
@@ -93,7 +92,7 @@ struct linear_onto_op : operation<linear_onto_op> {
         kernels::times_weights(detail::rows_of(y.shape), W.shape[1], W.shape[0], x.data, W.data, true, y.data);
     }
 };
-inline constexpr linear_onto_op linear_onto{};
+inline constexpr addmm_op addmm{};
 
 /// y[b,t] = x[b,t,:] · v: x [B,T,A], v [A] -> [B,T].
 ///
@@ -174,11 +173,11 @@ inline constexpr add_outer_op add_outer{};
 ///     ∂q[b,:] += Σ_t ∂y[b,t] k[b,t,:],  ∂k[b,t,:] += ∂y[b,t] q[b,:]
 ///
 /// Where ∂y is 0, as at a masked position, k is not read.
-struct dot_each_op : operation<dot_each_op> {
+struct dot_per_position_op : operation<dot_per_position_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
-        require_shape("dot_each", "the query", q.shape, {k.shape[0], k.shape[2]}, "one row for each row of the keys ",
-                      k.shape);
+        require_shape("dot_per_position", "the query", q.shape, {k.shape[0], k.shape[2]},
+                      "one row for each row of the keys ", k.shape);
         return {k.shape[0], k.shape[1]};
     }
 
@@ -209,7 +208,7 @@ struct dot_each_op : operation<dot_each_op> {
         });
     }
 };
-inline constexpr dot_each_op dot_each{};
+inline constexpr dot_per_position_op dot_per_position{};
 
 /// c[b,:] = Σ_t α[b,t] h[b,t,:]: α [B,T], h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
 ///

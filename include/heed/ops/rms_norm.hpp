@@ -9,7 +9,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/rows.hpp>
 
-/// Root mean square normalisation.
+/// Root mean square normalization.
 namespace heed::ops {
 
 /// y = gain ⊙ x / sqrt(mean(x²) + ε) for each part of a row, as long as the gain: x [...,p·n], gain [n] -> [...,p·n].

@@ -8,14 +8,14 @@
 
 namespace heed::ops {
 
-/// Which two numbers of a vector are turned together: neighbours (Su et al. 2021), or the i-th of each half (as in
+/// Which two numbers of a vector are turned together: neighbors (Su et al. 2021), or the i-th of each half (as in
 /// GPT-NeoX and LLaMA's published weights).
-enum class turned_pairs { neighbours, halves };
+enum class turned_pairs { neighbors, halves };
 
 /// How vectors are turned with their position.
 struct rotation {
     double base = 10000;
-    turned_pairs pairs = turned_pairs::neighbours;
+    turned_pairs pairs = turned_pairs::neighbors;
 };
 
 /// Each pair of numbers of a vector at position p is turned by the angle p · base^(−2m/N), m the pair:

@@ -124,8 +124,8 @@ void one_hot(std::size_t n, std::size_t width, std::size_t size, const std::size
 }  // namespace detail
 
 /// y_j = 1 at the greatest score of each row, the first of equal ones, 0 elsewhere: e [B,T] or [B,T,D]. No gradient.
-struct greatest_op : row_operation<greatest_op> {
-    static constexpr const char* name = "greatest";
+struct argmax_op : row_operation<argmax_op> {
+    static constexpr const char* name = "argmax";
     static constexpr bool differentiable = false;
 
     template <class T, std::size_t R>
@@ -138,6 +138,6 @@ struct greatest_op : row_operation<greatest_op> {
         });
     }
 };
-inline constexpr greatest_op greatest{};
+inline constexpr argmax_op argmax{};
 
 }  // namespace heed::ops

@@ -17,7 +17,7 @@ namespace heed::ops {
 ///     ∂x += (∂y − y (y·∂y)) / |x|
 ///
 /// A vector of length 0 (or so short that 1/|x| is not finite) stays 0 and gets the gradient 0. |x|² may overflow.
-struct unit_op : operation<unit_op> {
+struct normalize_l2_op : operation<normalize_l2_op> {
     static constexpr ranks takes{1};
 
     static auto shape(const auto& x) { return x.shape; }
@@ -68,7 +68,7 @@ private:
         return {1 / most, 1 / sqrt(sum)};
     }
 };
-inline constexpr unit_op unit{};
+inline constexpr normalize_l2_op normalize_l2{};
 
 /// A[b,s,t] = 1 / (1 + r), r = |x[b,s,:] − y[b,t,:]|, the Euclidean distance: x [B,S,D], y [B,T,D] -> [B,S,T], in
 /// (0, 1]. With the lengths of both: 0 beyond them, even if x or y is NaN there. Yin et al. 2016, section 4.
@@ -161,11 +161,11 @@ inline constexpr match_matrix_op match_matrix{};
 /// y[b,t] = 1 / (1 + r), r = |q[b,:] − k[b,t,:]|: q [B,D], k [B,T,D] -> [B,T]. match_matrix for one query per row.
 ///
 ///     ∂q[b,:] −= Σ_t y² (q − k)/r ∂y,  ∂k[b,t,:] += y² (q − k)/r ∂y
-struct match_each_op : operation<match_each_op> {
+struct match_per_position_op : operation<match_per_position_op> {
     static shape_of_rank<2> shape(const auto& q, const auto& k)
     {
-        require_shape("match_each", "the query", q.shape, {k.shape[0], k.shape[2]}, "one row for each row of the keys ",
-                      k.shape);
+        require_shape("match_per_position", "the query", q.shape, {k.shape[0], k.shape[2]},
+                      "one row for each row of the keys ", k.shape);
         return {k.shape[0], k.shape[1]};
     }
 
@@ -189,6 +189,6 @@ private:
         return {x.data, {x.shape[0], 1, x.shape[1]}};
     }
 };
-inline constexpr match_each_op match_each{};
+inline constexpr match_per_position_op match_per_position{};
 
 }  // namespace heed::ops

@@ -40,7 +40,7 @@ inline constexpr sum_last_op sum_last{};
 /// y = Σ_i x_i c_i: x and c [...] -> []. c is mostly constant: a loss that gives each entry a gradient of its own.
 ///
 ///     ∂x_i += c_i ∂y,  ∂c_i += x_i ∂y
-struct inner_op : operation<inner_op> {
+struct dot_op : operation<dot_op> {
     static shape_of_rank<0> shape(const auto& x, const auto& c)
     {
         require_shape("inner", "the constants", c.shape, x.shape, "one for each element");
@@ -60,7 +60,7 @@ struct inner_op : operation<inner_op> {
         if (d_c) kernels::add_scaled(c.size(), d_c.data, *d_y.data, x.data);
     }
 };
-inline constexpr inner_op inner{};
+inline constexpr dot_op dot{};
 
 /// y[..., p·n + i] = g[..., p] x[..., p·n + i]: x [...,G·n], g [...,G]; each factor scales a part of a row.
 ///

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/core/callback.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/backward.hpp>
@@ -18,7 +18,7 @@
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/ops/operation.hpp>
-#include <heed/simd/tables.hpp>
+#include <heed/simd/lookup_table.hpp>
 
 namespace heed::ops {
 
@@ -39,7 +39,7 @@ using heed::detail::lane_memo;
 
 /// Where a thread adds what comes back to a parameter, or null if nobody wants it.
 template <class T>
-using shard_place = heed::detail::callback<T*, std::size_t>;
+using shard_place = heed::detail::function_ref<T*, std::size_t>;
 
 /// The tiles that one of several threads takes: one type for all ways to share them, so that less is compiled.
 struct every_so_many {
@@ -205,7 +205,7 @@ auto function_with(const Function& f, const in<T, N>& table)
 {
     if constexpr (std::is_same_v<Function, kernels::tiles::unmodified>) {
         return kernels::tiles::unmodified{};
-    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, place>) {
+    } else if constexpr (std::is_invocable_v<const Function&, pack<T>, score_index>) {
         return f;
     } else {
         return kernels::tiles::modified_by_table<Function, lane_table<T, N>>{f, {table.data, table.shape}};

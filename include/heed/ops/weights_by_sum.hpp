@@ -28,7 +28,7 @@ struct weights_by_sum_op : row_operation<weights_by_sum_op> {
     static void forward(in<T, R> e, const lengths_view& real, const rule_of_sums& rule, out<T, R> weights)
     {
         scratch here;
-        const T* const aged = kernels::powers<T>(rule.decay, e.shape[1], here);
+        const T* const aged = kernels::pow_table<T>(rule.decay, e.shape[1], here);
         detail::each_column(e.shape, real, 2, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t all) {
             in_double<T> whole = 0;
             for (std::size_t j = 0; j < n; ++j)
@@ -46,7 +46,7 @@ struct weights_by_sum_op : row_operation<weights_by_sum_op> {
                          in<T, R> d_weights, adjoint<T, R> d_e)
     {
         scratch here;
-        const T* const aged = kernels::powers<T>(rule.decay, e.shape[1], here);
+        const T* const aged = kernels::pow_table<T>(rule.decay, e.shape[1], here);
         detail::each_column(e.shape, real, 2, [&](std::size_t at, std::size_t step, std::size_t n, std::size_t) {
             in_double<T> all = rule.divides ? 0 : 1, pulled = 0;
             for (std::size_t j = 0; j < n && rule.divides; ++j) {

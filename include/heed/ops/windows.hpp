@@ -7,7 +7,7 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 
-/// Neighbouring positions: the window of each row, and windows that slide over all positions.
+/// Neighboring positions: the window of each row, and windows that slide over all positions.
 namespace heed::ops {
 
 namespace detail {
@@ -28,7 +28,7 @@ shape_of_rank<R> window_shape(const shape_of_rank<R>& x, const window_view& wher
     return y;
 }
 
-/// f(place in the whole, place in the window, count of numbers) for the stretch of each row.
+/// f(place in the whole, place in the window, count of numbers) for the range of each row.
 void each_stretch(const auto& whole, const window_view& where, const auto& f)
 {
     const auto [B, positions, N] = by_position(whole);

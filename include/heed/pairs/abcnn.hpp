@@ -11,9 +11,9 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/similarity.hpp>
 #include <heed/ops/sums.hpp>
 #include <heed/ops/windows.hpp>
@@ -51,7 +51,7 @@ struct unfold_op : move_operation<unfold_op, std::size_t> {
 };
 inline constexpr unfold_op unfold{};
 
-/// Weighted sums of w neighbours: x [B,S,D], a [B,S] -> [B,S-w+1,D].
+/// Weighted sums of w neighbors: x [B,S,D], a [B,S] -> [B,S-w+1,D].
 ///
 ///     y_j = Σ_{k=j}^{j+w-1} a_k x_k           w terms, j = 0 … S-w
 ///     ∂x_k += a_k ∂y_j,  ∂a_k += ∂y_j · x_k
@@ -180,7 +180,7 @@ private:
                               ": it has a row for each of " + std::to_string(shape_of(W)[0]) +
                               " words, but the other sentences have up to " + std::to_string(words));
         }
-        return ops::rows_between(W, std::size_t{0}, words);
+        return ops::slice_rows(W, std::size_t{0}, words);
     }
 };
 template <class Matrix>

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <vector>
 
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/ops/embedding.hpp>
 #include <heed/ops/losses.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/similarity.hpp>
 #include <heed/pairs/abcnn.hpp>
 #include <heed/pairs/batch.hpp>
@@ -86,8 +86,8 @@ private:
     {
         const auto [f, g] = abcnn::average(level);  // [B,N] each
         const auto one_position = [](const auto& x) { return ops::reshaped(x, shape_of(x)[0], 1, shape_of(x)[1]); };
-        return ops::concat(ops::dot_each(ops::unit(f), one_position(ops::unit(g))),
-                           ops::match_each(f, one_position(g)));
+        return ops::concat(ops::dot_per_position(ops::normalize_l2(f), one_position(ops::normalize_l2(g))),
+                           ops::match_per_position(f, one_position(g)));
     }
 };
 template <class Matrix, class Blocks, class Vector>

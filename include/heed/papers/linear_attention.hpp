@@ -17,7 +17,7 @@
 #include <heed/normalize/retention.hpp>
 #include <heed/score/dot.hpp>
 #include <heed/score/dynamic_convolution.hpp>
-#include <heed/score/fading.hpp>
+#include <heed/score/gated_decay.hpp>
 #include <heed/score/kernel.hpp>
 #include <heed/score/rotary.hpp>
 #include <heed/score/scaled_dot.hpp>
@@ -114,7 +114,7 @@ namespace heed::papers::dao2024 {
 /// the recurrence h_t = a_t h_{t−1} + B_t x_tᵀ. Deviation: Δ does not also scale the input, the values.
 auto state_space(auto w, auto b)
 {
-    return attention{score::fading{score::dot{}, std::move(w), std::move(b)}, normalize::retention{},
+    return attention{score::gated_decay{score::dot{}, std::move(w), std::move(b)}, normalize::retention{},
                      combine::weighted_sum{}};
 }
 
@@ -132,7 +132,7 @@ namespace heed::papers::yang2024 {
 /// gate for each dimension of the keys. The 1/√d is that of the authors' program. Norm and output gate are not here.
 auto gated_linear(auto w, auto b)
 {
-    return attention{score::fading{score::scaled_dot{}, std::move(w), std::move(b)}, normalize::retention{},
+    return attention{score::gated_decay{score::scaled_dot{}, std::move(w), std::move(b)}, normalize::retention{},
                      combine::weighted_sum{}};
 }
 

@@ -21,7 +21,7 @@
 #include <heed/score/relative.hpp>
 #include <heed/score/rotary.hpp>
 #include <heed/score/scaled_dot.hpp>
-#include <heed/simd/tables.hpp>
+#include <heed/simd/lookup_table.hpp>
 
 /// Shaw, Uszkoreit, Vaswani 2018, "Self-Attention with Relative Position Representations".
 namespace heed::papers::shaw2018 {
@@ -83,7 +83,7 @@ public:
         bucket_of_ = std::make_shared<const std::vector<std::int32_t>>(std::move(all));
     }
 
-    auto operator()(const auto& e, const place& p, const auto& b) const
+    auto operator()(const auto& e, const score_index& p, const auto& b) const
     {
         const lane_table<std::int32_t, 1> bucket_of{bucket_of_->data(), {bucket_of_->size()}};
         return e + b(p.head, bucket_of(p.query - p.key + longest_));
@@ -129,7 +129,7 @@ namespace heed::papers::press2022 {
 struct linear_bias {
     std::size_t heads = 1;  // H
 
-    auto operator()(const auto& e, const place& p) const
+    auto operator()(const auto& e, const score_index& p) const
     {
         const double slope = std::exp2(-8.0 * (p.head + 1) / static_cast<double>(heads));
         return e - slope * (p.query - p.key);
@@ -143,12 +143,12 @@ struct linear_bias {
 struct linear_bias_of_program {
     std::size_t heads = 1;  // H
 
-    auto operator()(const auto& e, const place& p) const
+    auto operator()(const auto& e, const score_index& p) const
     {
         const std::size_t power = std::bit_floor(heads);
         const auto first = static_cast<std::int32_t>(power);
         if (p.head < first) return linear_bias{power}(e, p);
-        place as_of_twice = p;
+        score_index as_of_twice = p;
         as_of_twice.head = 2 * (p.head - first);
         return linear_bias{2 * power}(e, as_of_twice);
     }

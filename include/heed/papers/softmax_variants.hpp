@@ -20,7 +20,7 @@
 #include <heed/score/forgetting.hpp>
 #include <heed/score/modified.hpp>
 #include <heed/score/scaled_dot.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 /// Correia, Niculae and Martins 2019, "Adaptively Sparse Transformers".
 namespace heed::papers::correia2019 {
@@ -54,7 +54,7 @@ namespace heed::papers::gemma2024 {
 struct soft_cap {
     double cap = 50;
 
-    auto operator()(const auto& e, const place&) const { return cap * tanh(e / cap); }
+    auto operator()(const auto& e, const score_index&) const { return cap * tanh(e / cap); }
 };
 
 /// Attention whose scores are capped softly, softmax(c · tanh(Q Kᵀ / √d / c)) V; c is 50 in the paper's models.

@@ -84,7 +84,7 @@ namespace heed::papers::henry2020 {
 /// Attention of queries and keys of length 1, with a scale g [1] that learns: softmax(g · Q̂ K̂ᵀ) V.
 ///
 /// The paper begins with g = log2(L² − L), L a length that most sentences do not exceed.
-auto normalised(auto g)
+auto normalized(auto g)
 {
     return attention{score::cosine{std::move(g)}, normalize::softmax{}, combine::weighted_sum{}};
 }

@@ -15,7 +15,7 @@
 #include <heed/heads/multi_hop.hpp>
 #include <heed/nn/coverage_gru.hpp>
 #include <heed/nn/init.hpp>
-#include <heed/normalize/connected.hpp>
+#include <heed/normalize/learned_temporal.hpp>
 #include <heed/normalize/local_m.hpp>
 #include <heed/normalize/local_p.hpp>
 #include <heed/normalize/recent_temporal.hpp>
@@ -205,10 +205,10 @@ auto recent_temporal(auto W, auto U, auto v, std::size_t steps)
 
 /// The past as a learned connection instead of a divisor: footnote 3, where it performed worse. The paper gives no
 /// formula: the one number w and the sum of past weights are ours.
-auto connected(auto W, auto U, auto v, auto w)  // …, [1]
+auto learned_temporal(auto W, auto U, auto v, auto w)  // …, [1]
 {
-    return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::connected{std::move(w)},
-                     combine::direction_split{}};
+    return attention{score::additive{std::move(W), std::move(U), std::move(v)},
+                     normalize::learned_temporal{std::move(w)}, combine::direction_split{}};
 }
 
 }  // namespace heed::papers::sankaran2016

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/ops/operation.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 namespace heed::ops {
 

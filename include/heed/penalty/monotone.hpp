@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include <heed/ops/parts.hpp>
 #include <heed/ops/penalties.hpp>
+#include <heed/ops/shape.hpp>
 
 namespace heed::penalty {
 

@@ -5,7 +5,7 @@
 
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/sums.hpp>
 
 namespace heed::penalty {
@@ -25,7 +25,7 @@ auto symmetry(const std::vector<There>& there, const std::vector<Back>& back, co
     // [B,S,T] both
     const auto a = ops::swap_axes(ops::clear_ended(ops::stack(there), target));
     const auto b = ops::transpose(ops::swap_axes(ops::clear_ended(ops::stack(back), source)));
-    return ops::scale(ops::inner(a, b), -1);
+    return ops::scale(ops::dot(a, b), -1);
 }
 
 }  // namespace heed::penalty

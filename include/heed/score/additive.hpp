@@ -11,10 +11,10 @@
 #include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/ops/fused_steps.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/steps.hpp>
 
-/// The kernels of scores e_j = vᵀ tanh(q + k_j): a score of this form declares `using in_kernels = additive_score;` and
+/// The kernels of scores e_j = vᵀ tanh(q + k_j): a score of this form declares `using kernel_tag = additive_score;` and
 /// has a member v.
 namespace heed::kernels {
 
@@ -40,7 +40,7 @@ struct additive {
     Vector v;                         // [A]
     HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
-    using in_kernels = kernels::additive_score;
+    using kernel_tag = kernels::additive_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
@@ -55,7 +55,7 @@ struct additive {
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
     {
-        return ops::matvec(ops::tanh_of_sum_each(keys, projected), v);
+        return ops::matvec(ops::tanh_of_sum_per_position(keys, projected), v);
     }
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T]

@@ -31,7 +31,7 @@ struct hidden_layer {
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T,G]
     {
-        return ops::linear(ops::tanh_of_sum_each(keys, projected), V);
+        return ops::linear(ops::tanh_of_sum_per_position(keys, projected), V);
     }
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T,G]

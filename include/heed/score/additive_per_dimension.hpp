@@ -8,8 +8,8 @@
 #include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/ops/fused_steps.hpp>
 #include <heed/ops/products.hpp>
-#include <heed/ops/steps.hpp>
 #include <heed/score/additive_grouped.hpp>
 
 namespace heed::score {

@@ -6,8 +6,8 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/additive.hpp>
 
 namespace heed::score {
@@ -26,22 +26,22 @@ struct concat {
     std::size_t query = 0;            // Q; 0: half of W's rows
     HEED_NO_UNIQUE_ADDRESS Bias b{};  // [A], if there is one
 
-    using in_kernels = kernels::additive_score;
+    using kernel_tag = kernels::additive_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> [B,T,A]
     {
-        return ops::linear(annotations, ops::rows_between(W, cut(), shape_of(W)[0]));
+        return ops::linear(annotations, ops::slice_rows(W, cut(), shape_of(W)[0]));
     }
 
     auto project(const tensor auto& state) const  // [B,Q] -> [B,A]
     {
-        return heed::detail::linear_with(state, ops::rows_between(W, std::size_t{0}, cut()), b);
+        return heed::detail::linear_with(state, ops::slice_rows(W, std::size_t{0}, cut()), b);
     }
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,A], [B,T,A] -> [B,T]
     {
-        return ops::matvec(ops::tanh_of_sum_each(keys, projected), v);
+        return ops::matvec(ops::tanh_of_sum_per_position(keys, projected), v);
     }
 
     auto operator()(const tensor auto& state, const tensor auto& keys) const  // [B,Q], [B,T,A] -> [B,T]

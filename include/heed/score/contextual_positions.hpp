@@ -11,9 +11,9 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/operation.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/keys_up_to_query.hpp>
 #include <heed/score/over.hpp>
 
@@ -144,26 +144,29 @@ struct contextual_positions : over::around<contextual_positions<Base, Matrix>, B
                   "heed: score::contextual_positions compares the query with keys and with positions alike, by inner "
                   "products: its base is dot, scaled_dot or general");
 
-    auto begin(const auto&) const { return keys_up_to_query{}; }
-    auto arrive(const keys_up_to_query&, const auto& at, const auto& memory) const
+    auto init_state(const auto&) const { return keys_up_to_query{}; }
+    auto observe_query(const keys_up_to_query&, const auto& at, const auto& memory) const
     {
         return keys_up_to_query::of_step(at.step, memory);
     }
-    auto after(const auto&, const tensor auto&, const tensor auto&, const auto&) const { return keys_up_to_query{}; }
+    auto update_state(const auto&, const tensor auto&, const tensor auto&, const auto&) const
+    {
+        return keys_up_to_query{};
+    }
 
     auto match(const tensor auto& projected, const tensor auto& keys, const keys_up_to_query& now) const  // [B,T]
     {
-        return ops::add_contextual_positions(over::match(base, projected, keys, no_past{}),
+        return ops::add_contextual_positions(over::match(base, projected, keys, no_score_state{}),
                                              ops::linear(base.asking(projected), positions), now.count, now.first);
     }
 
-    auto match_all(const tensor auto& queries, const tensor auto& keys,
-                   const over::queries_from& from) const  // [B·S,T]
+    auto score_matrix(const tensor auto& queries, const tensor auto& keys,
+                      const over::queries_from& from) const  // [B·S,T]
     {
         const auto [B, S, A] = shape_of(queries);
         const auto now = keys_up_to_query::of_all(from, S);
         const auto of_positions = ops::linear(base.asking(queries), positions);  // [B,S,P]
-        return ops::add_contextual_positions(over::match_all(base, queries, keys, from),
+        return ops::add_contextual_positions(over::score_matrix(base, queries, keys, from),
                                              ops::reshaped(of_positions, B * S, shape_of(of_positions)[2]), now.count,
                                              now.first);
     }

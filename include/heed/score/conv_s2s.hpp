@@ -33,7 +33,7 @@ struct conv_s2s : inner_product<conv_s2s<Matrix, Vector>> {
     auto project(const Query& query) const  // [B,Q], [B,D] -> [B,D]
     {
         if constexpr (requires { query.state, query.word; }) {
-            return ops::add_alike(ops::linear(query.state, W, b), query.word);
+            return ops::add_same_shape(ops::linear(query.state, W, b), query.word);
         } else {
             static_assert(
                 detail::placeholder<Query>,

@@ -27,33 +27,33 @@ template <class Scale = double>
 struct cosine {
     Scale scale{1};  // a double, or a tensor [1] or [D]
 
-    using in_kernels = kernels::inner_product_score;
+    using kernel_tag = kernels::inner_product_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto prepare(const tensor auto& annotations) const  // [B,T,D] -> the same, each of length 1
     {
-        return ops::unit(annotations);
+        return ops::normalize_l2(annotations);
     }
 
     auto match(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] prepared -> [B,T]
     {
-        return ops::dot_each(asking(query), keys);
+        return ops::dot_per_position(asking(query), keys);
     }
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const { return match(query, keys); }
 
-    auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    auto score_matrix(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
     {
-        return ops::dot_all(asking(queries), keys);
+        return ops::bmm_nt(asking(queries), keys);
     }
 
     /// What tiles compare with keys.
     auto asking(const tensor auto& query) const
     {
         if constexpr (std::is_arithmetic_v<Scale>) {
-            return ops::scale(ops::unit(query), scale);
+            return ops::scale(ops::normalize_l2(query), scale);
         } else {
-            return ops::multiply(ops::unit(query), scale);
+            return ops::multiply(ops::normalize_l2(query), scale);
         }
     }
 

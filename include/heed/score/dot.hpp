@@ -12,17 +12,17 @@ namespace heed::score {
 /// Base class of scores that are inner products of projected queries with keys.
 template <class Self>
 struct inner_product {
-    using in_kernels = kernels::inner_product_score;
+    using kernel_tag = kernels::inner_product_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {
-        return ops::dot_each(projected, keys);
+        return ops::dot_per_position(projected, keys);
     }
 
-    auto match_all(const tensor auto& projected, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    auto score_matrix(const tensor auto& projected, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
     {
-        return ops::dot_all(projected, keys);
+        return ops::bmm_nt(projected, keys);
     }
 
     auto operator()(const auto& query, const tensor auto& keys) const  // [B,Q], [B,T,D] -> [B,T]

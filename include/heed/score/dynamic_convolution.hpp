@@ -7,10 +7,10 @@
 
 #include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/operation.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/softmax.hpp>
 #include <heed/score/keys_up_to_query.hpp>
 
@@ -89,7 +89,7 @@ struct convolution {
     auto project(const tensor auto& query) const { return self().kernel(query); }  // [B,K] or [B,S,K]
 
     auto start(const auto&) const { return keys_up_to_query{}; }
-    auto recall(const keys_up_to_query&, const auto& at, const auto& memory) const
+    auto observe_memory(const keys_up_to_query&, const auto& at, const auto& memory) const
     {
         return keys_up_to_query::of_step(at.step, memory);
     }
@@ -105,8 +105,8 @@ struct convolution {
         return match(project(query), keys, now);
     }
 
-    auto match_all(const tensor auto& queries, const tensor auto& keys,
-                   const over::queries_from& from) const  // [B·S,T]
+    auto score_matrix(const tensor auto& queries, const tensor auto& keys,
+                      const over::queries_from& from) const  // [B·S,T]
     {
         const auto [B, S, K] = shape_of(queries);
         return match(ops::reshaped(queries, B * S, K), keys, keys_up_to_query::of_all(from, S));
@@ -120,7 +120,7 @@ private:
     {
         const auto [R, K] = shape_of(kernels);
         if (K == 0) throw shape_error("score::dynamic_convolution: a kernel of no weights; it must have one at least");
-        auto* const all = transient_family::take<std::size_t>(R);
+        auto* const all = workspace_family::take<std::size_t>(R);
         std::fill_n(all, R, K);
         return ops::softmax(kernels, lengths_view{all, R});
     }

@@ -9,13 +9,13 @@
 
 #include <heed/attention/query.hpp>
 #include <heed/attention/weigh.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::score {
@@ -39,21 +39,25 @@ struct over_gates : over::around<Self, Base> {
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // -> [B,T,2+A]
     {
-        static_assert(score_traits_of<Base>().weights == weight_kind::per_position,
-                      "heed: score::forgetting and score::fading change one number for each position: their base has "
-                      "weights per position");
+        static_assert(
+            score_traits_of<Base>().weights == weight_kind::per_position,
+            "heed: score::forgetting and score::gated_decay change one number for each position: their base has "
+            "weights per position");
         static_assert(!score_traits_of<Base>().extends_keys,
-                      "heed: score::forgetting and score::fading do not wrap each other: use one");
+                      "heed: score::forgetting and score::gated_decay do not wrap each other: use one");
         return ops::concat(ops::carried_sums(ops::log_sigmoid(ops::linear(annotations, w, b))),
                            over::prepare(base, annotations, first));
     }
-    auto follow(const tensor auto& keys, const tensor auto& before) const { return ops::carry_sums(keys, before); }
+    auto continue_keys(const tensor auto& keys, const tensor auto& before) const
+    {
+        return ops::carry_sums(keys, before);
+    }
 
-    auto begin(const auto& memory) const
+    auto init_state(const auto& memory) const
     {
         return score::row_state{constant_like(memory.keys, shape_of_rank<2>{memory.batch(), 2}, 0.0)};
     }
-    auto arrive(const auto&, const auto& at, const auto& memory) const  // the sums (F_i, 1), [B,2]
+    auto observe_query(const auto&, const auto& at, const auto& memory) const  // the sums (F_i, 1), [B,2]
     {
         if constexpr (detail::keys_grow<std::remove_cvref_t<decltype(memory.keys)>>) {
             return score::row_state{sums_in_rows(memory, at.step)};
@@ -61,23 +65,26 @@ struct over_gates : over::around<Self, Base> {
             return score::row_state{ops::step_of(sums_at_queries(memory.keys, memory.real, at.step, 1), 0)};
         }
     }
-    auto after(const auto& past, const tensor auto&, const tensor auto&, const auto&) const { return past.own(); }
+    auto update_state(const auto& state, const tensor auto&, const tensor auto&, const auto&) const
+    {
+        return state.own();
+    }
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const  // [B,T]
     {
         const std::size_t N = shape_of(keys)[2];
-        return this->self().changed(over::match(base, projected, ops::columns_between(keys, 2, N), now.base),
-                                    ops::dot_each(now.state, ops::columns_between(keys, 0, 2)));
+        return this->self().changed(over::match(base, projected, ops::slice_columns(keys, 2, N), now.base),
+                                    ops::dot_per_position(now.state, ops::slice_columns(keys, 0, 2)));
     }
 
     template <tensor Queries, tensor Keys>
-        requires(over::matches_all<Base, Queries, Keys>)
-    auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const  // [B·S,T]
+        requires(over::scores_a_matrix<Base, Queries, Keys>)
+    auto score_matrix(const Queries& queries, const Keys& keys, const over::queries_from& from) const  // [B·S,T]
     {
         const std::size_t N = shape_of(keys)[2];
         const auto sums = sums_at_queries(keys, from.real, from.first, shape_of(queries)[1]);
-        return this->self().changed(over::match_all(base, queries, ops::columns_between(keys, 2, N), from),
-                                    ops::dot_all(sums, ops::columns_between(keys, 0, 2)));
+        return this->self().changed(over::score_matrix(base, queries, ops::slice_columns(keys, 2, N), from),
+                                    ops::bmm_nt(sums, ops::slice_columns(keys, 0, 2)));
     }
 
 protected:
@@ -90,7 +97,7 @@ protected:
     static auto sums_at_queries(const Keys& keys, const lengths_view& real, std::size_t first, std::size_t queries)
     {
         if constexpr (detail::shares_rows<Keys>) {
-            return ops::carried_to(detail::as_transient{}(keys.of),
+            return ops::carried_to(detail::as_workspace_tensor{}(keys.of),
                                    std::span<const std::size_t>(keys.sentence, real.batch()), real, first, queries);
         } else {
             return ops::carried_to(keys, std::span<const std::size_t>{}, real, first, queries);
@@ -98,21 +105,21 @@ protected:
     }
 
 private:
-    /// The sums [B,2] at one query of a growing memory, whose rows lie apart.
+    /// The sums [B,2] at one query of a KV cache, whose rows lie apart.
     static auto sums_in_rows(const auto& memory, std::size_t step)
     {
         using keys = std::remove_cvref_t<decltype(memory.keys)>;
         using T = detail::element_of_rows<keys>;
         const std::size_t B = memory.batch, N = shape_of(memory.keys.of)[2];
         ops::carry_sums_op::require_columns(shape_of(memory.keys.of));
-        T* const sums = transient_family::take<T>(2 * B);
+        T* const sums = workspace_family::take<T>(2 * B);
         for (std::size_t b = 0; b < B; ++b) {
             const std::size_t n = memory.real[b], at = detail::number_in_sentence(step, n, memory.positions);
             const T* const row = memory.keys.of.row(detail::row_asked(memory.keys, b));
             sums[2 * b] = n == 0 ? T(0) : -row[std::min(at, n - 1) * N + 1];
             sums[2 * b + 1] = 1;
         }
-        return transient<T, 2>(sums, {B, 2});
+        return workspace_tensor<T, 2>(sums, {B, 2});
     }
 };
 
@@ -145,19 +152,19 @@ struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, V
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const  // [B,T]
     {
-        using past = std::remove_cvref_t<decltype(now.base)>;
+        using state = std::remove_cvref_t<decltype(now.base)>;
         using comparing = std::remove_cvref_t<decltype(over::innermost(base))>;
         if constexpr (known_to_kernels_as<comparing, kernels::inner_product_score> &&
-                      !over::changes_keys<Base, std::remove_cvref_t<decltype(keys)>, past>()) {
+                      !over::changes_keys<Base, std::remove_cvref_t<decltype(keys)>, state>()) {
             const auto asked = over::innermost(base).asking(over::query(base, projected, now.base));
-            return ops::dot_each(ops::concat(now.state, asked), keys);
+            return ops::dot_per_position(ops::concat(now.state, asked), keys);
         } else {
             return gates::match(projected, keys, now);
         }
     }
 
     /// Scores [B·S,T] and what they fall by.
-    auto changed(const tensor auto& scores, const tensor auto& sums) const { return ops::add_alike(scores, sums); }
+    auto changed(const tensor auto& scores, const tensor auto& sums) const { return ops::add_same_shape(scores, sums); }
 
     /// Queries [B,S,A] as they are multiplied with keys: (F_i, 1, q).
     auto asked_all(const tensor auto& asked, const auto& memory, std::size_t first) const

@@ -31,7 +31,7 @@ struct move_forward {
 }  // namespace functions
 
 /// y = κ + exp(x): κ and x [...] -> [...]               ∂κ += ∂y,  ∂x += exp(x) ∂y
-inline constexpr binary<functions::move_forward> move_places{"move_places", "the steps", "one for each place"};
+inline constexpr binary<functions::move_forward> advance_means{"advance_means", "the steps", "one for each place"};
 
 /// φ[b,t] = Σ_k exp(a_bk − exp(c_bk) (κ_bk − u_bt)²), bells of height exp(a) and width exp(−c/2) around κ: shapes
 /// [B,2K], all a and then all c; κ [B,K]; places u [B,T,1] -> [B,T].
@@ -41,46 +41,46 @@ inline constexpr binary<functions::move_forward> move_places{"move_places", "the
 ///
 /// a above 40 counts as 40, without a derivative: exp(a) would overflow.
 struct gaussian_mixture_op : operation<gaussian_mixture_op> {
-    static shape_of_rank<2> shape(const auto& shapes, const auto& centres, const auto& places)
+    static shape_of_rank<2> shape(const auto& shapes, const auto& centers, const auto& places)
     {
-        const std::size_t B = places.shape[0], K = centres.shape[1];
+        const std::size_t B = places.shape[0], K = centers.shape[1];
         require_shape("gaussian_mixture", "the places", places.shape, {B, places.shape[1], 1},
                       "one number for each position");
-        require_shape("gaussian_mixture", "the centres", centres.shape, {B, K}, "one row for each row of the places");
+        require_shape("gaussian_mixture", "the centers", centers.shape, {B, K}, "one row for each row of the places");
         require_shape("gaussian_mixture", "heights and widths", shapes.shape, {B, 2 * K},
-                      "two numbers for each of the centres ", centres.shape);
+                      "two numbers for each of the centers ", centers.shape);
         return {B, places.shape[1]};
     }
 
     template <class T>
-    static void forward(in<T, 2> shapes, in<T, 2> centres, in<T, 3> places, out<T, 2> y)
+    static void forward(in<T, 2> shapes, in<T, 2> centers, in<T, 3> places, out<T, 2> y)
     {
-        const std::size_t positions = y.shape[1], K = centres.shape[1];
+        const std::size_t positions = y.shape[1], K = centers.shape[1];
         detail::each_row(y.shape[0], 8 * positions * K, [=](std::size_t b) {
             T* const sum = y.data + b * positions;
             kernels::detail::zero(sum, positions);
             for (std::size_t k = 0; k < K; ++k) {
-                const bell<T> one(shapes, centres, b, k);
+                const bell<T> one(shapes, centers, b, k);
                 simd::transform(
-                    positions, sum, [one](auto s, auto u) { return s + one.at(one.centre - u); },
+                    positions, sum, [one](auto s, auto u) { return s + one.at(one.center - u); },
                     static_cast<const T*>(sum), places.data + b * positions);
             }
         });
     }
 
     template <class T>
-    static void backward(in<T, 2> shapes, in<T, 2> centres, in<T, 3> places, in<T, 2> y, in<T, 2> d_y,
-                         adjoint<T, 2> d_shapes, adjoint<T, 2> d_centres, adjoint<T, 3> d_places)
+    static void backward(in<T, 2> shapes, in<T, 2> centers, in<T, 3> places, in<T, 2> y, in<T, 2> d_y,
+                         adjoint<T, 2> d_shapes, adjoint<T, 2> d_centers, adjoint<T, 3> d_places)
     {
         using simd::vec;
-        const std::size_t positions = y.shape[1], K = centres.shape[1];
+        const std::size_t positions = y.shape[1], K = centers.shape[1];
         detail::each_row(y.shape[0], 16 * positions * K, [=](std::size_t b) {
             for (std::size_t k = 0; k < K; ++k) {
-                const bell<T> one(shapes, centres, b, k);
+                const bell<T> one(shapes, centers, b, k);
                 kernels::block_sum<T> heights, slopes, spreads;  // Σ g, Σ g δ, Σ g δ²
                 simd::each_register<T>(positions, [&, one](std::size_t t, std::size_t count) {
                     const std::size_t i = b * positions + t;
-                    const vec<T> off = one.centre - simd::load_first(places.data + i, count), f = one.at(off);
+                    const vec<T> off = one.center - simd::load_first(places.data + i, count), f = one.at(off);
                     // What is 0 stays 0, however far it is and whatever came back.
                     const vec<T> d = simd::fill_behind<T>(simd::load_first(d_y.data + i, count), count, T(0));
                     const vec<T> g = simd::select(f == 0, vec<T>{}, f * d), away = simd::select(f == 0, vec<T>{}, off);
@@ -98,7 +98,7 @@ struct gaussian_mixture_op : operation<gaussian_mixture_op> {
                         d_shapes.data[b * 2 * K + k] += simd::sum(heights.get());
                     d_shapes.data[b * 2 * K + K + k] -= times(one.narrow, simd::sum(spreads.get()));
                 }
-                if (d_centres) d_centres.data[b * K + k] -= 2 * times(one.narrow, simd::sum(slopes.get()));
+                if (d_centers) d_centers.data[b * K + k] -= 2 * times(one.narrow, simd::sum(slopes.get()));
             }
         });
     }
@@ -110,13 +110,13 @@ private:
 
     template <class T>
     struct bell {
-        T height, narrow, centre;  // a, exp(c), κ
+        T height, narrow, center;  // a, exp(c), κ
 
-        bell(in<T, 2> shapes, in<T, 2> centres, std::size_t b, std::size_t k)
+        bell(in<T, 2> shapes, in<T, 2> centers, std::size_t b, std::size_t k)
             : height(std::min(shapes.data[b * shapes.shape[1] + k], highest<T>)),
-              narrow(std::max(narrowness(shapes.data[b * shapes.shape[1] + centres.shape[1] + k]),
+              narrow(std::max(narrowness(shapes.data[b * shapes.shape[1] + centers.shape[1] + k]),
                               std::numeric_limits<T>::min())),  // 0 · ∞ far away would be NaN
-              centre(centres.data[b * centres.shape[1] + k])
+              center(centers.data[b * centers.shape[1] + k])
         {}
 
         static T narrowness(const T& c)
@@ -125,7 +125,7 @@ private:
             return exp(c);
         }
 
-        /// At the centre itself the height, even if the bell is infinitely narrow.
+        /// At the center itself the height, even if the bell is infinitely narrow.
         auto at(auto off) const
         {
             const auto away = off * off;
@@ -147,20 +147,20 @@ namespace heed::score {
 
 /// The state of a mixture of Gaussians.
 template <class Centres>
-struct mixture_past {
-    Centres centres;  // [B,K] κ
+struct mixture_state {
+    Centres centers;  // [B,K] κ
 
     auto map(auto&& f, const auto&... others) const
     {
         if constexpr (spares_rows<decltype(f)>) {
             return *this;  // a window cuts positions, not this
         } else {
-            return score::mixture_past{f(centres, others.centres...)};
+            return score::mixture_state{f(centers, others.centers...)};
         }
     }
 };
 template <class Centres>
-mixture_past(Centres) -> mixture_past<Centres>;
+mixture_state(Centres) -> mixture_state<Centres>;
 
 /// Soft windows that move along the sentence, as far as the query says; the annotations are not read.
 ///
@@ -171,7 +171,7 @@ mixture_past(Centres) -> mixture_past<Centres>;
 ///
 /// Positions u count from 1, and κ_0 = 0. Graves takes φ as the weights, without a sum of 1: `normalize::retention{}`,
 /// whose decay of 1 leaves scores as they are; `normalize::ratio{}` divides them by their sum. After a step κ_t is
-/// `next.score.centres` [B,K]: once they are beyond the last position, all has been read.
+/// `next.score.centers` [B,K]: once they are beyond the last position, all has been read.
 ///
 /// The paper's one linear map is cut in two, as windows move before anything is compared. b_kappa below 0 lets them
 /// move by less than a position at each step. α̂ above 40 counts as 40, so that nothing overflows. Throws shape_error if
@@ -199,13 +199,13 @@ struct gaussian_mixture {
                               "; give W two columns for each column of W_kappa, of which there is at least one");
         }
         const shape_of_rank<2> shape{memory.batch(), K};
-        return score::mixture_past{constant_like(detail::taped_among(memory.keys, W_kappa), shape, 0.0)};
+        return score::mixture_state{constant_like(detail::taped_among(memory.keys, W_kappa), shape, 0.0)};
     }
 
-    auto recall(const auto& past, const auto& at) const
+    auto observe_memory(const auto& state, const auto& at) const
     {
-        return score::mixture_past{
-            ops::move_places(past.centres, ops::linear(detail::state_of(at.query()), W_kappa, b_kappa))};
+        return score::mixture_state{
+            ops::advance_means(state.centers, ops::linear(detail::state_of(at.query()), W_kappa, b_kappa))};
     }
 
     auto project(const tensor auto& query) const  // [B,Q] -> [B,2K]
@@ -213,14 +213,14 @@ struct gaussian_mixture {
         return ops::linear(query, W, b);
     }
 
-    auto match(const tensor auto& projected, const tensor auto& keys, const auto& past) const  // [B,T]
+    auto match(const tensor auto& projected, const tensor auto& keys, const auto& state) const  // [B,T]
     {
-        return ops::gaussian_mixture(projected, past.centres, keys);
+        return ops::gaussian_mixture(projected, state.centers, keys);
     }
 
-    auto operator()(const tensor auto& query, const tensor auto& keys, const auto& past) const  // past as recalled
+    auto operator()(const tensor auto& query, const tensor auto& keys, const auto& state) const  // past as recalled
     {
-        return match(project(query), keys, past);
+        return match(project(query), keys, state);
     }
 
     static auto parameters(auto& self, auto&& visit)

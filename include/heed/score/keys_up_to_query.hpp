@@ -11,7 +11,7 @@
 #include <heed/attention/state.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 
 namespace heed::ops::detail {
 
@@ -68,7 +68,7 @@ struct keys_up_to_query {
         });
     }
 
-    /// Of `queries` queries of each sentence, [B·S], as `match_all` knows them.
+    /// Of `queries` queries of each sentence, [B·S], as `score_matrix` knows them.
     static keys_up_to_query of_all(const over::queries_from& from, std::size_t queries)
     {
         return at(queries, from.real, [&](std::size_t, std::size_t s) { return from.first + s; });
@@ -78,7 +78,7 @@ private:
     static keys_up_to_query at(std::size_t queries, const lengths_view& real, const auto& number)
     {
         const std::size_t rows = real.batch() * queries;
-        auto* const count = transient_family::take<std::size_t>(rows);
+        auto* const count = workspace_family::take<std::size_t>(rows);
         for (std::size_t i = 0; i < rows; ++i) {
             const std::size_t n = real[i / queries];
             count[i] = n == 0 ? 0 : std::min(number(n, i % queries), n - 1) + 1;

@@ -15,16 +15,17 @@ namespace heed::ops {
 /// y[b,t] = x[b, at[b,t,0]]: x [B,N] and whole numbers at [B,T,1] (constants) -> [B,T].
 ///
 ///     ∂x[b, at[b,t,0]] += ∂y[b,t]
-struct pick_op : operation<pick_op> {
+struct gather_op : operation<gather_op> {
     static shape_of_rank<2> shape(const auto& x, const auto& at)
     {
-        require_shape("pick", "what is picked from", x.shape, {at.shape[0], x.shape[1]},
+        require_shape("gather", "what is picked from", x.shape, {at.shape[0], x.shape[1]},
                       "one row for each row of the positions");
-        require_shape("pick", "the positions", at.shape, {at.shape[0], at.shape[1], 1}, "one number for each position");
+        require_shape("gather", "the positions", at.shape, {at.shape[0], at.shape[1], 1},
+                      "one number for each position");
         for (std::size_t i = 0, n = at.size(); i < n; ++i) {
             const auto place = value_of(at.data[i]);
             if (place >= 0 && place < static_cast<decltype(place)>(x.shape[1])) continue;
-            throw shape_error("pick: position " + std::to_string(place) + " of " + shape_text(x.shape) +
+            throw shape_error("gather: position " + std::to_string(place) + " of " + shape_text(x.shape) +
                               ", which has " + std::to_string(x.shape[1]) + " columns");
         }
         return {at.shape[0], at.shape[1]};
@@ -52,7 +53,7 @@ private:
         }
     }
 };
-inline constexpr pick_op pick{};
+inline constexpr gather_op gather{};
 
 }  // namespace heed::ops
 
@@ -100,7 +101,7 @@ struct location {
 
     auto match(const tensor auto& projected, const tensor auto& keys) const  // [B,S_max], [B,T,1] -> [B,T]
     {
-        return ops::pick(projected, keys);
+        return ops::gather(projected, keys);
     }
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,Q], [B,T,1] -> [B,T]

@@ -23,12 +23,12 @@ namespace heed::score {
 /// The distance is Euclidean, the score lies within (0, 1]. Query and annotations have the same size, Q = D. At q = h_j
 /// the gradient is 0. ABCNN's matrix of all pairs of two sentences is `ops::match_matrix(x, y)`. No parameters.
 struct match {
-    using in_kernels = kernels::closeness_score;
+    using kernel_tag = kernels::closeness_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {
-        return ops::match_each(query, keys);
+        return ops::match_per_position(query, keys);
     }
 
     static auto parameters(auto&, auto&&) { return score::match{}; }

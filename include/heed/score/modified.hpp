@@ -8,7 +8,7 @@
 
 #include <heed/ops/modify.hpp>
 #include <heed/score/over.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 namespace heed::score {
 
@@ -39,9 +39,12 @@ template <class Self, class Base>
 struct by_place : over::around<Self, Base> {
     using over::around<Self, Base>::around;
 
-    auto begin(const auto&) const { return score::stands{}; }
-    auto arrive(const auto&, const auto& at) const { return score::stands{at.step, at.real, at.head}; }
-    auto after(const auto&, const tensor auto&, const tensor auto&, const auto&) const { return score::stands{}; }
+    auto init_state(const auto&) const { return score::stands{}; }
+    auto observe_query(const auto&, const auto& at) const { return score::stands{at.step, at.real, at.head}; }
+    auto update_state(const auto&, const tensor auto&, const tensor auto&, const auto&) const
+    {
+        return score::stands{};
+    }
 
     auto match(const tensor auto& projected, const tensor auto& keys, const auto& now) const
     {
@@ -52,10 +55,10 @@ struct by_place : over::around<Self, Base> {
     }
 
     template <tensor Queries, tensor Keys>
-        requires(over::matches_all<Base, Queries, Keys>)
-    auto match_all(const Queries& queries, const Keys& keys, const over::queries_from& from) const
+        requires(over::scores_a_matrix<Base, Queries, Keys>)
+    auto score_matrix(const Queries& queries, const Keys& keys, const over::queries_from& from) const
     {
-        return this->self().changed(over::match_all(this->base, queries, keys, from), queries,
+        return this->self().changed(over::score_matrix(this->base, queries, keys, from), queries,
                                     {shape_of(queries)[1], from.first, from.sentence, from.head, {}});
     }
 };
@@ -70,9 +73,10 @@ struct by_place : over::around<Self, Base> {
 ///                        [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 16); }};
 ///
 /// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
-/// (simd/lanes.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
-/// however often f looks numbers up in it (simd/tables.hpp). Queries and keys count from 0. The base compares as it
-/// does alone; where tiles know it, with softmax and a weighted sum, f runs within the tile. Weights per position only.
+/// (simd/pack.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,
+/// however often f looks numbers up in it (simd/lookup_table.hpp). Queries and keys count from 0. The base compares as
+/// it does alone; where tiles know it, with softmax and a weighted sum, f runs within the tile. Weights per position
+/// only.
 template <class Base, class Function, class Table = no_table>
 struct modified : by_place<modified<Base, Function, Table>, Base> {
     HEED_NO_UNIQUE_ADDRESS Table table;

@@ -68,13 +68,13 @@ namespace heed::score::over {
 
 /// The state of a score that wraps another: the members of Own, and the base's state.
 template <class Own, class Inner>
-struct past : Own {
+struct adaptor_state : Own {
     static constexpr bool holds_no_tensors = detail::holds_no_tensors<Own> && detail::holds_no_tensors<Inner>;
 
     HEED_NO_UNIQUE_ADDRESS Inner base;
 
-    past() = default;
-    past(Own mine, Inner inner) : Own(std::move(mine)), base(std::move(inner)) {}
+    adaptor_state() = default;
+    adaptor_state(Own mine, Inner inner) : Own(std::move(mine)), base(std::move(inner)) {}
 
     const Own& own() const { return *this; }  // without the base's state
 
@@ -82,7 +82,7 @@ struct past : Own {
     {
         auto own = Own::map(f, others...);
         auto inner = base.map(f, others.base...);
-        return over::past<decltype(own), decltype(inner)>(std::move(own), std::move(inner));
+        return over::adaptor_state<decltype(own), decltype(inner)>(std::move(own), std::move(inner));
     }
 };
 
@@ -103,10 +103,10 @@ struct base_remembers {};
 /// Base class of scores around another one, `base`, whose state they keep beside their own. It may have, each for
 /// tensors of any family:
 ///
-///     begin(memory)                          its own state before the first query, a struct with `map`
-///     arrive(past, at)                       its state once the query and its word have arrived; or
-///     arrive(past, at, memory)                 for one that reads the memory's lengths
-///     after(past, weights, context, at)      its state after a step
+///     init_state(memory)                          its own state before the first query, a struct with `map`
+///     observe_query(state, at)                       its state once the query and its word have arrived; or
+///     observe_query(state, at, memory)                 for one that reads the memory's lengths
+///     update_state(state, weights, context, at)      its state after a step
 ///
 /// The kind of weights, what is prepared, and how a query is projected are the base's.
 template <class Self, class Base, class Memory = void>
@@ -132,41 +132,41 @@ struct around {
         if constexpr (passes_state) {
             return over::start(base, memory);
         } else {
-            return beside_base(self().begin(memory), memory);
+            return beside_base(self().init_state(memory), memory);
         }
     }
 
-    auto recall(const auto& now, const auto& at, const auto&... memory) const
+    auto observe_memory(const auto& now, const auto& at, const auto&... memory) const
     {
         if constexpr (passes_state) {
-            return over::recall(base, now, at, memory...);
+            return over::observe_memory(base, now, at, memory...);
         } else {
-            auto inner = over::recall(base, now.base, at, memory...);
-            if constexpr (hook::arrive<Self, decltype(now), decltype(at), decltype(memory)...>) {
-                return joined(self().arrive(now, at, memory...), std::move(inner));
-            } else if constexpr (hook::arrive<Self, decltype(now), decltype(at)>) {
-                return joined(self().arrive(now, at), std::move(inner));
+            auto inner = over::observe_memory(base, now.base, at, memory...);
+            if constexpr (hook::observe_query<Self, decltype(now), decltype(at), decltype(memory)...>) {
+                return joined(self().observe_query(now, at, memory...), std::move(inner));
+            } else if constexpr (hook::observe_query<Self, decltype(now), decltype(at)>) {
+                return joined(self().observe_query(now, at), std::move(inner));
             } else {
-                HEED_MAY_LACK(Self, arrive);
+                HEED_MAY_LACK(Self, observe_query);
                 return joined(now.own(), std::move(inner));
             }
         }
     }
 
-    template <class Past>
-    auto advance(Past&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
+    template <class State>
+    auto advance(State&& now, const tensor auto& seen, const tensor auto& context, const auto& at) const
     {
         if constexpr (passes_state) {
-            return over::advance(base, std::forward<Past>(now), seen, context, at);
+            return over::advance(base, std::forward<State>(now), seen, context, at);
         } else {
             auto inner = over::advance(base, now.base, seen, context, at);
-            return joined(self().after(std::forward<Past>(now), seen, context, at), std::move(inner));
+            return joined(self().update_state(std::forward<State>(now), seen, context, at), std::move(inner));
         }
     }
 
-    template <class Past = no_past>
-        requires(passes_state || !std::is_same_v<Past, no_past>)
-    auto operator()(const auto& query, const tensor auto& plain_keys, const Past& now = {}) const
+    template <class State = no_score_state>
+        requires(passes_state || !std::is_same_v<State, no_score_state>)
+    auto operator()(const auto& query, const tensor auto& plain_keys, const State& now = {}) const
     {
         return self().match(self().project(query), plain_keys, now);
     }
@@ -178,32 +178,32 @@ protected:
     auto beside_base(auto own, const auto& memory) const { return joined(std::move(own), over::start(base, memory)); }
 
     template <class Own, class Inner>
-    static over::past<Own, Inner> joined(Own own, Inner inner)
+    static over::adaptor_state<Own, Inner> joined(Own own, Inner inner)
     {
         return {std::move(own), std::move(inner)};
     }
 };
 
-/// Base class of scores that wrap another: `struct with_x : over::another<with_x<Base, …>, Base>` remains
+/// Base class of scores that wrap another: `struct with_x : over::score_adaptor<with_x<Base, …>, Base>` remains
 /// an aggregate whose first member is the base, `with_x{base, x}`. Beside what over::around asks for it may have:
 ///
-///     keys(keys, past)                       the keys [B,T,A] with what this score adds to them
-///     query(projected, past)                 the projected query [B,A] with what this score adds to it
+///     keys(keys, state)                       the keys [B,T,A] with what this score adds to them
+///     query(projected, state)                 the projected query [B,A] with what this score adds to it
 ///
-/// A score without a state of its own is an over::another<Self, Base, over::base_remembers>. The base compares.
+/// A score without a state of its own is an over::score_adaptor<Self, Base, over::base_remembers>. The base compares.
 template <class Self, class Base, class Memory = void>
-struct another : over::around<Self, Base, Memory> {
+struct score_adaptor : over::around<Self, Base, Memory> {
     using over::around<Self, Base, Memory>::around;
     static constexpr bool adapts = true;
     static_assert(!score_traits_of<Base>().extends_keys,
                   "heed: this score adds to keys or queries, and its base's keys hold more than those: lay "
-                  "score::forgetting or score::fading over it instead");
+                  "score::forgetting or score::gated_decay over it instead");
 
     std::size_t groups() const { return this->base.groups(); }
 
-    template <class Past = no_past>
-        requires(another::passes_state || !std::is_same_v<Past, no_past>)
-    auto match(const tensor auto& projected, const tensor auto& plain_keys, const Past& now = {}) const
+    template <class State = no_score_state>
+        requires(score_adaptor::passes_state || !std::is_same_v<State, no_score_state>)
+    auto match(const tensor auto& projected, const tensor auto& plain_keys, const State& now = {}) const
     {
         return over::match(this->self(), projected, plain_keys, now);
     }
@@ -246,14 +246,14 @@ auto cleared(const tensor auto& x, const auto& memory)
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(memory.mask)>, no_mask>) {
         return ops::clear_padding(x, memory.real);
     } else {
-        return ops::clear_hidden(x, memory.mask);
+        return ops::zero_masked(x, memory.mask);
     }
 }
 
 /// The values [B,T,D] of a memory; a copy of those of a growing one, whose rows lie apart.
 decltype(auto) values_in_one_piece(const auto& memory)
 {
-    if constexpr (is_growing<std::remove_cvref_t<decltype(memory.values)>>) {
+    if constexpr (is_cache<std::remove_cvref_t<decltype(memory.values)>>) {
         return gathered(memory.values);
     } else {
         return (memory.values);

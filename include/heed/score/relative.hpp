@@ -9,10 +9,10 @@
 #include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/tiles/relative_comparison.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/modified.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 namespace heed::score {
 
@@ -21,7 +21,7 @@ template <bool of_one>
 struct add_by_distance {
     std::int32_t sentence = 0, query = 0, reach = 0;  // the first ones, and the distance of the last column
 
-    auto operator()(const auto& e, const place& p, const auto& t) const
+    auto operator()(const auto& e, const score_index& p, const auto& t) const
     {
         if constexpr (of_one) {
             return e + t(p.batch - sentence, p.key - p.query + reach);

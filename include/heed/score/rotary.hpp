@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include <heed/attention/query.hpp>
-#include <heed/core/transient.hpp>
+#include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/rotate.hpp>
 #include <heed/score/over.hpp>
 
@@ -31,11 +31,11 @@ struct number_of_query {
 ///     score::rotary as_in_llama{score::scaled_dot{}, {10000, ops::turned_pairs::halves}};
 ///
 /// Keys are turned once per batch, after the base has prepared them; `attention::extend` continues with the next
-/// position. Queries and keys count from 0, whatever the padding, and have an even width; in a growing memory each
+/// position. Queries and keys count from 0, whatever the padding, and have an even width; in a KV cache each
 /// sentence has a number of its own (attention/query.hpp). Heads of a multi_head may share keys. No deviation.
 template <class Base>
-struct rotary : over::another<rotary<Base>, Base> {
-    using over::another<rotary<Base>, Base>::base;
+struct rotary : over::score_adaptor<rotary<Base>, Base> {
+    using over::score_adaptor<rotary<Base>, Base>::base;
     ops::rotation how{};
 
     static constexpr score_traits traits =
@@ -46,46 +46,46 @@ struct rotary : over::another<rotary<Base>, Base> {
         return ops::rotate(over::prepare(base, annotations, first), first, how);
     }
 
-    auto begin(const auto&) const { return number_of_query{}; }
-    auto arrive(const auto&, const auto& at) const { return number_of_query{at.step}; }
-    auto arrive(const auto&, const auto& at, const auto& memory) const
+    auto init_state(const auto&) const { return number_of_query{}; }
+    auto observe_query(const auto&, const auto& at) const { return number_of_query{at.step}; }
+    auto observe_query(const auto&, const auto& at, const auto& memory) const
     {
         using keys = std::remove_cvref_t<decltype(memory.keys)>;
         if constexpr (detail::keys_grow<keys>) {
             using T = detail::element_of_rows<keys>;
             const std::size_t B = memory.batch;
-            T* const numbers = transient_family::take<T>(B);
+            T* const numbers = workspace_family::take<T>(B);
             for (std::size_t b = 0; b < B; ++b) {
                 numbers[b] = static_cast<T>(detail::number_in_sentence(at.step, memory.real[b], memory.positions));
             }
-            return score::row_state{transient<T, 2>(numbers, {B, 1})};
+            return score::row_state{workspace_tensor<T, 2>(numbers, {B, 1})};
         } else {
             return number_of_query{at.step};
         }
     }
-    auto after(const auto&, const tensor auto&, const tensor auto&, const auto& at) const
+    auto update_state(const auto&, const tensor auto&, const tensor auto&, const auto& at) const
     {
         return number_of_query{at.step};
     }
 
-    auto query(const tensor auto& projected, const auto& past) const  // [B,A]
+    auto query(const tensor auto& projected, const auto& state) const  // [B,A]
     {
-        if constexpr (requires { past.state; }) {
+        if constexpr (requires { state.state; }) {
             using T = element_of<decltype(projected)>;
             const auto x = view_of(projected);
-            const auto numbers = view_of(past.state);
+            const auto numbers = view_of(state.state);
             require_shape("score::rotary", "the projected query", x.shape, {numbers.shape[0], x.shape[1]},
                           "a row for each sentence of the memory");
-            T* const turned = transient_family::take<T>(x.size());
+            T* const turned = workspace_family::take<T>(x.size());
             for (std::size_t b = 0, N = x.shape[1]; b < x.shape[0]; ++b) {
                 const scratch here;
-                const auto row = ops::rotate(transient<T, 2>(x.data + b * N, {1, N}),
+                const auto row = ops::rotate(workspace_tensor<T, 2>(x.data + b * N, {1, N}),
                                              static_cast<std::size_t>(numbers.data[b]), how);
                 std::copy_n(row.data(), N, turned + b * N);
             }
-            return transient<T, 2>(turned, x.shape);
+            return workspace_tensor<T, 2>(turned, x.shape);
         } else {
-            return ops::rotate(projected, past.query, how);
+            return ops::rotate(projected, state.query, how);
         }
     }
     auto query_all(const tensor auto& projected,
@@ -95,10 +95,10 @@ struct rotary : over::another<rotary<Base>, Base> {
     }
 
     template <tensor Queries, tensor Keys>
-        requires(over::matches_all<Base, Queries, Keys>)
-    auto match_all(const Queries& projected, const Keys& keys, const over::queries_from& from) const
+        requires(over::scores_a_matrix<Base, Queries, Keys>)
+    auto score_matrix(const Queries& projected, const Keys& keys, const over::queries_from& from) const
     {
-        return over::match_all(base, query_all(projected, from.first), keys, from);
+        return over::score_matrix(base, query_all(projected, from.first), keys, from);
     }
 
     static auto parameters(auto& self, auto&& visit) { return score::rotary{visit("base", self.base), self.how}; }

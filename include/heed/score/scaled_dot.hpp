@@ -20,17 +20,17 @@ namespace heed::score {
 struct scaled_dot {
     double scale = 0;  // 0: 1/√d
 
-    using in_kernels = kernels::inner_product_score;
+    using kernel_tag = kernels::inner_product_score;
     static constexpr score_traits traits{.weights = weight_kind::per_position};
 
     auto operator()(const tensor auto& query, const tensor auto& keys) const  // [B,D], [B,T,D] -> [B,T]
     {
-        return ops::dot_each(asking(query), keys);
+        return ops::dot_per_position(asking(query), keys);
     }
 
-    auto match_all(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
+    auto score_matrix(const tensor auto& queries, const tensor auto& keys) const  // [B,S,D], [B,T,D] -> [B·S,T]
     {
-        return ops::dot_all(ops::scale(queries, factor(shape_of(queries)[2])), keys);
+        return ops::bmm_nt(ops::scale(queries, factor(shape_of(queries)[2])), keys);
     }
 
     /// What tiles compare with keys: q / √d.

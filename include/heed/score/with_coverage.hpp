@@ -11,17 +11,17 @@ namespace heed::score {
 
 /// The state of coverage embeddings.
 template <class Coverage, class Weights>
-struct coverage_past {
+struct coverage_state {
     Coverage coverage;  // [B,T,N]; lacks the last word until the next query brings it
     Weights weights;    // [B,T], of the last step
 
     auto map(auto&& f, const auto&... others) const
     {
-        return score::coverage_past{f(coverage, others.coverage...), f(weights, others.weights...)};
+        return score::coverage_state{f(coverage, others.coverage...), f(weights, others.weights...)};
     }
 };
 template <class Coverage, class Weights>
-coverage_past(Coverage, Weights) -> coverage_past<Coverage, Weights>;
+coverage_state(Coverage, Weights) -> coverage_state<Coverage, Weights>;
 
 /// A score that also reads how far each source word has been translated: an embedding that a gated unit updates.
 ///
@@ -35,19 +35,19 @@ coverage_past(Coverage, Weights) -> coverage_past<Coverage, Weights>;
 /// c_0 is zero, or looked up for each source word in a learned table of fertilities (Sankaran et al. 2016, §4.1):
 ///
 ///     auto past = attend.score.start_from(memory, ops::swap_axes(ops::lookup(table, words)));    // table [V,N]
-///     auto state = attend.start(memory, past);
+///     auto state = attend.start(memory, state);
 ///
 /// N is 100 in the papers. Other coverages: `with_gated_coverage` and `with_fertility` (Tu et al. 2016). Ours: with
 /// weights per dimension, α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
-struct with_coverage : over::another<with_coverage<Base, Matrix, Cell>, Base> {
-    using over::another<with_coverage<Base, Matrix, Cell>, Base>::base;
+struct with_coverage : over::score_adaptor<with_coverage<Base, Matrix, Cell>, Base> {
+    using over::score_adaptor<with_coverage<Base, Matrix, Cell>, Base>::base;
     Matrix C;   // [N,A]
     Cell cell;  // nn::coverage_gru
 
     static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) { own.reads_word = true; });
 
-    auto begin(const auto& memory) const
+    auto init_state(const auto& memory) const
     {
         const shape_of_rank<3> shape{memory.batch(), memory.positions(), cell.size()};
         return first(memory, constant_like(over::taped_among(memory.keys, C, cell.U), shape, 0.0));
@@ -62,30 +62,30 @@ struct with_coverage : over::another<with_coverage<Base, Matrix, Cell>, Base> {
         return this->beside_base(first(memory, over::cleared(coverage, memory)), memory);
     }
 
-    auto arrive(const auto& past, const auto& at) const
+    auto observe_query(const auto& state, const auto& at) const
     {
         const auto& query = at.query();
         const auto& word = over::word_of(query);
         require_shape("with_coverage", "the word", shape_of(word),
-                      shape_of_rank<2>{shape_of(past.coverage)[0], shape_of(cell.W)[0]},
+                      shape_of_rank<2>{shape_of(state.coverage)[0], shape_of(cell.W)[0]},
                       "one embedding for each row, as long as the cell takes");
         if (at.step == 0) {
-            const auto& beside = over::taped_among(past.coverage, past.weights, cell.W, word);
-            return score::coverage_past{same_family(beside, past.coverage), past.weights};
+            const auto& beside = over::taped_among(state.coverage, state.weights, cell.W, word);
+            return score::coverage_state{same_family(beside, state.coverage), state.weights};
         }
-        return score::coverage_past{cell.step(word, past.weights, past.coverage), past.weights};
+        return score::coverage_state{cell.step(word, state.weights, state.coverage), state.weights};
     }
 
-    auto keys(const tensor auto& plain_keys, const auto& past) const  // k + C c
+    auto keys(const tensor auto& plain_keys, const auto& state) const  // k + C c
     {
-        return ops::linear_onto(plain_keys, past.coverage, C);
+        return ops::addmm(plain_keys, state.coverage, C);
     }
 
-    auto after(auto&& past, const tensor auto& seen, const tensor auto&, const auto&) const
+    auto update_state(auto&& state, const tensor auto& seen, const tensor auto&, const auto&) const
     {
         auto alpha = over::per_position(seen);
-        auto coverage = same_family(alpha, std::forward<decltype(past)>(past).coverage);
-        return score::coverage_past{std::move(coverage), std::move(alpha)};
+        auto coverage = same_family(alpha, std::forward<decltype(state)>(state).coverage);
+        return score::coverage_state{std::move(coverage), std::move(alpha)};
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -98,7 +98,7 @@ private:
     {
         const auto& beside = over::taped_among(memory.keys, C, cell.U, coverage);
         const shape_of_rank<2> shape{memory.batch(), memory.positions()};
-        return score::coverage_past{same_family(beside, coverage), constant_like(beside, shape, 0.0)};
+        return score::coverage_state{same_family(beside, coverage), constant_like(beside, shape, 0.0)};
     }
 };
 

@@ -48,8 +48,8 @@ namespace heed::score {
 /// yield, at most N; h_j are the memory's values. Deviations: Φ is at least 1e-6, in case σ underflows. Ours: with
 /// weights per dimension, α is their mean.
 template <class Base, class Vector>
-struct with_fertility : over::another<with_fertility<Base, Vector>, Base> {
-    using over::another<with_fertility<Base, Vector>, Base>::base;
+struct with_fertility : over::score_adaptor<with_fertility<Base, Vector>, Base> {
+    using over::score_adaptor<with_fertility<Base, Vector>, Base>::base;
     Vector v_c;  // [A]
     Vector U_f;  // [D]
     double N = 2;
@@ -60,7 +60,7 @@ struct with_fertility : over::another<with_fertility<Base, Vector>, Base> {
         return ops::scale(ops::sigmoid(ops::matvec(annotations, U_f)), N);
     }
 
-    auto begin(const auto& memory) const
+    auto init_state(const auto& memory) const
     {
         const auto& beside = over::taped_among(memory.keys, v_c, U_f);
         auto expected = same_family(beside, fertility(over::values_in_one_piece(memory)));
@@ -68,21 +68,21 @@ struct with_fertility : over::another<with_fertility<Base, Vector>, Base> {
         return score::coverage_and_known{std::move(none), std::move(expected)};
     }
 
-    auto keys(const tensor auto& plain_keys, const auto& past) const  // k + v_c C
+    auto keys(const tensor auto& plain_keys, const auto& state) const  // k + v_c C
     {
-        return ops::add_outer(plain_keys, past.coverage, v_c);
+        return ops::add_outer(plain_keys, state.coverage, v_c);
     }
 
-    auto after(const auto& past, const tensor auto& seen, const tensor auto&, const auto&) const  // C + α / Φ
+    auto update_state(const auto& state, const tensor auto& seen, const tensor auto&, const auto&) const  // C + α / Φ
     {
-        const auto share = ops::share(over::per_position(seen), past.known);
-        return score::coverage_and_known{ops::add_alike(past.coverage, share), past.known};
+        const auto share = ops::share(over::per_position(seen), state.known);
+        return score::coverage_and_known{ops::add_same_shape(state.coverage, share), state.known};
     }
 
-    template <class Past>
-    static consteval void check_past()
+    template <class State>
+    static consteval void check_state()
     {
-        static_assert(plain_tensor<Vector> || !plain_tensor<decltype(Past::known)>,
+        static_assert(plain_tensor<Vector> || !plain_tensor<decltype(State::known)>,
                       "heed: this state was made by the plain score::with_fertility, so U_f would get no gradient from "
                       "its fertility: make the state with the lifted mechanism, lifted.start(memory)");
     }

@@ -25,12 +25,12 @@ namespace heed::score {
 /// Other coverages: `with_fertility`, of the same paper, and `with_coverage` (Mi et al. 2016). Ours: with weights per
 /// dimension, α_{t,j} is their mean.
 template <class Base, class Matrix, class Cell>
-struct with_gated_coverage : over::another<with_gated_coverage<Base, Matrix, Cell>, Base> {
-    using over::another<with_gated_coverage<Base, Matrix, Cell>, Base>::base;
+struct with_gated_coverage : over::score_adaptor<with_gated_coverage<Base, Matrix, Cell>, Base> {
+    using over::score_adaptor<with_gated_coverage<Base, Matrix, Cell>, Base>::base;
     Matrix V;   // [N,A]
     Cell cell;  // nn::gated_coverage
 
-    auto begin(const auto& memory) const
+    auto init_state(const auto& memory) const
     {
         const shape_of_rank<3> shape{memory.batch(), memory.positions(), cell.size()};
         return first(memory, constant_like(over::taped_among(memory.keys, memory.values, V), shape, 0.0));
@@ -45,21 +45,21 @@ struct with_gated_coverage : over::another<with_gated_coverage<Base, Matrix, Cel
         return this->beside_base(first(memory, over::cleared(coverage, memory)), memory);
     }
 
-    auto keys(const tensor auto& plain_keys, const auto& past) const  // k + V C
+    auto keys(const tensor auto& plain_keys, const auto& state) const  // k + V C
     {
-        return ops::linear_onto(plain_keys, past.coverage, V);
+        return ops::addmm(plain_keys, state.coverage, V);
     }
 
-    auto after(auto&& past, const tensor auto& seen, const tensor auto&, const auto& at) const
+    auto update_state(auto&& state, const tensor auto& seen, const tensor auto&, const auto& at) const
     {
-        auto next = cell.step(past.known, over::state_of(at.query()), over::per_position(seen), past.coverage);
-        return score::coverage_and_known{std::move(next), std::forward<decltype(past)>(past).known};
+        auto next = cell.step(state.known, over::state_of(at.query()), over::per_position(seen), state.coverage);
+        return score::coverage_and_known{std::move(next), std::forward<decltype(state)>(state).known};
     }
 
-    template <class Past>
-    static consteval void check_past()
+    template <class State>
+    static consteval void check_state()
     {
-        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(Past::known)>,
+        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(State::known)>,
                       "heed: this state was made by the plain score::with_gated_coverage, so the unit's W would get no "
                       "gradient: make the state with the lifted mechanism, lifted.start(memory)");
     }

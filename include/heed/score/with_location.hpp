@@ -92,17 +92,17 @@ namespace heed::score {
 
 /// The state of location-aware attention.
 template <class Features, class Weights>
-struct location_past {
+struct location_state {
     Features features;  // [B,T,k] F ∗ α
     Weights weights;    // [B,T] α of the last step: F ∗ α of positions that are new needs it
 
     auto map(auto&& f, const auto&... others) const
     {
-        return score::location_past{f(features, others.features...), f(weights, others.weights...)};
+        return score::location_state{f(features, others.features...), f(weights, others.weights...)};
     }
 };
 template <class Features, class Weights>
-location_past(Features, Weights) -> location_past<Features, Weights>;
+location_state(Features, Weights) -> location_state<Features, Weights>;
 
 /// A score that also reads where the last step looked, through k filters of width r (location-aware attention).
 ///
@@ -113,12 +113,12 @@ location_past(Features, Weights) -> location_past<Features, Weights>;
 /// beyond its edges. The width of the filters is odd. Deviations: no bias; F is not mirrored, as in every toolkit.
 /// Ours: with weights per dimension, α is their mean.
 template <class Base, class Matrix>
-struct with_location : over::another<with_location<Base, Matrix>, Base> {
-    using over::another<with_location<Base, Matrix>, Base>::base;
+struct with_location : over::score_adaptor<with_location<Base, Matrix>, Base> {
+    using over::score_adaptor<with_location<Base, Matrix>, Base>::base;
     Matrix F;    // [k,r]
     Matrix U_f;  // [k,A]
 
-    auto begin(const auto& memory) const
+    auto init_state(const auto& memory) const
     {
         const shape_of_rank<2> shape{memory.batch(), memory.positions()};
         return looked_at(memory, constant_like(over::taped_among(memory.keys, F, U_f), shape, 0.0));
@@ -132,20 +132,20 @@ struct with_location : over::another<with_location<Base, Matrix>, Base> {
         return this->beside_base(looked_at(memory, over::cleared(weights_before, memory)), memory);
     }
 
-    auto keys(const tensor auto& plain_keys, const auto& past) const  // k + U_f f
+    auto keys(const tensor auto& plain_keys, const auto& state) const  // k + U_f f
     {
-        return ops::linear_onto(plain_keys, past.features, U_f);
+        return ops::addmm(plain_keys, state.features, U_f);
     }
 
-    auto after(const auto&, const tensor auto& seen, const tensor auto&, const auto&) const  // F ∗ α_t
+    auto update_state(const auto&, const tensor auto& seen, const tensor auto&, const auto&) const  // F ∗ α_t
     {
         return convolved(over::per_position(seen));
     }
 
-    /// Of a memory that has grown: a new position has had no weight, but its neighbours have.
-    auto grow(const auto& past, const auto& begun, const auto& join, const auto&) const
+    /// Of a memory that has grown: a new position has had no weight, but its neighbors have.
+    auto grow(const auto& state, const auto& begun, const auto& join, const auto&) const
     {
-        return convolved(join(past.weights, begun.weights));
+        return convolved(join(state.weights, begun.weights));
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -158,7 +158,7 @@ private:
     {
         auto features = ops::convolve(alpha, F);
         auto beside = same_family(features, std::move(alpha));
-        return score::location_past{std::move(features), std::move(beside)};
+        return score::location_state{std::move(features), std::move(beside)};
     }
 
     auto looked_at(const auto& memory, const tensor auto& seen) const

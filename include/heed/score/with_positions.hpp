@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <utility>
 
-#include <heed/core/growing.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/core/cache_tensor.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::score {
@@ -18,14 +18,14 @@ namespace heed::score {
 ///     ψ_{t,j} = [log(1+t), log(1+j), log(1+I)]                 Cohn et al. 2016
 ///
 /// P ψ is added to the keys of any base score, inside the tanh as in the paper (its other two biases:
-/// `with_neighbours`). t and j count from 1; I is the length given to `attend.on`, whatever a mask hides; of a memory
+/// `with_neighbors`). t and j count from 1; I is the length given to `attend.on`, whatever a mask hides; of a memory
 /// that grows, how many positions it has so far.
 template <class Base, class Matrix>
-struct with_positions : over::another<with_positions<Base, Matrix>, Base> {
-    using over::another<with_positions<Base, Matrix>, Base>::base;
+struct with_positions : over::score_adaptor<with_positions<Base, Matrix>, Base> {
+    using over::score_adaptor<with_positions<Base, Matrix>, Base>::base;
     Matrix P;  // [3,A], for t, j, I
 
-    auto begin(const auto& memory) const  // ψ of the first step: no parameter, no gradient
+    auto init_state(const auto& memory) const  // ψ of the first step: no parameter, no gradient
     {
         using T = element_of<decltype(memory.keys)>;
         const std::size_t B = memory.batch(), positions = memory.positions();
@@ -40,26 +40,29 @@ struct with_positions : over::another<with_positions<Base, Matrix>, Base> {
         return score::position_features{same_family(over::taped_among(memory.keys, P), std::move(features))};
     }
 
-    auto arrive(const auto& past, const auto& at) const  // log(1+t) of this step
+    auto observe_query(const auto& state, const auto& at) const  // log(1+t) of this step
     {
-        const auto [B, T, three] = shape_of(past.features);
+        const auto [B, T, three] = shape_of(state.features);
         const auto of_step =
-            constant_like(past.features, shape_of_rank<3>{B, T, 1}, std::log(2.0 + static_cast<double>(at.step)));
-        return score::position_features{ops::concat(of_step, ops::columns_between(past.features, 1, three))};
+            constant_like(state.features, shape_of_rank<3>{B, T, 1}, std::log(2.0 + static_cast<double>(at.step)));
+        return score::position_features{ops::concat(of_step, ops::slice_columns(state.features, 1, three))};
     }
 
     /// Of a memory that has grown: I is another one for all positions.
-    auto grow(const auto& past, const auto& begun, const auto& join, const auto& at) const
+    auto grow(const auto& state, const auto& begun, const auto& join, const auto& at) const
     {
-        return arrive(score::position_features{join.all_of_second(past.features, begun.features)}, at);
+        return observe_query(score::position_features{join.all_of_second(state.features, begun.features)}, at);
     }
 
-    auto keys(const tensor auto& plain_keys, const auto& past) const  // k + P ψ
+    auto keys(const tensor auto& plain_keys, const auto& state) const  // k + P ψ
     {
-        return ops::linear_onto(plain_keys, past.features, P);
+        return ops::addmm(plain_keys, state.features, P);
     }
 
-    auto after(const auto& past, const tensor auto&, const tensor auto&, const auto&) const { return past.own(); }
+    auto update_state(const auto& state, const tensor auto&, const tensor auto&, const auto&) const
+    {
+        return state.own();
+    }
 
     static auto parameters(auto& self, auto&& visit)
     {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <heed/nn/gru.hpp>
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::score {
@@ -24,8 +24,8 @@ namespace heed::score {
 /// The query is `state_and_word{s_t, y_{t−1}}` with the embedding of the last emitted word; c_t is the combiner's
 /// result, of any width. After a step, a_t is `next.score.state` [B,R], for a decoder that also reads it.
 template <class Base, class Matrix, class Cell>
-struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base> {
-    using over::another<with_recurrence<Base, Matrix, Cell>, Base>::base;
+struct with_recurrence : over::score_adaptor<with_recurrence<Base, Matrix, Cell>, Base> {
+    using over::score_adaptor<with_recurrence<Base, Matrix, Cell>, Base>::base;
     Matrix W_r;  // [R,A]
     Cell cell;   // nn::gru from [E+D] to [R]
 
@@ -34,7 +34,7 @@ struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base
         own.ignores_context = false;
     });
 
-    auto begin(const auto& memory) const
+    auto init_state(const auto& memory) const
     {
         const shape_of_rank<2> shape{memory.batch(), shape_of(W_r)[0]};
         return score::row_state{constant_like(over::taped_among(memory.keys, W_r), shape, 0.0)};
@@ -50,24 +50,24 @@ struct with_recurrence : over::another<with_recurrence<Base, Matrix, Cell>, Base
         return this->beside_base(score::row_state{same_family(beside, state)}, memory);
     }
 
-    auto arrive(const auto& past, const auto& at) const
+    auto observe_query(const auto& state, const auto& at) const
     {
         const auto& query = at.query();
         const auto& word = over::word_of(query);
         require_shape("with_recurrence", "the word", shape_of(word),
-                      shape_of_rank<2>{shape_of(past.state)[0], shape_of(word)[1]}, "one embedding for each row");
-        return past.own();
+                      shape_of_rank<2>{shape_of(state.state)[0], shape_of(word)[1]}, "one embedding for each row");
+        return state.own();
     }
 
-    auto query(const tensor auto& projected, const auto& past) const  // W s + W_r a
+    auto query(const tensor auto& projected, const auto& state) const  // W s + W_r a
     {
-        return ops::linear_onto(projected, past.state, W_r);
+        return ops::addmm(projected, state.state, W_r);
     }
 
-    auto after(const auto& past, const tensor auto&, const tensor auto& context, const auto& at) const
+    auto update_state(const auto& state, const tensor auto&, const tensor auto& context, const auto& at) const
     {
         const auto fed = ops::concat(at.query().word, context);  // [B,E+D]
-        return score::row_state{cell.step(cell.project(fed), past.state)};
+        return score::row_state{cell.step(cell.project(fed), state.state)};
     }
 
     static auto parameters(auto& self, auto&& visit)

@@ -18,8 +18,8 @@ namespace heed::score {
 /// second one: ask with state_and_word{state_and_word{s, word of the base}, y}. In training all target words are known:
 /// `project_words` computes Y y for every step in one product. No deviation.
 template <class Base, class Matrix>
-struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remembers> {
-    using over::another<with_word<Base, Matrix>, Base, over::base_remembers>::base;
+struct with_word : over::score_adaptor<with_word<Base, Matrix>, Base, over::base_remembers> {
+    using over::score_adaptor<with_word<Base, Matrix>, Base, over::base_remembers>::base;
     Matrix Y;  // [E,A]
 
     static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) { own.adds_word = true; });
@@ -46,9 +46,9 @@ struct with_word : over::another<with_word<Base, Matrix>, Base, over::base_remem
                 "state_and_word{state_and_word{s, word of the score below}, y}");
             return query.state;
         } else if constexpr (over::word_is_projected<Query>) {
-            return ops::add_alike(over::projected(base, query.state), query.word);
+            return ops::add_same_shape(over::projected(base, query.state), query.word);
         } else {
-            return ops::add_alike(over::projected(base, query.state), project_words(query.word));
+            return ops::add_same_shape(over::projected(base, query.state), project_words(query.word));
         }
     }
 

@@ -73,7 +73,7 @@ public:
         : model_(model),
           how_(how),
           never_(how.excluded()),
-          looks_(model.looks() && (how.with_weights || how.coverage > 0))
+          looks_(model.has_attention() && (how.with_weights || how.coverage > 0))
     {
         if (how.width == 0 || how.best == 0 || how.best > how.width) {
             throw error("beam: the " + std::to_string(how.best) + " best of a beam of " + std::to_string(how.width) +
@@ -83,7 +83,7 @@ public:
             throw error("beam: alpha is " + std::to_string(how.alpha) + ", coverage " + std::to_string(how.coverage) +
                         " and at_most.factor " + std::to_string(how.at_most.factor) + "; none may be below 0");
         }
-        if (how.coverage > 0 && !model.looks()) {
+        if (how.coverage > 0 && !model.has_attention()) {
             throw error("beam: a coverage penalty needs attention, and this model has none; set coverage to 0");
         }
         detail::require_rows("beam", source.batch(), model.rows());
@@ -340,7 +340,7 @@ private:
     std::vector<node> nodes_;
     std::vector<T> weights_;
     // Kept from step to step.
-    proposals<T> next_;
+    candidates<T> next_;
     std::vector<std::uint32_t> also_;
     std::vector<std::vector<std::uint32_t>> blocked_;
     std::size_t extra_ = 0;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/nn/cells.hpp>
 #include <heed/nn/convolution.hpp>
 #include <heed/ops/embedding.hpp>
@@ -117,20 +117,21 @@ struct captioner {
         std::vector<std::remove_cvref_t<decltype(attention.step(memory, s.hidden, state).weights)>> weights;
         for (std::size_t i = 0; i < words.previous.steps; ++i) {
             auto seen = attention.step(memory, s.hidden, state);
-            s = nn::next_of(cell, ops::linear_onto(ops::block(inputs, i), seen.context, C), s);
+            s = nn::next_of(cell, ops::addmm(ops::block(inputs, i), seen.context, C), s);
             state = std::move(seen.state);
             states.push_back(s.hidden);
             contexts.push_back(std::move(seen.context));
             weights.push_back(std::move(seen.weights));
         }
-        auto costs = ops::cross_entropy_each(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
-        return followed{std::move(costs), std::move(weights), std::move(state)};
+        auto costs =
+            ops::cross_entropy_per_sentence(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
+        return teacher_forced{std::move(costs), std::move(weights), std::move(state)};
     }
 
     /// L_o (E y + L_h h + L_z ẑ) + b: [S,B,E], [S,B,H], [S,B,D] -> [S,B,V].
     auto logits(const tensor auto& y, const tensor auto& states, const tensor auto& contexts) const
     {
-        return ops::linear(ops::linear_onto(ops::linear_onto(y, states, L_h), contexts, L_z), L_o, b);
+        return ops::linear(ops::addmm(ops::addmm(y, states, L_h), contexts, L_z), L_o, b);
     }
 
     /// The same parameters with another normalizer: a model that learns with soft and with hard attention.
@@ -193,8 +194,7 @@ public:
         auto seen = model_->attention.step(memory_, state_.hidden, attention_state_);
         state_ = nn::next_of(
             model_->cell,
-            ops::linear_onto(ops::block(nn::project_of(model_->cell, y), std::size_t{0}), seen.context, model_->C),
-            state_);
+            ops::addmm(ops::block(nn::project_of(model_->cell, y), std::size_t{0}), seen.context, model_->C), state_);
         attention_state_ = std::move(seen.state);
         weights_ = std::move(seen.weights);
         const auto z = model_->logits(y, ops::stack(std::vector{state_.hidden}), ops::stack(std::vector{seen.context}));

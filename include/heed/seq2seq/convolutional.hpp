@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/nn/gated_convolution.hpp>
 #include <heed/nn/positions.hpp>
@@ -89,7 +89,7 @@ inline constexpr bool prepares<Attention, Annotations> =
 /// multiplied by `gradient_scale`, 1 / (2 · attentions) in section 3.4.
 template <class Matrix, class Vector, class Positions, class Block, class Embedding = Matrix>
 struct convolutional_encoder {
-    Embedding embedding;  // [V,E], or embeds::projected or as_given, for features
+    Embedding embedding;  // [V,E], or embedding::projected or as_given, for features
     Positions positions;
     Matrix W_in;  // [E,H]
     Vector b_in;  // [H]
@@ -101,13 +101,13 @@ struct convolutional_encoder {
     /// z and √(T/2) (z + e), for words [T,B] or features [B,T,F].
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
-        embeds::require_source("convolutional_encoder::encode", source);
-        const auto rows = drop(positions(embeds::rows_of(embedding, source)));               // E x_t + P_t
+        embedding::require_source("convolutional_encoder::encode", source);
+        const auto rows = drop(positions(embedding::rows_of(embedding, source)));            // E x_t + P_t
         const auto e = ops::clear_padding(rows, source.real);                                // [B,T,E]
         auto x = ops::clear_ended(ops::linear(ops::swap_axes(e), W_in, b_in), source.real);  // [T,B,H]
         for (const Block& block : blocks) x = block.around(x, drop.time_major(x), source.real);
         auto z = ops::swap_axes(ops::scale_gradient(ops::linear(x, W_out, b_out), gradient_scale));  // [B,T,E]
-        auto values = ops::multiply_each(ops::add(z, e), scales(source.real, e));                    // [B,T,E]
+        auto values = ops::multiply_per_position(ops::add(z, e), scales(source.real, e));            // [B,T,E]
         return convolved{std::move(z), std::move(values)};
     }
 
@@ -151,7 +151,7 @@ struct convolutional_layer {
     /// √½ x + ½ h + W_c c.
     auto joined(const tensor auto& x, const tensor auto& h, const tensor auto& c) const
     {
-        return ops::linear_onto(ops::scaled_sum(x, h, detail::root_half, 0.5), c, W_c);
+        return ops::addmm(ops::scaled_sum(x, h, detail::root_half, 0.5), c, W_c);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -218,7 +218,7 @@ struct convolutional_decoder {
               const std::vector<std::uint32_t>* only = nullptr) const
     {
         const auto memory = memories(source, batch.source.real);
-        const auto readout = lead(batch, drop, [&](std::size_t l, const auto& asked) {  // [B,S,.] -> [B,S,C]
+        const auto readout = teacher_force(batch, drop, [&](std::size_t l, const auto& asked) {  // [B,S,.] -> [B,S,C]
             return layers[l].attention(memory.of[l], asked);
         });
         return detail::cross_entropy(readout, output(), batch.targets, smoothing, only);
@@ -233,7 +233,7 @@ struct convolutional_decoder {
         const std::size_t S = batch.previous.steps;
         using matrix = std::remove_cvref_t<decltype(begun.state.past[0])>;
         std::vector<matrix> weights(S);  // [B,T] each
-        const auto readout = lead(batch, drop, [&](std::size_t l, const auto& asked) {
+        const auto readout = teacher_force(batch, drop, [&](std::size_t l, const auto& asked) {
             auto state = begun.state.attention[l];
             std::vector<matrix> contexts;  // [B,C] each
             for (std::size_t s = 0; s < S; ++s) {
@@ -246,8 +246,8 @@ struct convolutional_decoder {
             }
             return ops::swap_axes(ops::stack(contexts));
         });
-        return followed{detail::cross_entropy_each(readout, output(), batch.targets, smoothing, only),
-                        std::move(weights), no_state{}};
+        return teacher_forced{detail::cross_entropy_per_sentence(readout, output(), batch.targets, smoothing, only),
+                              std::move(weights), no_state{}};
     }
 
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
@@ -300,14 +300,14 @@ private:
             }
         };
         if constexpr (detail::prepares<attention_type, std::remove_cvref_t<decltype(source.annotations)>>) {
-            return several_memories{heed::detail::each_of(layers, memory_of)};
+            return memory_list{heed::detail::each_of(layers, memory_of)};
         } else {
-            return several_memories{std::vector(layers.size(), memory_of(0))};
+            return memory_list{std::vector(layers.size(), memory_of(0))};
         }
     }
 
     /// All words up to the readout [S,B,L]. look(l, queries [B,S,.]): the contexts [B,S,C] of layer l.
-    auto lead(const auto& batch, const nn::dropout& drop, const auto& look) const
+    auto teacher_force(const auto& batch, const nn::dropout& drop, const auto& look) const
     {
         const auto rows = drop(positions(ops::swap_axes(ops::lookup(embedding, batch.previous))));
         const auto g = ops::clear_padding(rows, batch.target_lengths());  // [B,S,E]
@@ -357,7 +357,7 @@ struct convolutional_sizes {
 /// Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated linear units of n
 /// inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.
 template <class T, class Attention, class Positions = nn::learned_positions_factory,
-          class SourceWords = embeds::table_factory>
+          class SourceWords = embedding::table_factory>
 auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, const Attention& attention,
                         const Positions& positions = {0.1}, const SourceWords& source_words = {})
 {
@@ -370,7 +370,7 @@ auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, const 
         auto W = weights(n.width * n.hidden, 2 * n.hidden, 4 * (1 - n.dropout));
         return nn::gated_convolution{std::move(W), init.zeros(2 * n.hidden)};
     };
-    auto words = nn::make_part(source_words, init, embeds::embedding_sizes{n.source_vocabulary, n.embedding});
+    auto words = nn::make_part(source_words, init, embedding::embedding_sizes{n.source_vocabulary, n.embedding});
     auto places = nn::make_part(positions, init, nn::position_sizes{n.longest, n.embedding});
     auto W_in = weights(n.embedding, n.hidden, 1 - n.dropout);
     std::vector<decltype(convolution())> blocks;

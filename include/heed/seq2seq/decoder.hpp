@@ -89,7 +89,8 @@ struct fixed_context {
 
     auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const  // the same once more
     {
-        return read_out<decltype(memory.summary), attention_state<no_state>>{memory.summary, {{}, state.step + 1}};
+        return context_result<decltype(memory.summary), attention_state<no_state>>{memory.summary,
+                                                                                   {{}, state.step + 1}};
     }
 
     static auto parameters(auto&, auto&&) { return fixed_context{}; }
@@ -118,35 +119,35 @@ template <class Attention, class Matrix>
 coverage_of_words(Attention, Matrix) -> coverage_of_words<Attention, Matrix>;
 
 /// The state of a recurrent decoder between words, for each row.
-template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
+template <class Cell, class Attention, class InputFeeding = nothing, class Mask = nothing>
 struct decoder_state {
-    Cell cell;                           // of the recurrent cell; its output [B,H] is s_i
-    Attention attention;                 // what the mechanism remembers
-    HEED_NO_UNIQUE_ADDRESS Fed fed{};    // [B,L] the readout before, with input feeding
-    HEED_NO_UNIQUE_ADDRESS Mask mask{};  // [B,E] of contextual embeddings; the same at every step
+    Cell cell;                                            // of the recurrent cell; its output [B,H] is s_i
+    Attention attention;                                  // what the mechanism remembers
+    HEED_NO_UNIQUE_ADDRESS InputFeeding input_feeding{};  // [B,L] the readout before, with input feeding
+    HEED_NO_UNIQUE_ADDRESS Mask mask{};                   // [B,E] of contextual embeddings; the same at every step
 
     auto map(const auto& f) const
     {
-        return seq2seq::decoder_state{nn::map_state(cell, f), attention.map(f), nn::map_state(fed, f),
+        return seq2seq::decoder_state{nn::map_state(cell, f), attention.map(f), nn::map_state(input_feeding, f),
                                       nn::map_state(mask, f)};
     }
 };
-template <class Cell, class Attention, class Fed = nothing, class Mask = nothing>
-decoder_state(Cell, Attention, Fed = {}, Mask = {}) -> decoder_state<Cell, Attention, Fed, Mask>;
+template <class Cell, class Attention, class InputFeeding = nothing, class Mask = nothing>
+decoder_state(Cell, Attention, InputFeeding = {}, Mask = {}) -> decoder_state<Cell, Attention, InputFeeding, Mask>;
 
 /// A recurrent decoder that attends to the source at every word. Its parts are policies:
 ///
 ///     attention    any, including `fixed_context` (none at all)
-///     embedding    a matrix, or embeds.hpp: words that depend on the source sentence
+///     embedding    a matrix, or embedding.hpp: words that depend on the source sentence
 ///     cell         f: nn::gru, nn::lstm, nn::stacked
-///     asks         asks_with (parts.hpp): which state asks, and where the context goes
-///     start        starts_with: s_0
+///     asks         query_from (parts.hpp): which state asks, and where the context goes
+///     start        initial_state: s_0
 ///     readout      output: from s_i, y_{i-1} and c_i to the last layer
 ///
 /// The decoder of RNNsearch, which make_decoder makes:
 ///
-///     s_0 = tanh(W_s ←h_1 + b_s)                        starts_with::tanh_layer
-///     c_i = attention(s_{i-1}, h)                       asks_with::previous_state
+///     s_0 = tanh(W_s ←h_1 + b_s)                        initial_state::tanh_layer
+///     c_i = attention(s_{i-1}, h)                       query_from::previous_state
 ///     s_i = GRU(s_{i-1}, [E y_{i-1}; c_i])
 ///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)           output::maxout
 ///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
@@ -155,7 +156,7 @@ decoder_state(Cell, Attention, Fed = {}, Mask = {}) -> decoder_state<Cell, Atten
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 struct decoder {
     Attention attention;
-    Embedding embedding;  // [V,E], or one of embeds
+    Embedding embedding;  // [V,E], or one of embedding
     Cell cell;            // from E y
     Asks asks;
     Start start;
@@ -179,7 +180,7 @@ struct decoder {
                 return attention.start(memory);
             }
         }();
-        auto fed = [&] {  // t_0 = 0
+        auto input_feeding = [&] {  // t_0 = 0
             const auto& s = nn::output_of(first);
             if constexpr (feeds_input) {
                 return constant_like(s, shape_of_rank<2>{shape_of(s)[0], shape_of(readout.F)[0]}, 0.0);
@@ -187,7 +188,7 @@ struct decoder {
                 return nothing{};
             }
         }();
-        decoder_state state{std::move(first), std::move(remembered), std::move(fed), mask_for(source)};
+        decoder_state state{std::move(first), std::move(remembered), std::move(input_feeding), mask_for(source)};
         return opening{std::move(memory), std::move(state)};
     }
 
@@ -201,7 +202,7 @@ struct decoder {
         const auto context_alone = [&](const auto& asked, const auto& remembered) {
             return attention.read(begun.memory, asked, remembered);
         };
-        const auto led = lead(begun.state, batch, drop, context_alone, [](const auto&) {});
+        const auto led = teacher_force(begun.state, batch, drop, context_alone, [](const auto&) {});
         return detail::cross_entropy(led.first, output(), batch.targets, smoothing, only);
     }
 
@@ -215,14 +216,14 @@ struct decoder {
             return answer(begun.memory, asked, remembered);
         };
         std::vector<std::remove_cvref_t<decltype(nn::output_of(begun.state.cell))>> weights;  // [B,T] each
-        auto led = lead(begun.state, batch, drop, weights_too, [&](const auto& each) {
+        auto led = teacher_force(begun.state, batch, drop, weights_too, [&](const auto& each) {
             static_assert(
                 requires { each.weights; },
                 "heed: this attention has no weights, so no loss can ask for them; use decoder::loss");
             weights.push_back(detail::weights_per_position<Attention>(each.weights));
         });
-        return followed{detail::cross_entropy_each(led.first, output(), batch.targets, smoothing, only),
-                        std::move(weights), std::move(led.second)};
+        return teacher_forced{detail::cross_entropy_per_sentence(led.first, output(), batch.targets, smoothing, only),
+                              std::move(weights), std::move(led.second)};
     }
 
     auto advance(const auto& memory, const auto& state, const word_ids& previous) const
@@ -230,18 +231,19 @@ struct decoder {
         const auto y = words_of(previous, state.mask);  // [1,B,E]
         const auto words = detail::words_for(attention, y);
         const auto attend = [&](const auto& s) { return answer(memory, query(s, words, 0), state.attention); };
-        auto next = asks(cell, with_fed(ops::block(nn::project_of(cell, y), std::size_t{0}), state.fed), state.cell, {},
-                         attend);
+        auto next =
+            asks(cell, with_input_feeding(ops::block(nn::project_of(cell, y), std::size_t{0}), state.input_feeding),
+                 state.cell, {}, attend);
         auto t = readout.read(ops::stack(std::vector{nn::output_of(next.state)}), y,
                               ops::stack(std::vector{next.seen.context}));  // [1,B,L]
-        auto fed = [&] {
+        auto input_feeding = [&] {
             if constexpr (feeds_input) {
                 return ops::block(t, std::size_t{0});
             } else {
                 return nothing{};
             }
         }();
-        decoder_state after{std::move(next.state), next.seen.state, std::move(fed), state.mask};
+        decoder_state after{std::move(next.state), next.seen.state, std::move(input_feeding), state.mask};
         return advanced{std::move(t), std::move(after), std::move(next.seen)};
     }
 
@@ -286,7 +288,8 @@ struct decoder {
 private:
     /// All steps, each with the true previous word: the readout [S,B,L] and the attention's last state.
     /// answer_to(query, remembered) is the attention's answer; keep(answer) sees each.
-    auto lead(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to, const auto& keep) const
+    auto teacher_force(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to,
+                       const auto& keep) const
     {
         const auto y =
             ops::clear_ended(drop.time_major(words_of(batch.previous, state.mask)), batch.target_lengths());  // [S,B,E]
@@ -296,13 +299,15 @@ private:
         std::vector<row> states, contexts, readouts;
         for (std::size_t i = 0; i < batch.previous.steps; ++i) {
             const auto attend = [&](const auto& s) { return answer_to(query(s, words, i), state.attention); };
-            auto next = asks(cell, with_fed(ops::block(inputs, i), state.fed), state.cell, drop, attend);
+            auto next =
+                asks(cell, with_input_feeding(ops::block(inputs, i), state.input_feeding), state.cell, drop, attend);
             keep(next.seen);
             state.cell = std::move(next.state);
             state.attention = std::move(next.seen.state);
             if constexpr (feeds_input) {
-                state.fed = drop(readout.read(nn::output_of(state.cell), ops::block(y, i), next.seen.context));
-                readouts.push_back(state.fed);
+                state.input_feeding =
+                    drop(readout.read(nn::output_of(state.cell), ops::block(y, i), next.seen.context));
+                readouts.push_back(state.input_feeding);
             } else {
                 states.push_back(nn::output_of(state.cell));
                 contexts.push_back(std::move(next.seen.context));
@@ -331,8 +336,8 @@ private:
             return nothing{};
         } else {
             static_assert(!std::is_same_v<std::remove_cvref_t<decltype(source.context)>, nothing>,
-                          "heed: embeds::contextual_target needs the context of an encoder whose embedding is an "
-                          "embeds::contextual_source");
+                          "heed: embedding::contextual_target needs the context of an encoder whose embedding is an "
+                          "embedding::contextual_source");
             return embedding.gate.of(source.context);
         }
     }
@@ -356,10 +361,10 @@ private:
     }
 
     /// The cell's input from the word [B,G], and from what is fed.
-    auto with_fed(const tensor auto& input, const auto& fed) const
+    auto with_input_feeding(const tensor auto& input, const auto& input_feeding) const
     {
         if constexpr (feeds_input) {
-            return ops::linear_onto(input, fed, readout.F);
+            return ops::addmm(input, input_feeding, readout.F);
         } else {
             return input;
         }
@@ -372,7 +377,7 @@ decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, 
 template <class T, class Attention, class... Part>
 auto make_decoder(nn::initializers<T> init, Attention attention, decoder_sizes n, const parts<Part...>& with)
 {
-    auto words = nn::make_part(with.target_words, init, embeds::embedding_sizes{n.vocabulary, n.embedding});
+    auto words = nn::make_part(with.target_words, init, embedding::embedding_sizes{n.vocabulary, n.embedding});
     auto cell = nn::make_part(with.cells, init, nn::cell_sizes{n.embedding, n.hidden});
     n.gates = shape_of(nn::biases_of(cell))[0];
     const decoder_parts sizes{n, with.cells};

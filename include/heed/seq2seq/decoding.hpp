@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/several.hpp>
-#include <heed/kernels/top_words.hpp>
+#include <heed/core/mechanism_list.hpp>
+#include <heed/kernels/top_k_words.hpp>
 #include <heed/seq2seq/packed.hpp>
 
 namespace heed::seq2seq {
@@ -44,14 +44,14 @@ struct translation {
 
 /// The words that a step proposes for each row.
 template <class T>
-struct proposals {
+struct candidates {
     std::size_t most = 0;              // per row
     std::vector<std::uint32_t> words;  // [R,most] the most probable first
     std::vector<T> log_p;              // [R,most]; -inf where the vocabulary has no more words
     std::vector<T> log_p_also;         // [R] of the word asked for in `also`
 
     /// Room for the `count` most probable words of each row, and for the words at `also`.
-    kernels::top_words<T> of_rows(std::size_t rows, std::size_t count, const std::uint32_t* also)
+    kernels::top_k_words<T> of_rows(std::size_t rows, std::size_t count, const std::uint32_t* also)
     {
         most = count;
         words.resize(rows * most);
@@ -76,12 +76,12 @@ public:
     virtual void step(const word_ids& previous) = 0;  // every row reads its previous word
 
     /// The `most` most probable next words of each row, and the log-probability of the word also[row].
-    virtual void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) = 0;
+    virtual void propose(std::size_t most, std::span<const std::uint32_t> also, candidates<T>& into) = 0;
 
     /// The scores of all words after the last step, [R,V]; valid until the next step.
     virtual tensor_view<const T, 2> logits() = 0;
 
-    virtual bool looks() const = 0;  // whether there are attention weights
+    virtual bool has_attention() const = 0;  // whether there are attention weights
 
     /// The attention weights of this row at the last step: one number per real position, the mean of several.
     virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
@@ -165,7 +165,7 @@ auto memory_for_rows(std::type_identity<attention<Score, Normalize, Combine>>,
 template <class Attention>
 auto memory_for_rows(std::type_identity<std::vector<Attention>>, const auto& from, const std::vector<std::size_t>& rows)
 {
-    return several_memories{heed::detail::collect(
+    return memory_list{heed::detail::collect(
         from.of, [&](const auto& each) { return memory_for_rows(std::type_identity<Attention>{}, each, rows); })};
 }
 
@@ -248,13 +248,13 @@ public:
         }
     }
 
-    void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
+    void propose(std::size_t most, std::span<const std::uint32_t> also, candidates<T>& into) override
     {
         const std::size_t R = rows(), V = vocabulary();
         const auto wanted = into.of_rows(R, std::min(most, V), only_.places(also, R));
         if (fast_ != nullptr && !computed_) {
             const output_panels<T>& panels = output_in_panels();
-            kernels::output_words(R, readout(), panels.weights, panels.bias.data(), wanted);
+            kernels::output_top_k(R, readout(), panels.weights, panels.bias.data(), wanted);
         } else {
             compute();
             kernels::log_softmax_top(R, V, static_cast<const T*>(logits_.data()), with_bias_ ? nullptr : bias(),
@@ -274,7 +274,7 @@ public:
         return {logits_.data(), {R, V}};
     }
 
-    bool looks() const override { return has_weights; }
+    bool has_attention() const override { return has_weights; }
 
     void weights([[maybe_unused]] std::size_t row, std::vector<T>& to) const override
     {

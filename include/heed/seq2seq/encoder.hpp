@@ -5,9 +5,9 @@
 
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/run.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/seq2seq/batch.hpp>
-#include <heed/seq2seq/embeds.hpp>
+#include <heed/seq2seq/embedding.hpp>
 
 namespace heed::seq2seq {
 
@@ -35,7 +35,7 @@ using nn::direction;
 /// With any cell (nn/cells.hpp): of an LSTM h_t are the outputs, of stacked cells those of the highest layer.
 template <class Embedding, class Cell, class Start>
 struct bidirectional_encoder {
-    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given
+    Embedding embedding;  // [V,E], or one of embedding; for features embedding::projected or as_given
     Cell forward;
     Cell backward;
     Start forward_start;
@@ -44,8 +44,8 @@ struct bidirectional_encoder {
     /// The annotations [B,T,2H] of words [T,B] or of features [B,T,F], and what decoders start with.
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
-        embeds::require_source("bidirectional_encoder::encode", source);
-        auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
+        embedding::require_source("bidirectional_encoder::encode", source);
+        auto [x, context] = embedding::words_of(embedding, source, drop);  // [T,B,E]
         const auto read = [&, &x = x](const Cell& cell, const Start& start, direction reads) {
             return nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, source.real, reads, drop)
                 .outputs;
@@ -77,7 +77,7 @@ bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_enco
 /// table 1); annotations stay in word order, and the sentence is h_1.
 template <class Embedding, class Cell, class Start>
 struct forward_encoder {
-    Embedding embedding;  // [V,E], or one of embeds; for features embeds::projected or as_given
+    Embedding embedding;  // [V,E], or one of embedding; for features embedding::projected or as_given
     Cell cell;
     Start start;
     direction reads = direction::forward;
@@ -85,8 +85,8 @@ struct forward_encoder {
     /// The annotations [B,T,H] of words [T,B] or of features [B,T,F], and what decoders start with.
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
-        embeds::require_source("forward_encoder::encode", source);
-        auto [x, context] = embeds::words_of(embedding, source, drop);  // [T,B,E]
+        embedding::require_source("forward_encoder::encode", source);
+        auto [x, context] = embedding::words_of(embedding, source, drop);  // [T,B,E]
         auto read = nn::run(cell, nn::begin_of(cell, start.state(shape_of(x)[1], x)), x, source.real, reads, drop);
         auto annotations = ops::swap_axes(drop.time_major(ops::stack(read.outputs)));  // [B,T,H]
         const auto sentence = nn::output_of(read.last);                                // [B,H]
@@ -128,7 +128,7 @@ struct encoder_parts : encoder_sizes {
     template <class T>
     auto embed(const nn::initializers<T>& init) const
     {
-        return nn::make_part(words, init, embeds::embedding_sizes{vocabulary, embedding});
+        return nn::make_part(words, init, embedding::embedding_sizes{vocabulary, embedding});
     }
 };
 template <class Cells, class Words>

@@ -48,7 +48,7 @@ public:
         mean_.clear();
     }
 
-    void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
+    void propose(std::size_t most, std::span<const std::uint32_t> also, candidates<T>& into) override
     {
         if (members_.size() == 1) return members_.front()->propose(most, also, into);
         const std::size_t R = rows(), V = vocabulary();
@@ -63,7 +63,7 @@ public:
         const std::size_t R = rows(), V = vocabulary();
         if (members_.size() == 1) return members_.front()->logits();
         if (mean_.empty()) {
-            proposals<T> all;
+            candidates<T> all;
             kernels::mean_softmax_top(R, V, all_logits(), how_ == averaging::geometric, all.of_rows(R, V, nullptr));
             mean_.resize(R * V);
             for (std::size_t i = 0; i < R * V; ++i) {
@@ -73,9 +73,10 @@ public:
         return {mean_.data(), {R, V}};
     }
 
-    bool looks() const override
+    bool has_attention() const override
     {
-        return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->looks(); });
+        return std::any_of(members_.begin(), members_.end(),
+                           [](const auto& member) { return member->has_attention(); });
     }
 
     void weights(std::size_t row, std::vector<T>& to) const override
@@ -84,7 +85,7 @@ public:
         std::vector<T> one;
         T looking = 0;
         for (const auto& member : members_) {
-            if (!member->looks()) continue;
+            if (!member->has_attention()) continue;
             member->weights(row, one);
             to.resize(one.size(), T(0));
             for (std::size_t t = 0; t < one.size(); ++t) to[t] += one[t];

@@ -45,11 +45,11 @@ std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
                     "; give one of each");
     }
     detail::require_rows("force", source.batch(), model.rows());
-    const bool looks = how.with_weights && model.looks();
+    const bool has_attention = how.with_weights && model.has_attention();
     std::vector<forced_decoding<T>> results(targets.size());
     std::vector<std::size_t> sentence(targets.size()), rows;
     for (std::size_t b = 0; b < sentence.size(); ++b) sentence[b] = b;
-    proposals<T> next;
+    candidates<T> next;
     std::vector<T> weights;
     for (std::size_t i = 0; !sentence.empty(); ++i) {
         word_ids previous(1, sentence.size());
@@ -65,7 +65,7 @@ std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
         for (std::size_t r = 0; r < sentence.size(); ++r) {
             forced_decoding<T>& result = results[sentence[r]];
             result.log_probabilities.push_back(next.log_p_also[r]);
-            if (looks) {
+            if (has_attention) {
                 model.weights(r, weights);
                 result.weights.push_back(weights);
             }

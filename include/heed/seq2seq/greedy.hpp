@@ -31,12 +31,12 @@ template <class T>
 std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, const greedy_options& how = {})
 {
     detail::require_rows("greedy", source.batch(), model.rows());
-    const bool looks = how.with_weights && model.looks();
+    const bool has_attention = how.with_weights && model.has_attention();
     std::vector<translation<T>> results(source.batch());
     std::vector<std::size_t> sentence(source.batch());  // of each row; results.size() if it has ended
     std::iota(sentence.begin(), sentence.end(), std::size_t{0});
     word_ids previous(1, sentence.size(), how.special.begin);
-    proposals<T> next, more;  // more: if a row's most probable word is a mark
+    candidates<T> next, more;  // more: if a row's most probable word is a mark
     std::vector<T> weights;
     const auto is_mark = [&how](std::uint32_t word) {
         return !how.marks && word != how.special.end && (word == how.special.padding || word == how.special.begin);
@@ -80,7 +80,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
                             "; are the model's scores NaN?");
             }
             result.log_probability += log_p;
-            if (looks) {
+            if (has_attention) {
                 model.weights(r, weights);
                 result.weights.push_back(weights);
             }

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include <heed/ops/parts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/sums.hpp>
 #include <heed/score/over.hpp>
 #include <heed/seq2seq/candidates.hpp>
@@ -51,7 +51,7 @@ struct output_layer {
 
 /// A batch that a model was led through with the true previous words: its costs, and what its attention did.
 template <class Costs, class Weights, class State>
-struct followed {
+struct teacher_forced {
     Costs costs;                   // [S,B] of each word: its weight in the batch times −log p; 0 in the padding
     std::vector<Weights> weights;  // [B,T] of each step; averaged over dimensions or heads
     State state;                   // of the attention, after the last step
@@ -60,7 +60,7 @@ struct followed {
     auto loss() const { return ops::sum_last(ops::sum_last(costs)); }
 };
 template <class Costs, class Weights, class State>
-followed(Costs, std::vector<Weights>, State) -> followed<Costs, Weights, State>;
+teacher_forced(Costs, std::vector<Weights>, State) -> teacher_forced<Costs, Weights, State>;
 
 /// The model that a search needs, as `translator` is.
 ///
@@ -109,11 +109,11 @@ auto cross_entropy(const tensor auto& readout, const auto& output, const ops::ex
 
 /// The same for each word: [S,B].
 template <class T>
-auto cross_entropy_each(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected,
-                        T smoothing, const std::vector<std::uint32_t>* only)
+auto cross_entropy_per_sentence(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected,
+                                T smoothing, const std::vector<std::uint32_t>* only)
 {
     return detail::of_words(output, expected, only, [&](const auto& W, const auto& b, const auto& words) {
-        return ops::cross_entropy_each(ops::linear(readout, W, b), words, static_cast<double>(smoothing));
+        return ops::cross_entropy_per_sentence(ops::linear(readout, W, b), words, static_cast<double>(smoothing));
     });
 }
 

@@ -61,7 +61,7 @@ public:
         }
     }
 
-    void propose(std::size_t most, std::span<const std::uint32_t> also, proposals<T>& into) override
+    void propose(std::size_t most, std::span<const std::uint32_t> also, candidates<T>& into) override
     {
         kernels::log_softmax_top<T>(rows_, vocabulary(), logits().data, nullptr,
                                     into.of_rows(rows_, std::min(most, vocabulary()), only_.places(also, rows_)));
@@ -73,7 +73,7 @@ public:
         return {only_.words.empty() ? all_.data() : some_.data(), {rows_, vocabulary()}};
     }
 
-    bool looks() const override
+    bool has_attention() const override
     {
         return requires(const Steps& model, std::vector<T>& to) { model.weights(std::size_t{}, to); };
     }

@@ -57,7 +57,7 @@ inline constexpr bool packable_part<output::linear<Matrix, Vector>> = true;
 template <class Model>
 inline constexpr bool packable = false;
 template <class Attention, class Matrix, class Cell, class Start, class Readout>
-inline constexpr bool packable<decoder<Attention, Matrix, Cell, asks_with::previous_state<Matrix>, Start, Readout>> =
+inline constexpr bool packable<decoder<Attention, Matrix, Cell, query_from::previous_state<Matrix>, Start, Readout>> =
     packable_part<Cell>&& packable_part<Readout>;
 template <class Model>
     requires requires(const Model& model) { model.decoder; }
@@ -206,7 +206,7 @@ private:
 
 /// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it in the model's
 /// place. The model must stay alive and unchanged. Of every model the output layer is laid out; of a decoder with
-/// asks_with::previous_state, nn::gru or nn::lstm, and output::maxout or output::linear all products, those with the
+/// query_from::previous_state, nn::gru or nn::lstm, and output::maxout or output::linear all products, those with the
 /// embeddings of the whole vocabulary included: V · (G + 2L) numbers.
 ///
 ///     const seq2seq::packed<float, decltype(model)> fast(model);

@@ -20,7 +20,7 @@ namespace heed::ops {
 struct maxout_op : operation<maxout_op> {
     static constexpr ranks takes{1};
 
-    static auto shape(const auto& x) { return detail::half_of("maxout", x.shape, "pairs of neighbours"); }
+    static auto shape(const auto& x) { return detail::half_of("maxout", x.shape, "pairs of neighbors"); }
 
     template <class T, std::size_t R>
     static void forward(in<T, R> x, out<T, R> y)
@@ -64,19 +64,19 @@ decoder_parts(decoder_sizes, Cells) -> decoder_parts<Cells>;
 
 /// Which state of a recurrent decoder is the query, and where the context goes: a policy of seq2seq::decoder.
 ///
-///     policy(cell, input, before, drop, attend)    an `asked_step`
+///     policy(cell, input, before, drop, attend)    an `queried_step`
 ///
 /// input [B,G] is the cell's share of the previous word, `before` is s_{i-1}, attend(s) the answer to a query from s.
-namespace asks_with {
+namespace query_from {
 
 /// A step of a decoder: its next state, and the attention's answer.
 template <class State, class Seen>
-struct asked_step {
+struct queried_step {
     State state;
     Seen seen;
 };
 template <class State, class Seen>
-asked_step(State, Seen) -> asked_step<State, Seen>;
+queried_step(State, Seen) -> queried_step<State, Seen>;
 
 /// The state before the word is the query, and the cell reads the context.
 ///
@@ -89,11 +89,11 @@ struct previous_state {
                     const auto& attend) const
     {
         auto seen = attend(nn::output_of(before));
-        auto next = nn::step_of(cell, ops::linear_onto(input, seen.context, C), before, drop);
-        return asked_step{std::move(next), std::move(seen)};
+        auto next = nn::step_of(cell, ops::addmm(input, seen.context, C), before, drop);
+        return queried_step{std::move(next), std::move(seen)};
     }
 
-    static auto parameters(auto& self, auto&& visit) { return asks_with::previous_state{visit("C", self.C)}; }
+    static auto parameters(auto& self, auto&& visit) { return query_from::previous_state{visit("C", self.C)}; }
 };
 template <class Matrix>
 previous_state(Matrix) -> previous_state<Matrix>;
@@ -114,12 +114,12 @@ struct intermediate_state {
         const auto between = nn::step_of(cell, input, before, drop);
         auto seen = attend(nn::output_of(between));
         auto next = nn::step_of(second, nn::project_of(second, seen.context), between, drop);
-        return asked_step{std::move(next), std::move(seen)};
+        return queried_step{std::move(next), std::move(seen)};
     }
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return asks_with::intermediate_state{visit("second", self.second)};
+        return query_from::intermediate_state{visit("second", self.second)};
     }
 };
 template <class Cell>
@@ -134,10 +134,10 @@ struct current_state {
     {
         auto next = nn::step_of(cell, input, before, drop);
         auto seen = attend(nn::output_of(next));
-        return asked_step{std::move(next), std::move(seen)};
+        return queried_step{std::move(next), std::move(seen)};
     }
 
-    static auto parameters(auto&, auto&&) { return asks_with::current_state{}; }
+    static auto parameters(auto&, auto&&) { return query_from::current_state{}; }
 };
 
 /// Makes a previous_state.
@@ -155,10 +155,10 @@ struct intermediate_state_factory {
         return intermediate_state{nn::make_part(n.cells, init, nn::cell_sizes{n.context, n.hidden})};
     }
 };
-}  // namespace asks_with
+}  // namespace query_from
 
 /// The first state of a recurrent decoder: a policy. policy(cell, source) makes a state of the cell.
-namespace starts_with {
+namespace initial_state {
 
 /// A layer on what the encoder offers as a start.
 ///
@@ -177,7 +177,7 @@ struct tanh_layer {
 
     static auto parameters(auto& self, auto&& visit)
     {
-        return starts_with::tanh_layer{visit("W_s", self.W_s), visit("b_s", self.b_s)};
+        return initial_state::tanh_layer{visit("W_s", self.W_s), visit("b_s", self.b_s)};
     }
 };
 template <class Matrix, class Vector>
@@ -190,13 +190,13 @@ struct last_state {
     auto operator()(const auto& cell, const auto& source) const
     {
         static_assert(!std::is_same_v<std::remove_cvref_t<decltype(source.last)>, nothing>,
-                      "heed: starts_with::last_state needs an encoder that hands over its last state, as "
-                      "forward_encoder does; with another one use starts_with::tanh_layer");
+                      "heed: initial_state::last_state needs an encoder that hands over its last state, as "
+                      "forward_encoder does; with another one use initial_state::tanh_layer");
         // A decoder on a tape may follow an encoder that is not.
         return nn::map_state(source.last, [&](const auto& x) { return same_family(nn::biases_of(cell), x); });
     }
 
-    static auto parameters(auto&, auto&&) { return starts_with::last_state{}; }
+    static auto parameters(auto&, auto&&) { return initial_state::last_state{}; }
 };
 
 /// Makes a tanh_layer.
@@ -207,7 +207,7 @@ struct tanh_layer_factory {
     }
 };
 
-}  // namespace starts_with
+}  // namespace initial_state
 
 /// The last layer's input from a recurrent decoder's state s [H], the previous word y [E] and the context c [D]: a
 /// policy.
@@ -230,7 +230,7 @@ struct maxout {
 
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const  // t
     {
-        return ops::maxout(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
+        return ops::maxout(ops::addmm(ops::addmm(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -270,7 +270,7 @@ struct two_layers {
 
     auto read(const tensor auto& s, const tensor auto& y, const tensor auto& c) const  // t
     {
-        return ops::tanh(ops::linear_onto(ops::linear_onto(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
+        return ops::tanh(ops::addmm(ops::addmm(ops::linear(y, V_o, b_o), s, U_o), c, C_o));
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -309,7 +309,7 @@ attentional(Matrix, Matrix, Vector) -> attentional<Matrix, Vector>;
 ///
 /// For any output; the paper's is `attentional`. Ours: dropout acts on t_i once, before both of its readers.
 template <class Output, class Matrix>
-struct fed {
+struct input_feeding {
     Output of;
     Matrix F;  // [L,G] from the readout to the cell
 
@@ -318,11 +318,11 @@ struct fed {
     static auto parameters(auto& self, auto&& visit)
     {
         auto of = Output::parameters(self.of, visit);
-        return output::fed{std::move(of), visit("F", self.F)};
+        return output::input_feeding{std::move(of), visit("F", self.F)};
     }
 };
 template <class Output, class Matrix>
-fed(Output, Matrix) -> fed<Output, Matrix>;
+input_feeding(Output, Matrix) -> input_feeding<Output, Matrix>;
 
 /// Makes maxout output layers.
 struct maxout_factory {
@@ -359,28 +359,28 @@ struct attentional_factory {
 };
 /// Makes the output of another factory, with input feeding around it.
 template <class Output = attentional_factory>
-struct fed_factory {
+struct input_feeding_factory {
     Output of{};
 
     auto operator()(const auto& init, const auto& n) const
     {
         auto made = nn::make_part(of, init, n);
         const std::size_t L = shape_of(made.W_o)[0];
-        return fed{std::move(made), init.glorot(L, n.gates)};
+        return input_feeding{std::move(made), init.glorot(L, n.gates)};
     }
 };
 template <class Output = attentional_factory>
-fed_factory(Output = {}) -> fed_factory<Output>;
+input_feeding_factory(Output = {}) -> input_feeding_factory<Output>;
 
 }  // namespace output
 
 /// The factories of a recurrent system's parts around its attention (nn/factory.hpp), RNNsearch's unless with_encoder,
-/// with_cells, with_embeddings, with_asks, with_start or with_readout replace them:
+/// with_cells, with_embeddings, with_query_from, with_start or with_readout replace them:
 ///
 ///     parts{}.with_cells(nn::lstm_factory{}).with_readout(output::linear_factory{})
 template <class Encoder = bidirectional_encoder_factory, class Cells = nn::gru_factory,
-          class SourceWords = embeds::table_factory, class TargetWords = embeds::table_factory,
-          class Asks = asks_with::previous_state_factory, class Start = starts_with::tanh_layer_factory,
+          class SourceWords = embedding::table_factory, class TargetWords = embedding::table_factory,
+          class Asks = query_from::previous_state_factory, class Start = initial_state::tanh_layer_factory,
           class Readout = output::maxout_factory>
 struct parts {
     Encoder encoder{};           // its factory may have width(hidden): D of an annotation; else sizes::width has it
@@ -399,12 +399,12 @@ struct parts {
     {
         return of(encoder, other, source_words, target_words, asks, start, readout);
     }
-    template <class Target = embeds::table_factory>
+    template <class Target = embedding::table_factory>
     auto with_embeddings(const auto& source, const Target& target = {}) const  // a table of target words, if not given
     {
         return of(encoder, cells, source, target, asks, start, readout);
     }
-    auto with_asks(const auto& other) const
+    auto with_query_from(const auto& other) const
     {
         return of(encoder, cells, source_words, target_words, other, start, readout);
     }

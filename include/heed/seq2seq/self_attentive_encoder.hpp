@@ -21,7 +21,7 @@ namespace heed::seq2seq {
 /// Ours: what a recurrent decoder starts from, and the sentence in one vector, is the mean of the annotations.
 template <class Embedding, class Positions, class Layer, class Last>
 struct self_attentive_encoder {
-    Embedding embedding;  // [V,D], or embeds::projected or as_given
+    Embedding embedding;  // [V,D], or embedding::projected or as_given
     Positions positions;
     std::vector<Layer> layers;
     Last last;
@@ -29,7 +29,7 @@ struct self_attentive_encoder {
     /// The annotations [B,T,D] of words [T,B] or of features [B,T,F].
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
-        embeds::require_source("self_attentive_encoder::encode", source);
+        embedding::require_source("self_attentive_encoder::encode", source);
         auto x = drop(positions(embedded(source)));
         for (const Layer& layer : layers) x = layer(x, source.real, drop);
         auto annotations = last(x);

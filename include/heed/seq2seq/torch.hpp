@@ -23,8 +23,8 @@
 /// Weights by the names and in the layout of PyTorch's state_dict: taken from it and put into it.
 ///
 ///     const io::archive file = io::load("model.safetensors");  // that safetensors.torch wrote
-///     io::take_torch(file, encoder, "encoder.rnn");            // nn::lstm encoder; nn.LSTM model.encoder.rnn
-///     io::put_torch(back, encoder, "encoder.rnn");
+///     io::load_torch(file, encoder, "encoder.rnn");            // nn::lstm encoder; nn.LSTM model.encoder.rnn
+///     io::save_torch(back, encoder, "encoder.rnn");
 ///
 /// PyTorch multiplies x Wᵀ, heed x W: each matrix is transposed. The other differences:
 ///
@@ -306,7 +306,7 @@ struct torch_layout<nn::stacked<Cell>> {
 };
 
 template <class Heads, class Matrix, class Biases>
-struct torch_layout<multi_head<Heads, Matrix, per_head::unchanged, Biases>> {
+struct torch_layout<multi_head<Heads, Matrix, per_head::identity, Biases>> {
     using numbers = Matrix;
     static void list(auto& to, auto& heads, std::string_view prefix, std::string_view)
     {
@@ -387,7 +387,7 @@ struct torch_layout<std::vector<Layer>> {
 /// nn.GRUCell. Throws heed::error, and changes nothing, if a tensor is missing, superfluous or of another shape or
 /// type.
 template <class M>
-void take_torch(const archive& from, M&& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
+void load_torch(const archive& from, M&& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {
     using T = element_of<typename torch_layout<std::remove_cvref_t<M>>::numbers>;
     detail::torch_blocks<T> blocks;
@@ -398,7 +398,7 @@ void take_torch(const archive& from, M&& module, std::string_view prefix = {}, s
 
 /// Adds a module's weights to an archive for load_state_dict. Of two biases the first is heed's, the second 0.
 template <class M>
-void put_torch(archive& to, const M& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
+void save_torch(archive& to, const M& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {
     using T = element_of<typename torch_layout<M>::numbers>;
     detail::torch_blocks<const T> blocks;

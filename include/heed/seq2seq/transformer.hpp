@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <heed/attention.hpp>
-#include <heed/core/several.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/nn/dropout.hpp>
 #include <heed/nn/factory.hpp>
 #include <heed/nn/feed_forward.hpp>
@@ -88,7 +88,7 @@ struct transformer_decoder_layer {
         return through(
             y,
             [&](const auto& in) {
-                kept = first ? heed::growing(self.on(in)) : self.extend(kept, in);
+                kept = first ? heed::with_cache(self.on(in)) : self.extend(kept, in);
                 return self.read_all(kept, in, from_query(self.start(kept), kept.positions() - 1)).contexts;
             },
             [&](const auto& in) { return weights == nullptr ? read(memory, in) : look(memory, in, *weights); }, {});
@@ -150,9 +150,9 @@ auto map_memory(const memory<Values, Keys>& from, const auto& f)
                                                     lengths::full(shape[0], shape[1])};
 }
 template <class Memories>
-auto map_memory(const several_memories<Memories>& from, const auto& f)
+auto map_memory(const memory_list<Memories>& from, const auto& f)
 {
-    return several_memories{
+    return memory_list{
         heed::detail::each_of(from.of, [&](auto i) { return detail::map_memory(heed::detail::nth(from.of, i), f); })};
 }
 
@@ -267,7 +267,7 @@ struct transformer {
     Tables words;         // separate_tables, tied_tables or shared_table
     Positions positions;  // nn/positions.hpp
     std::vector<EncoderLayer> encoder;
-    Last after_encoder;  // the normalisation behind the last layer
+    Last after_encoder;  // the normalization behind the last layer
     std::vector<DecoderLayer> decoder;
     Last after_decoder;
     Vector b;  // [V_y]
@@ -304,8 +304,8 @@ struct transformer {
             y = i == aligning() ? decoder[i].follow(y, on(i), drop, weights) : decoder[i](y, on(i), drop);
         }
         const auto readout = ops::swap_axes(after_decoder(y));
-        return followed{detail::cross_entropy_each(readout, output(), batch.targets, smoothing, only),
-                        std::move(weights), no_state{}};
+        return teacher_forced{detail::cross_entropy_per_sentence(readout, output(), batch.targets, smoothing, only),
+                              std::move(weights), no_state{}};
     }
 
     /// The source's keys and values for each layer, and the state before the first word.
@@ -313,8 +313,8 @@ struct transformer {
     {
         const auto source = encode(batch);
         using memory = std::remove_cvref_t<decltype(decoder.front().cross.on(source, batch.real))>;
-        using kept = std::remove_cvref_t<decltype(heed::growing(decoder.front().self.on(source)))>;
-        several_memories<std::vector<memory>> all;  // of each layer
+        using kept = std::remove_cvref_t<decltype(heed::with_cache(decoder.front().self.on(source)))>;
+        memory_list<std::vector<memory>> all;  // of each layer
         for (const auto& layer : decoder) all.of.push_back(layer.cross.on(source, batch.real));
         return opening{std::move(all), transformer_state<kept>{}};
     }

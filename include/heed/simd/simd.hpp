@@ -6,12 +6,12 @@
 #include <utility>
 
 #include <heed/core/parallel.hpp>
+#include <heed/simd/dual_registers.hpp>
 #include <heed/simd/registers.hpp>
-#include <heed/simd/registers_of_duals.hpp>
-#include <heed/simd/sines.hpp>
+#include <heed/simd/trig.hpp>
 
 /// Loops over memory by registers: of floats and doubles (simd/registers.hpp), and of dual numbers
-/// (simd/registers_of_duals.hpp).
+/// (simd/dual_registers.hpp).
 namespace heed::simd {
 
 /// f(0), f(1), … f(count - 1), unrolled: g++ does not unroll a loop over rows inside a loop over columns, which from
@@ -28,9 +28,9 @@ HEED_SIMD_INLINE void unrolled(F&& f)
 
 namespace detail {
 
-/// Of two registers as blocks of m lanes, side by side: the sums of every two neighbours.
+/// Of two registers as blocks of m lanes, side by side: the sums of every two neighbors.
 template <std::size_t m, class V, std::size_t... i>
-HEED_SIMD_INLINE V sum_of_neighbours(V a, V b, std::index_sequence<i...>)
+HEED_SIMD_INLINE V sum_of_neighbors(V a, V b, std::index_sequence<i...>)
 {
     return __builtin_shufflevector(a, b, (i / m * 2 * m + i % m)...) +
            __builtin_shufflevector(a, b, (i / m * 2 * m + m + i % m)...);
@@ -67,15 +67,15 @@ HEED_SIMD_INLINE void sums(std::type_identity_t<vec<T>> a, std::type_identity_t<
         return;
     } else {
         using all = std::make_index_sequence<lanes<T>>;
-        vec<T> ab = detail::sum_of_neighbours<lanes<T> / 2>(a, b, all{});
-        const vec<T> cd = detail::sum_of_neighbours<lanes<T> / 2>(c, d, all{});
+        vec<T> ab = detail::sum_of_neighbors<lanes<T> / 2>(a, b, all{});
+        const vec<T> cd = detail::sum_of_neighbors<lanes<T> / 2>(c, d, all{});
         if constexpr (lanes<T> == 2) {
             store(y, ab);
             store(y + 2, cd);
         } else {
-            ab = detail::sum_of_neighbours<lanes<T> / 4>(ab, cd, all{});
-            if constexpr (lanes<T> >= 8) ab = detail::sum_of_neighbours<lanes<T> / 8>(ab, ab, all{});
-            if constexpr (lanes<T> >= 16) ab = detail::sum_of_neighbours<lanes<T> / 16>(ab, ab, all{});
+            ab = detail::sum_of_neighbors<lanes<T> / 4>(ab, cd, all{});
+            if constexpr (lanes<T> >= 8) ab = detail::sum_of_neighbors<lanes<T> / 8>(ab, ab, all{});
+            if constexpr (lanes<T> >= 16) ab = detail::sum_of_neighbors<lanes<T> / 16>(ab, ab, all{});
             std::memcpy(y, &ab, 4 * sizeof(T));
         }
     }

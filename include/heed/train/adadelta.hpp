@@ -2,7 +2,7 @@
 #pragma once
 
 #include <heed/kernels/optimizers.hpp>
-#include <heed/train/optimiser.hpp>
+#include <heed/train/optimizer.hpp>
 
 namespace heed::train {
 
@@ -10,6 +10,6 @@ namespace heed::train {
 ///
 ///     G ← ρ G + (1 − ρ) g²,  Δ ← √(D + ε) / √(G + ε) · g,  D ← ρ D + (1 − ρ) Δ²,  θ ← θ − Δ
 template <class T>
-using adadelta = optimiser<T, kernels::adadelta_settings>;
+using adadelta = optimizer<T, kernels::adadelta_settings>;
 
 }  // namespace heed::train

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <heed/kernels/optimizers.hpp>
-#include <heed/train/optimiser.hpp>
+#include <heed/train/optimizer.hpp>
 
 namespace heed::train {
 
@@ -15,7 +15,7 @@ namespace heed::train {
 ///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²
 ///     θ ← θ − rate · m̂ / (√v̂ + ε)
 template <class T>
-using adam = optimiser<T, kernels::adam_settings>;
+using adam = optimizer<T, kernels::adam_settings>;
 
 /// Which parameters AdamW shrinks: those with at least two axes. Biases, and the scales of layer norms, are vectors.
 inline bool matrices_only(const std::string&, std::size_t rank) { return rank >= 2; }
@@ -48,8 +48,8 @@ struct adamw_settings {
 /// As in PyTorch, and unlike in the paper, λ is multiplied by the rate itself. Rows of a table that the batch does not
 /// look up do not decay.
 ///
-///     train::adamw<float> optimiser({.rate = 3e-4, .weight_decay = 0.1, .decays = train::matrices_only});
+///     train::adamw<float> optimizer({.rate = 3e-4, .weight_decay = 0.1, .decays = train::matrices_only});
 template <class T>
-using adamw = optimiser<T, adamw_settings>;
+using adamw = optimizer<T, adamw_settings>;
 
 }  // namespace heed::train

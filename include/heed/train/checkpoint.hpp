@@ -19,16 +19,16 @@
 #include <heed/core/random.hpp>
 #include <heed/io/safetensors.hpp>
 #include <heed/io/weights.hpp>
-#include <heed/train/stored.hpp>
+#include <heed/train/optimizer_state.hpp>
 
 /// A training on disk: stopped at any moment, it goes on as if nothing had happened, bit for bit with the same number
 /// of threads.
 ///
 ///     train::position at;                                       // epoch, batch, random numbers
-///     if (std::filesystem::exists(path)) train::load_checkpoint(path, model, optimiser, at);
+///     if (std::filesystem::exists(path)) train::load_checkpoint(path, model, optimizer, at);
 ///     for (; at.epoch < 20; ++at.epoch) {
 ///         …
-///         train::save_checkpoint(path, model, optimiser, at);
+///         train::save_checkpoint(path, model, optimizer, at);
 ///     }
 ///
 /// A checkpoint is a safetensors file, written by io::atomic_file. Tensors have the names that io::put gives them, so
@@ -40,17 +40,17 @@
 /// | part | what is kept |
 /// |---|---|
 /// | a module (anything with `parameters`), of float or double | its parameters |
-/// | optimiser: adam, sgd and the others, your own rule | moments, steps, numbers among its settings, as the rate |
+/// | optimizer: adam, sgd and the others, your own rule | moments, steps, numbers among its settings, as the rate |
 /// | average_of_last, moving_average, accumulated_gradients | all of their state |
 /// | random_source, position | all of their numbers |
 /// | your own struct with `static void each(auto& self, auto&& member)` | member("name", self.name) for each |
 /// | named("epoch", epoch) | a number, a text, a random_source or a vector of numbers by this name |
-/// | named("critic", critic, critic_optimiser) | parts under a prefix: a second model |
+/// | named("critic", critic, critic_optimizer) | parts under a prefix: a second model |
 ///
-/// An optimiser, an average or a sum of gradients belongs to the last model before it.
+/// An optimizer, an average or a sum of gradients belongs to the last model before it.
 namespace heed::train {
 
-/// Where a training stands, beside its model and optimiser.
+/// Where a training stands, beside its model and optimizer.
 struct position {
     std::size_t epoch = 0, batch = 0;  ///< the next to do; a shuffle by seed and epoch gives the same batches again
     random_source random{};            ///< of dropout
@@ -201,7 +201,7 @@ struct checkpoint_reader {
     void state(P& part, const std::vector<parameter_outline>& model, const std::string& prefix)
     {
         if (model.empty())
-            throw error("an optimiser, an average or a sum of gradients has no model before it among the parts of the "
+            throw error("an optimizer, an average or a sum of gradients has no model before it among the parts of the "
                         "checkpoint");
         set<Stored>(part, detail::stored(part, from, model, prefix));
     }
@@ -266,7 +266,7 @@ void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
 
 /// Sets these parts to what save_checkpoint has written. Throws heed::error "path: reason", or std::bad_alloc, and
 /// changes nothing, if the file cannot be read, is truncated, or has other parts than these, a model of another shape
-/// or type, another optimiser's state, or a number that is NaN or infinite.
+/// or type, another optimizer's state, or a number that is NaN or infinite.
 void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
 {
     const io::archive all = io::load(path);

@@ -10,7 +10,7 @@
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/optimizers.hpp>
 
-/// The norm of a gradient, and clipping by it: for optimisers, heed's and your own.
+/// The norm of a gradient, and clipping by it: for optimizers, heed's and your own.
 ///
 ///     ‖g‖ = √Σ_i g_i² over all parameters,    g ← g · min(1, c / ‖g‖)        Pascanu et al. 2013
 namespace heed::train {
@@ -53,7 +53,7 @@ inline double clip_factor(double norm, double greatest)
 }
 
 /// Clips the gradient on the tape to a norm of at most `greatest`. Returns the norm before; if that is not finite, the
-/// gradient is unchanged. Throws heed::error before backward. An optimiser clips by itself, in the pass that updates.
+/// gradient is unchanged. Throws heed::error before backward. An optimizer clips by itself, in the pass that updates.
 template <class T>
 double clip_gradient(const parameterised auto& lifted, ad::tape<T>& on, double greatest)
 {

@@ -8,7 +8,7 @@
 
 namespace heed::train {
 
-/// f(number) for each member of an optimiser's settings that is a number, in their order, for checkpoints. `Settings`
+/// f(number) for each member of an optimizer's settings that is a number, in their order, for checkpoints. `Settings`
 /// is an aggregate of up to eight members.
 template <class Settings, class F>
 void each_number(Settings& settings, F f)
@@ -16,7 +16,7 @@ void each_number(Settings& settings, F f)
     using S = std::remove_const_t<Settings>;
     constexpr std::size_t count = heed::detail::members_counted<S>();
     static_assert(std::is_empty_v<S> || (count > 0 && count <= 8),
-                  "heed: a checkpoint keeps the numbers among an optimiser's settings: make those of a rule "
+                  "heed: a checkpoint keeps the numbers among an optimizer's settings: make those of a rule "
                   "of your own a struct of up to eight members, without constructors");
     const auto visit = [&f](auto&... members) {
         const auto one = [&f](auto& member) {

@@ -6,13 +6,13 @@
 #include <string>
 
 #include <heed/kernels/optimizers.hpp>
-#include <heed/train/optimiser.hpp>
+#include <heed/train/optimizer.hpp>
 
 namespace heed::train {
 
 /// Stochastic gradient descent: θ ← θ − rate · g. Luong et al. 2015, §4.1: rate 1, clip 5, and train::halving.
 template <class T>
-using sgd = optimiser<T, kernels::sgd_settings>;
+using sgd = optimizer<T, kernels::sgd_settings>;
 
 /// The settings of stochastic gradient descent with momentum. With momentum 0 it is gradient descent with weight decay.
 struct momentum_settings {
@@ -44,8 +44,8 @@ struct momentum_settings {
 /// As in PyTorch's SGD with dampening 0, and unlike in the paper, the rate is outside of m. The decay is part of the
 /// gradient, after clipping. Rows of a table that the batch does not look up neither move nor decay.
 ///
-///     train::sgd_with_momentum<float> optimiser({.rate = 0.1, .weight_decay = 1e-4, .nesterov = true});
+///     train::sgd_with_momentum<float> optimizer({.rate = 0.1, .weight_decay = 1e-4, .nesterov = true});
 template <class T>
-using sgd_with_momentum = optimiser<T, momentum_settings>;
+using sgd_with_momentum = optimizer<T, momentum_settings>;
 
 }  // namespace heed::train

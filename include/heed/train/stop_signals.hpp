@@ -29,7 +29,7 @@ inline void note_stop_signal(int number)
 ///
 ///     const train::stop_signals stop;
 ///     for (; at.epoch < epochs && !stop; ++at.epoch) …
-///     train::save_checkpoint(path, model, optimiser, at);
+///     train::save_checkpoint(path, model, optimizer, at);
 ///     return stop.status();
 ///
 /// A second Ctrl-C or SIGTERM ends the program at once; a second SIGHUP does not, because a shell and the system each

@@ -16,7 +16,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
 #include <heed/core/random.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/sums.hpp>
 
 /// The inputs of heed::verify, a batch of generated sentences, and every way to run a mechanism on them.
@@ -287,9 +287,9 @@ ad::var<T, 0> loss_of(const answers<Context, Weights>& given)
 {
     std::vector<ad::var<T, 0>> terms;
     for (std::size_t s = 0; s < given.contexts.size(); ++s) {
-        terms.push_back(ops::inner(given.contexts[s], uneven<T>(given.contexts[s].shape(), s)));
+        terms.push_back(ops::dot(given.contexts[s], uneven<T>(given.contexts[s].shape(), s)));
         if constexpr (with_weights) {
-            terms.push_back(ops::inner(given.weights[s], uneven<T>(given.weights[s].shape(), s + 100)));
+            terms.push_back(ops::dot(given.weights[s], uneven<T>(given.weights[s].shape(), s + 100)));
         }
     }
     ad::var<T, 0> sum = terms.front();

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/core/callback.hpp>
+#include <heed/core/function_ref.hpp>
 #include <heed/verify/problem.hpp>
 
 /// Requirements on the numbers that a mechanism returns. No requirement depends on the mechanism's type, so each is
@@ -219,7 +219,7 @@ array<T, 3> large_scores(const shape_of_rank<3>& shape, std::size_t step)
     return e;
 }
 
-inline void require_refused(const std::string& what, callback<void> act)
+inline void require_refused(const std::string& what, function_ref<void> act)
 {
     std::string message;
     try {
@@ -235,8 +235,8 @@ inline void require_refused(const std::string& what, callback<void> act)
 /// Tries queries whose part i has a column or a row too many or too few, in place of the one in p.parts, with `step`
 /// and `step_into`; `written` returns what the latter has written. Returns how many were refused.
 inline std::size_t require_misfits_refused(std::vector<array<double, 3>>& parts, std::size_t i, const std::string& name,
-                                           callback<void> step, callback<void> step_into,
-                                           callback<outcome<double>> written)
+                                           function_ref<void> step, function_ref<void> step_into,
+                                           function_ref<outcome<double>> written)
 {
     const auto before = written();
     const array<double, 3> right = parts[i];

@@ -32,7 +32,7 @@ struct ribes_options {
 /// RIBES of one sentence and its components; all 0 … 1.
 struct ribes_score {
     double score = 0;
-    double order = 0;  ///< Kendall's τ, normalised: the share of word pairs that are in the reference's order
+    double order = 0;  ///< Kendall's τ, normalized: the share of word pairs that are in the reference's order
     double precision = 0;
     double brevity_penalty = 0;
 };
@@ -62,14 +62,14 @@ struct unique_part {
 
 /// Parts that begin at a word. A part is unique in its own text if it is longer than what it shares with any other
 /// position. It occurs once in the other text if it is shared with one position there and longer than what is shared
-/// with a second. Positions that share much are neighbours in suffix order, so one pass from each side finds them.
+/// with a second. Positions that share much are neighbors in suffix order, so one pass from each side finds them.
 inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypothesis,
                                              std::span<const std::uint32_t> reference)
 {
     struct shared {
         std::size_t length = 0, place = 0;
     };
-    struct neighbours {
+    struct neighbors {
         std::size_t own = 0;   // shared with another position of the hypothesis
         shared first, second;  // with positions of the reference, the longest two
 
@@ -88,7 +88,7 @@ inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypo
     text.push_back(0);  // no word's number
     text.insert(text.end(), reference.begin(), reference.end());
     const suffix_order suffixes = order_suffixes(text);
-    std::vector<neighbours> found(hypothesis.size());
+    std::vector<neighbors> found(hypothesis.size());
     const auto pass = [&](bool upwards) {
         std::size_t own = 0;
         shared nearest, next;  // positions of the reference already passed
@@ -100,7 +100,7 @@ inline std::vector<unique_part> unique_parts(std::span<const std::uint32_t> hypo
             next.length = std::min(next.length, common);
             const std::size_t start = suffixes.start[rank];
             if (start < hypothesis.size()) {
-                neighbours& here = found[start];
+                neighbors& here = found[start];
                 here.own = std::max(here.own, own);
                 here.see(nearest);
                 here.see(next);

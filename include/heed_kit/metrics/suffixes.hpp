@@ -15,13 +15,13 @@
 /// a word a thousand times, and a metric that compares each pair of positions word by word would hang.
 namespace heed::metrics::detail {
 
-/// The suffixes of a text in lexicographic order, and how much neighbours have in common.
+/// The suffixes of a text in lexicographic order, and how much neighbors have in common.
 struct suffix_order {
     std::vector<std::size_t> start;   ///< by rank
     std::vector<std::size_t> common;  ///< words that ranks r and r - 1 have in common; 0 for the first
 };
 
-/// In time n log² n by doubling (Manber & Myers 1990), with the neighbours of Kasai et al. 2001.
+/// In time n log² n by doubling (Manber & Myers 1990), with the neighbors of Kasai et al. 2001.
 inline suffix_order order_suffixes(std::span<const std::uint32_t> text)
 {
     const std::size_t size = text.size();

@@ -27,7 +27,7 @@ namespace heed::metrics {
 enum class symmetrization {
     intersection,            ///< links of both: few and right
     all,                     ///< links of either (union): many, and many wrong
-    grow_diag,               ///< from the intersection to neighbouring links that give a word its first partner
+    grow_diag,               ///< from the intersection to neighboring links that give a word its first partner
     grow_diag_final,         ///< then any link of either that gives a word its first partner
     grow_diag_final_and,     ///< then only those that give both of their words their first partner
     grow_diag_strict,        ///< grow_diag, but only to links that give both of their words their first partner
@@ -66,7 +66,7 @@ inline links flipped(links list)
 /// Merges two alignments, both in source-target direction (see flipped()); the result is sorted, without duplicates.
 ///
 /// Growing follows Koehn, Och & Marcu 2003 in the order of Moses' pseudo-code: go through the links in order, source
-/// first, and from each to its eight neighbours (adjacent ones first, diagonals last); add those in the union that give
+/// first, and from each to its eight neighbors (adjacent ones first, diagonals last); add those in the union that give
 /// a word its first partner; repeat while links are added. A rejected link stays rejected, since words only ever gain
 /// partners, so each link is considered once: time n log n, whatever the positions.
 inline links symmetrize(links forward, links reverse, symmetrization method)
@@ -104,13 +104,13 @@ inline links symmetrize(links forward, links reverse, symmetrization method)
         return result.insert(link).second;
     };
 
-    constexpr std::array<std::pair<int, int>, 8> neighbours{
+    constexpr std::array<std::pair<int, int>, 8> neighbors{
         {{-1, 0}, {0, -1}, {1, 0}, {0, 1}, {-1, -1}, {-1, 1}, {1, -1}, {1, 1}}};
     for (std::set<std::pair<int, int>> round = result, next; !round.empty(); round.swap(next), next.clear()) {
         while (!round.empty()) {
             const auto at = *round.begin();
             round.erase(round.begin());
-            for (const auto& [down, right] : neighbours) {
+            for (const auto& [down, right] : neighbors) {
                 // Positions may be as large as the largest int: adding one must not overflow.
                 const std::int64_t i = std::int64_t{at.first} + down, j = std::int64_t{at.second} + right;
                 if (i < 0 || j < 0) continue;

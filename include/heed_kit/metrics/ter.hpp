@@ -254,7 +254,7 @@ private:
         return best;
     }
 
-    // Moves a phrase that the reference has at `place` to where that place's neighbours are. Skips phrases with no
+    // Moves a phrase that the reference has at `place` to where that place's neighbors are. Skips phrases with no
     // error on either side, and moves onto themselves.
     void try_shifts(std::size_t from, std::size_t place, std::size_t length, std::optional<shift>& best)
     {

@@ -24,7 +24,7 @@ struct word_statistics {
     std::size_t distinct = 0;  ///< different words
     std::size_t once = 0;      ///< words that occur once
     std::size_t unknown = 0;   ///< occurrences of `<unk>`
-    std::size_t pairs = 0;     ///< of neighbouring words
+    std::size_t pairs = 0;     ///< of neighboring words
     std::size_t distinct_pairs = 0;
 
     double mean_length() const { return share(words, sentences); }  // words per sentence

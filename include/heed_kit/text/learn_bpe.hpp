@@ -187,11 +187,11 @@ private:
 
 }  // namespace detail
 
-/// Learns at most `merges` merges: repeatedly, the most frequent pair of neighbouring symbols becomes one symbol. Among
+/// Learns at most `merges` merges: repeatedly, the most frequent pair of neighboring symbols becomes one symbol. Among
 /// equally frequent pairs the greatest is taken, by its left symbol, then its right one (as text); pairs that occur
 /// fewer than `least` times are not merged. Returns the same codes as subword-nmt on the same text: see bpe_codes.
 ///
-/// Only the neighbours of a merge are recounted, so the time grows with the text and hardly with the merges. The result
+/// Only the neighbors of a merge are recounted, so the time grows with the text and hardly with the merges. The result
 /// depends only on the counts. Throws heed::error if a word is not UTF-8 or there is no word.
 ///
 ///     word_counts words;

@@ -77,7 +77,7 @@ inline std::vector<phrase_pair> extract_phrases(std::span<const std::pair<int, i
             for (std::size_t j = linked.first; j <= linked.last; ++j)
                 inside = inside && (!of_target[j].linked() || (of_target[j].first >= begin && of_target[j].last < end));
             if (!inside) continue;
-            // With any number of neighbours that have no link.
+            // With any number of neighbors that have no link.
             std::size_t leftmost = linked.first;
             while (leftmost > 0 && !of_target[leftmost - 1].linked() && linked.last - leftmost + 1 < how.longest_target)
                 --leftmost;

@@ -28,9 +28,9 @@
 ///     const auto line = english.write(tokens);
 ///     spaced(line.words, line.joined);                  // "A man is sleeping."
 ///
-/// A line is normalised and cut into words and symbols by Unicode's rules (text/unicode.hpp); a word that begins a
+/// A line is normalized and cut into words and symbols by Unicode's rules (text/unicode.hpp); a word that begins a
 /// sentence is written as elsewhere (text/casing.hpp); words are split into learned pieces (text/sentence_pieces.hpp);
-/// marks keep the spaces (text/tokenizer.hpp). So write() gives exactly the normalised line, whatever it was.
+/// marks keep the spaces (text/tokenizer.hpp). So write() gives exactly the normalized line, whatever it was.
 namespace heed::text {
 
 /// How raw text becomes tokens.
@@ -50,7 +50,7 @@ public:
     {
         std::vector<sentence> words;
         words.reserve(lines.size());
-        for (const std::string& line : lines) words.push_back(words_of(normalise(line)));
+        for (const std::string& line : lines) words.push_back(words_of(normalize(line)));
         usual_casing usual = how.casing ? usual_casing::learn(words) : usual_casing();
         std::map<std::string, std::size_t> counts;
         for (const sentence& line : words) {
@@ -76,9 +76,9 @@ public:
         : pieces_(std::move(pieces)), casing_(casing), usual_(std::move(usual))
     {}
 
-    tokenized_line read(std::string_view line) const override { return tokenize(normalise(line), false); }
+    tokenized_line read(std::string_view line) const override { return tokenize(normalize(line), false); }
 
-    tokenized_line read_forgiving(std::string_view line) const override { return tokenize(normalise(line), true); }
+    tokenized_line read_forgiving(std::string_view line) const override { return tokenize(normalize(line), true); }
 
     written_line write(std::span<const std::string> tokens) const override
     {

@@ -34,7 +34,7 @@
 /// sampling; "bpe": Sennrich et al. 2016.
 ///
 /// Unlike SentencePiece's own use, words are cut before (text/raw_text.hpp), so that no piece crosses a word, and its
-/// normalisation is off. Programs that include this link sentencepiece and sentencepiece_train; with CMake,
+/// normalization is off. Programs that include this link sentencepiece and sentencepiece_train; with CMake,
 /// heed::raw_text.
 namespace heed::text {
 
@@ -231,14 +231,14 @@ private:
     std::string model() const
     {
         constexpr std::uint64_t normal = 1, unknown_type = 2;
-        std::string all, training, normalising;
+        std::string all, training, normalizing;
         put_piece(all, unknown, 0, unknown_type);
         for (const piece& each : list_) put_piece(all, each.text, each.score, normal);
         put_number(training, 3 << 3 | 0);  // model_type
         put_number(training, kind_ == "unigram" ? 1 : 2);
         put_bytes(all, 2, training);
-        put_bytes(normalising, 1, "identity");
-        put_bytes(all, 3, normalising);
+        put_bytes(normalizing, 1, "identity");
+        put_bytes(all, 3, normalizing);
         return all;
     }
 

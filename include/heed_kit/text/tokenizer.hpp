@@ -35,7 +35,7 @@ inline constexpr std::string_view word_start = "▁", joint = "￭", small_mark 
 struct tokenized_line {
     sentence tokens;
     sentence words;                                          // with symbols as words of their own, as written
-    std::vector<std::pair<std::size_t, std::size_t>> spans;  // of each word: its bytes in the normalised line
+    std::vector<std::pair<std::size_t, std::size_t>> spans;  // of each word: its bytes in the normalized line
     std::vector<std::vector<std::size_t>> tokens_of;         // of each word: their positions
     bool shouted = false;                                    // the line was all capitals, but its tokens are not
 };
@@ -70,7 +70,7 @@ public:
     /// read as they are usually written.
     virtual tokenized_line read_forgiving(std::string_view line) const = 0;
 
-    /// The words of tokens. spaced() of the words of read(line).tokens is the normalised line.
+    /// The words of tokens. spaced() of the words of read(line).tokens is the normalized line.
     virtual written_line write(std::span<const std::string> tokens) const = 0;
 
     /// The line in capitals.

@@ -80,10 +80,10 @@ inline std::string title_case(std::string_view text)
     });
 }
 
-/// A line as it is compared and translated: in Unicode's normalisation form C, each run of white space (no-break and
-/// narrow spaces, too) one space, none at its ends, without control characters and byte order marks. Normalising twice
-/// is normalising once. Throws heed::error if it is not UTF-8.
-inline std::string normalise(std::string_view line)
+/// A line as it is compared and translated: in Unicode's normalization form C, each run of white space (no-break and
+/// narrow spaces, too) one space, none at its ends, without control characters and byte order marks. Normalizing twice
+/// is normalizing once. Throws heed::error if it is not UTF-8.
+inline std::string normalize(std::string_view line)
 {
     std::string text;
     text.reserve(line.size());
@@ -104,11 +104,11 @@ inline std::string normalise(std::string_view line)
 
     UErrorCode status = U_ZERO_ERROR;
     const icu::Normalizer2* const form = icu::Normalizer2::getNFCInstance(status);
-    detail::require_icu(status, "normalisation");
+    detail::require_icu(status, "normalization");
     std::string result;
     icu::StringByteSink<std::string> sink(&result);
     form->normalizeUTF8(0, icu::StringPiece(text.data(), detail::icu_length(text)), sink, nullptr, status);
-    detail::require_icu(status, "normalisation");
+    detail::require_icu(status, "normalization");
     return result;
 }
 
@@ -131,7 +131,7 @@ struct segment {
     friend bool operator==(const segment&, const segment&) = default;
 };
 
-/// The words of a normalised line and its symbols, one by one; together they are the line without its spaces. "can't"
+/// The words of a normalized line and its symbols, one by one; together they are the line without its spaces. "can't"
 /// and "3.14" are words; a picture of several characters is one symbol.   Unicode Standard Annex 29, section 4.1
 inline std::vector<segment> segments(std::string_view line)
 {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <heed/core/errors.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 namespace heed::view {
 
@@ -24,7 +24,7 @@ std::string blocks(const Mask& mask, std::size_t queries, std::size_t keys, std:
 {
     if (size == 0) throw shape_error("view::blocks: blocks of size 0; there must be at least one query in each");
     const auto number = [](std::size_t n) { return static_cast<std::int32_t>(n); };
-    place p;
+    score_index p;
     p.batch = number(batch);
     p.head = number(head);
     std::string text;
@@ -33,10 +33,10 @@ std::string blocks(const Mask& mask, std::size_t queries, std::size_t keys, std:
             bool some = false, all = true;
             for (std::size_t s = row; s < std::min(queries, row + size); ++s) {
                 p.query = number(s);
-                p.here = number(keys) - number(queries) + number(s);
+                p.diagonal = number(keys) - number(queries) + number(s);
                 for (std::size_t t = column; t < std::min(keys, column + size); ++t) {
                     p.key = number(t);
-                    const bool seen = lane_mask(heed::detail::as_places(mask)(p)).at[0] != 0;
+                    const bool seen = lane_mask(heed::detail::as_predicate(mask)(p)).at[0] != 0;
                     some = some || seen;
                     all = all && seen;
                 }

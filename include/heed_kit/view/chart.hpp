@@ -18,7 +18,7 @@
 
 namespace heed::view {
 
-/// One line of a chart, or its bars of one colour. A point with a coordinate that is not finite leaves a gap in the
+/// One line of a chart, or its bars of one color. A point with a coordinate that is not finite leaves a gap in the
 /// line, a bar that is not finite is omitted; all finite numbers are drawn.
 struct series {
     std::string name = {};
@@ -40,18 +40,18 @@ struct chart {
 
 namespace detail {
 
-struct colour {
+struct color {
     std::string_view light, dark;
 };
 
-inline constexpr std::array<colour, 8> colours{{{"#1c7ed6", "#74c0fc"},
-                                                {"#e8590c", "#ffa94d"},
-                                                {"#2b8a3e", "#8ce99a"},
-                                                {"#9c36b5", "#e599f7"},
-                                                {"#c2255c", "#faa2c1"},
-                                                {"#0b7285", "#66d9e8"},
-                                                {"#846200", "#ffe066"},
-                                                {"#495057", "#ced4da"}}};
+inline constexpr std::array<color, 8> colors{{{"#1c7ed6", "#74c0fc"},
+                                              {"#e8590c", "#ffa94d"},
+                                              {"#2b8a3e", "#8ce99a"},
+                                              {"#9c36b5", "#e599f7"},
+                                              {"#c2255c", "#faa2c1"},
+                                              {"#0b7285", "#66d9e8"},
+                                              {"#846200", "#ffe066"},
+                                              {"#495057", "#ced4da"}}};
 
 /// An axis: its range, and its ticks at multiples of 1, 2 or 5 times a power of ten.
 struct axis {
@@ -104,7 +104,7 @@ struct axis {
     /// Whether its numbers are written as 1e+09.
     bool exponential() const { return largest(low, high) >= 1e9 || step < 1e-6; }
 
-    /// The number of significant digits that tell neighbouring ticks apart.
+    /// The number of significant digits that tell neighboring ticks apart.
     int digits() const { return 1 + static_cast<int>(std::ceil(std::log10(largest(low, high) / step))); }
 
     /// With at most this many significant digits.
@@ -125,7 +125,7 @@ private:
     static double largest(double low, double high) { return std::max(std::abs(low), std::abs(high)); }
 };
 
-/// A text that begins (-1), is centred (0) or ends (1) at x.
+/// A text that begins (-1), is centerd (0) or ends (1) at x.
 inline std::string chart_text(std::string_view text, double x, double y, int anchor, std::string_view attributes = "")
 {
     const bool from_right = text::is_right_to_left(text);
@@ -148,26 +148,26 @@ inline std::string chart_style()
                          ".chart .paper { fill: #1a1b1e; }\n.chart text { fill: #ced4da; }\n"
                          ".chart .title { fill: #f1f3f5; }\n.chart .tick { fill: #a0a7af; }\n"
                          ".chart .grid { stroke: #2f3238; }\n.chart .base { stroke: #868e96; }\n";
-    for (std::size_t i = 0; i < colours.size(); ++i) {
-        const std::string dark(colours[i].dark), name = std::to_string(i);
+    for (std::size_t i = 0; i < colors.size(); ++i) {
+        const std::string dark(colors[i].dark), name = std::to_string(i);
         result += ".chart .l" + name + " { stroke: " + dark + "; }\n.chart .f" + name + " { fill: " + dark + "; }\n";
     }
     return result + "}\n</style>\n";
 }
 
-/// Colours as attributes, for renderers without style sheets; the dark ones are in the style sheet.
+/// Colors as attributes, for renderers without style sheets; the dark ones are in the style sheet.
 inline std::string stroke(std::size_t n)
 {
-    const std::size_t hue = n % colours.size();
+    const std::size_t hue = n % colors.size();
     constexpr std::array<std::string_view, 3> dashes{"", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 4\""};
-    return "class=\"l" + std::to_string(hue) + "\" stroke=\"" + std::string(colours[hue].light) + "\"" +
-           std::string(dashes[n / colours.size() % dashes.size()]);
+    return "class=\"l" + std::to_string(hue) + "\" stroke=\"" + std::string(colors[hue].light) + "\"" +
+           std::string(dashes[n / colors.size() % dashes.size()]);
 }
 
 inline std::string fill(std::size_t n, std::string_view more = "")
 {
-    const std::size_t hue = n % colours.size();
-    return "class=\"" + std::string(more) + "f" + std::to_string(hue) + "\" fill=\"" + std::string(colours[hue].light) +
+    const std::size_t hue = n % colors.size();
+    return "class=\"" + std::string(more) + "f" + std::to_string(hue) + "\" fill=\"" + std::string(colors[hue].light) +
            "\"";
 }
 
@@ -288,11 +288,11 @@ private:
     }
 
     double share() const { return (right_ - left_) / static_cast<double>(groups_); }
-    double centre(std::size_t group) const { return left_ + share() * (static_cast<double>(group) + 0.5); }
+    double center(std::size_t group) const { return left_ + share() * (static_cast<double>(group) + 0.5); }
     double across(double x) const { return left_ + x_.share(x) * (right_ - left_); }
     double down(double y) const { return bottom_ - y_.share(y) * (bottom_ - top_); }
 
-    // The title, and the legend of colours.
+    // The title, and the legend of colors.
     void header()
     {
         if (!picture_.title.empty()) result_ += chart_text(picture_.title, margin, 32, -1, " class=\"title\"");
@@ -335,10 +335,10 @@ private:
         for (std::size_t group = 0; group < groups_; ++group) {
             if (widest_group_ <= share()) {
                 result_ +=
-                    chart_text(picture_.groups[group], centre(group), bottom_ + below_ + 19, 0, " class=\"tick\"");
+                    chart_text(picture_.groups[group], center(group), bottom_ + below_ + 19, 0, " class=\"tick\"");
                 continue;
             }
-            const std::string place = number(centre(group) + 4) + " " + number(bottom_ + below_ + 14);
+            const std::string place = number(center(group) + 4) + " " + number(bottom_ + below_ + 14);
             result_ += chart_text(picture_.groups[group], 0, 0, 1,
                                   " class=\"tick\" transform=\"translate(" + place + ") rotate(-45)\"");
         }
@@ -362,7 +362,7 @@ private:
         for (std::size_t i = 0; i < line.ys.size(); ++i) {
             const double x = groups_ > 0 ? 0 : line.xs[i];
             if (std::isfinite(x) && std::isfinite(line.ys[i]))
-                runs.back().push_back({groups_ > 0 ? centre(i) : across(x), down(line.ys[i]), i});
+                runs.back().push_back({groups_ > 0 ? center(i) : across(x), down(line.ys[i]), i});
             else if (!runs.back().empty())
                 runs.emplace_back();
         }
@@ -437,7 +437,7 @@ private:
         for (std::size_t group = 0; group < groups_; ++group) {
             const double value = line.ys[group];
             if (!std::isfinite(value)) continue;
-            const double x = centre(group) + width * (static_cast<double>(n) - count / 2) + (width - thickness) / 2;
+            const double x = center(group) + width * (static_cast<double>(n) - count / 2) + (width - thickness) / 2;
             const double from = down(std::max(0.0, value)), to = down(std::min(0.0, value));
             result_ += "<rect x=\"" + number(x) + "\" y=\"" + number(from) + "\" width=\"" + number(thickness) +
                        "\" height=\"" + number(std::max(0.5, to - from), 2) + "\" rx=\"1.5\" " + fill(n, "bar ") + ">" +

@@ -140,7 +140,7 @@ let theme = remembered();
 const setTheme = () => {
     root.dataset.theme = theme === 'auto' ? (dark.matches ? 'dark' : 'light') : theme;
     $('theme').textContent = {auto: '◐ Auto', light: '☀ Light', dark: '☾ Dark'}[theme];
-    $('theme').setAttribute('aria-label', `Colours: ${theme}`);
+    $('theme').setAttribute('aria-label', `Colors: ${theme}`);
 };
 dark.addEventListener('change', setTheme);
 $('theme').addEventListener('click', () => {

@@ -7,7 +7,7 @@
 
 namespace heed::view::detail {
 
-// How the page of html() looks. Colours are variables, once for light and once for dark; the script says which.
+// How the page of html() looks. Colors are variables, once for light and once for dark; the script says which.
 inline constexpr std::string_view page_style = R"css(
 :root {
     --page: #f4f5f7; --card: #ffffff; --line: #e3e6ea; --text: #1f242c; --soft: #626b77; --cell: #eff1f4;

@@ -99,13 +99,13 @@ inline std::string png(std::size_t height, std::size_t width, std::span<const fl
     std::string lines;
     for (std::size_t i = 0; i < pixels.size(); ++i) {
         if (i % width == 0) lines += '\0';  // each line begins with its filter: none
-        const float grey = pixels[i] > 0 ? std::min(pixels[i], 1.0f) : 0.0f;
-        lines += static_cast<char>(std::lround(255 * grey));
+        const float gray = pixels[i] > 0 ? std::min(pixels[i], 1.0f) : 0.0f;
+        lines += static_cast<char>(std::lround(255 * gray));
     }
     std::string header;
     detail::put_number(header, static_cast<std::uint32_t>(width));
     detail::put_number(header, static_cast<std::uint32_t>(height));
-    header.append({8, 0, 0, 0, 0});  // 8 bits, grey, deflated, not filtered, not interlaced
+    header.append({8, 0, 0, 0, 0});  // 8 bits, gray, deflated, not filtered, not interlaced
     std::string result = "\x89PNG\r\n\x1a\n";
     detail::put_chunk(result, "IHDR", header);
     detail::put_chunk(result, "IDAT", detail::stored(lines));

@@ -97,7 +97,7 @@ inline constexpr std::string_view style = R"(<style>
 </style>
 )";
 
-/// Colours as attributes, for renderers without style sheets.
+/// Colors as attributes, for renderers without style sheets.
 inline constexpr std::string_view paper = "#f1f3f5", ink = "#14181f", bad = "#ffa8a8", rim = "#ced4da";
 
 /// A hollow square of this side at x, y.

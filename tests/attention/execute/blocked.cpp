@@ -64,7 +64,7 @@ boolean_mask<N> some(const shape_of_rank<N>& shape)
     return mask;
 }
 
-const auto by_place = [](auto e, place p) { return e * (p.batch + 1) - 0.01 * abs(p.query - p.key); };
+const auto by_place = [](auto e, score_index p) { return e * (p.batch + 1) - 0.01 * abs(p.query - p.key); };
 
 }  // namespace
 
@@ -107,18 +107,18 @@ TEST_CASE("training does not keep the scores")
     ad::tape<double> on;
     const auto H = on.parameter(h), Q = on.parameter(q);
     const auto lifted = ad::lift(on, attend);
-    on.backward(ops::inner(lifted(lifted.on(H), Q, causal{}), w));
+    on.backward(ops::dot(lifted(lifted.on(H), Q, causal{}), w));
     CHECK(on.memory().capacity() < scores / 8);
     CHECK(workspace_size() < scores / 4);  // one block of queries
 }
 
-TEST_CASE("a mask of places is drawn block by block, on the tape and without one")
+TEST_CASE("a predicate mask is drawn block by block, on the tape and without one")
 {
-    const seen_if mask{[](place p) { return p.key * 7 % 5 != p.query % 3 + p.batch; }};
+    const mask_mod mask{[](score_index p) { return p.key * 7 % 5 != p.query % 3 + p.batch; }};
     const attention attend{score::cosine{3}, normalize::stick_breaking{}, combine::weighted_sum{}};
     const auto h = random({3, T, 4}, 1), q = random({3, S, 4}, 2);
-    const detail::places_of_queries places{mask, 0, S, T, 0};
-    const auto drawn = detail::drawn_out(mask, real, 0, S, T);
+    const detail::predicate_of_queries places{mask, 0, S, T, 0};
+    const auto drawn = detail::materialize_mask(mask, real, 0, S, T);
     const auto answer = [&](const auto& x, const auto& y, const auto& which) {
         return detail::execute::blocked(attend.score, attend.normalize, attend.combine, attend.on(x, real),
                                         attend.project(y), {}, which, little);
@@ -127,7 +127,7 @@ TEST_CASE("a mask of places is drawn block by block, on the tape and without one
     const auto gradients = [&](const auto& which) {
         ad::tape<double> on;
         const auto H = on.parameter(h), Q = on.parameter(q);
-        on.backward(ops::inner(answer(H, Q, which), support::uneven<double>(shape_of_rank<3>{3, S, 4})));
+        on.backward(ops::dot(answer(H, Q, which), support::uneven<double>(shape_of_rank<3>{3, S, 4})));
         return std::pair{copy_of(on.gradient(H)), copy_of(on.gradient(Q))};
     };
     const auto by_places = gradients(places), by_rows = gradients(drawn);
@@ -138,21 +138,21 @@ TEST_CASE("a mask of places is drawn block by block, on the tape and without one
     CHECK(support::distance(local(local.on(h, real), q, mask), local(local.on(h, real), q, drawn)) < 1e-14);
 }
 
-TEST_CASE("training does not keep a mask of places")
+TEST_CASE("training does not keep a predicate mask")
 {
     const std::size_t many = 2100, width = 2, pairs = many * many;
     const auto h = random({1, many, width}, 1), q = random({1, many, width}, 2), w = random({1, many, width}, 3);
     // Two functions of scores, one over the other: not for tiles.
-    const attention attend{score::modified{score::modified{score::dot{}, [](auto e, place) { return e; }},
-                                           [](auto e, place) { return 2 * e; }},
+    const attention attend{score::modified{score::modified{score::dot{}, [](auto e, score_index) { return e; }},
+                                           [](auto e, score_index) { return 2 * e; }},
                            normalize::softmax{}, combine::weighted_sum{}};
     release_workspace();
     ad::tape<double> on;
     const auto H = on.parameter(h), Q = on.parameter(q);
     const auto lifted = ad::lift(on, attend);
-    on.backward(ops::inner(lifted(
-                               lifted.on(H), Q, causal{} & [](place p) { return p.key % 3 != 1; }),
-                           w));
+    on.backward(ops::dot(lifted(
+                             lifted.on(H), Q, causal{} & [](score_index p) { return p.key % 3 != 1; }),
+                         w));
     CHECK(on.memory().capacity() < pairs / 2);  // a mask of all is a byte for each
 }
 
@@ -170,12 +170,12 @@ TEST_CASE("positions behind each other")
     }
     support::inputs<array<double, 3>, array<double, 3>, array<double, 3>> all{{a, b, c}};
     const auto checked = ad::grad_check(all, [&](auto&, const auto& x) {
-        return ops::inner(std::apply(f, x.at), support::uneven<double>(shape_of_rank<3>{2, 6, 4}));
+        return ops::dot(std::apply(f, x.at), support::uneven<double>(shape_of_rank<3>{2, 6, 4}));
     });
     CHECK(checked.worst < 1e-8);
     CHECK(support::second_order(all, [&](auto&, const auto& x) {
               const auto joined = std::apply(f, x.at);
-              return ops::inner(ops::multiply(joined, joined), support::uneven(joined.shape()));
+              return ops::dot(ops::multiply(joined, joined), support::uneven(joined.shape()));
           }).worst < 1e-6);
     CHECK_THROWS_WITH_AS(ops::append_all(std::vector{a, random({2, 3, 5}, 1)}), doctest::Contains("append_all"),
                          shape_error);

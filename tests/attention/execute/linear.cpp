@@ -188,7 +188,7 @@ TEST_CASE("floats as doubles, forward and backward")
         ad::tape<T> on;
         const auto Q = on.parameter(q), K = on.parameter(k), values = on.parameter(v);
         const auto contexts = ops::linear_attention(Q, K, values, real_of(z), z.causal, z.rule);
-        on.backward(ops::inner(contexts, random<T>({z.B, z.S, z.D}, 4)));
+        on.backward(ops::dot(contexts, random<T>({z.B, z.S, z.D}, 4)));
         std::vector<std::vector<double>> all;
         const auto add = [&](const auto& x) { all.emplace_back(x.data, x.data + x.size()); };
         add(contexts.value());

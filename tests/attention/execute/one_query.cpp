@@ -67,7 +67,7 @@ struct noting {
     {
         ++calls;
         deepest = std::max(deepest, frames());
-        return ops::dot_each(query, keys);
+        return ops::dot_per_position(query, keys);
     }
     auto operator()(const tensor auto& query, const tensor auto& keys) const { return match(query, keys); }
     static auto parameters(auto&, auto&&) { return mine::noting{}; }
@@ -105,7 +105,7 @@ TEST_CASE("many queries and their weights are those of one step after the other"
         check_many(attend, lengths{2, 5}, [](std::size_t) { return lengths{2, 5}; });
         const auto seen = [](std::size_t s) { return lengths{6 - (S - 1 - s), 4 - (S - 1 - s)}; };
         check_many(attend, causal{}, seen);
-        check_many(attend, seen_if{[](place p) { return p.key <= p.query + 1; }}, [](std::size_t s) {
+        check_many(attend, mask_mod{[](score_index p) { return p.key <= p.query + 1; }}, [](std::size_t s) {
             return lengths{s + 2, s + 2};
         });
     };

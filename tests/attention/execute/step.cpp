@@ -102,14 +102,14 @@ TEST_CASE("scores of 1e4 through a score of heed's own, in float")
         const auto taped_memory = lifted.on(on.parameter(h), lengths{6, 3});
         auto taped = lifted.start(taped_memory);
         const auto q = on.parameter(query);
-        ad::var<float, 0> loss = ops::inner(q, filled<float, 2>({2, 3}, 0.0f));
+        ad::var<float, 0> loss = ops::dot(q, filled<float, 2>({2, 3}, 0.0f));
         for (int s = 0; s < 3; ++s) {
             const auto now = attend.step(memory, query, state);
             CHECK(support::all_finite(now.context));
             CHECK(support::all_finite(now.weights));
             state = now.state;
             const auto then = lifted.step(taped_memory, q, taped);
-            loss = ops::add(loss, ops::inner(then.context, support::uneven<float>(shape_of(now.context))));
+            loss = ops::add(loss, ops::dot(then.context, support::uneven<float>(shape_of(now.context))));
             taped = then.state;
         }
         on.backward(loss);

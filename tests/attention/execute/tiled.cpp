@@ -39,7 +39,7 @@ struct on_tape {
     using mechanism = decltype(ad::lift(std::declval<ad::tape<double>&>(), std::declval<const Attention&>()));
     using memory = decltype(std::declval<const mechanism&>().on(std::declval<const ad::var<double, 3>&>(),
                                                                 std::declval<const lengths&>()));
-    using answer = detail::callback<ad::var<double, 3>, const mechanism&, const memory&, const ad::var<double, 3>&>;
+    using answer = detail::function_ref<ad::var<double, 3>, const mechanism&, const memory&, const ad::var<double, 3>&>;
 };
 
 /// A loss of contexts, and its derivatives by annotations, queries and every parameter.
@@ -51,7 +51,7 @@ std::vector<double> derivatives(const Attention& attend, const sizes& of, typena
     const auto h = random({B, of.T, of.width}, 1), q = random({B, of.S, of.width}, 2);
     const auto H = on.parameter(h), Q = on.parameter(q);
     const auto lifted = ad::lift(on, attend);
-    const auto loss = ops::inner(contexts(lifted, lifted.on(H, of.real), Q), random({B, of.S, of.width}, 3));
+    const auto loss = ops::dot(contexts(lifted, lifted.on(H, of.real), Q), random({B, of.S, of.width}, 3));
     on.backward(loss);
     return support::gradients_after(on, loss.value().data[0], lifted, H, Q);
 }
@@ -93,7 +93,7 @@ boolean_mask<3> drawn(const Mask& mask, const sizes& of)
         }
         return all;
     } else {
-        return detail::drawn_out(detail::as_places(mask), of.real, 0, of.S, of.T);
+        return detail::materialize_mask(detail::as_predicate(mask), of.real, 0, of.S, of.T);
     }
 }
 
@@ -107,18 +107,18 @@ void check(const Score& score, const Mask& mask, const lengths& real, std::size_
     CHECK(support::greatest_difference(in_tiles(attend, mask, of), by_matrices(attend, drawn(mask, of), of)) < most);
 }
 
-const auto alibi = [](auto e, place p) { return 2 * e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
-const auto capped = [](auto e, place) { return 3 * tanh(e / 3); };
-const auto scaled = [](auto e, place p, const auto& b) { return e * b(p.query - p.key + 70); };
+const auto alibi = [](auto e, score_index p) { return 2 * e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
+const auto capped = [](auto e, score_index) { return 3 * tanh(e / 3); };
+const auto scaled = [](auto e, score_index p, const auto& b) { return e * b(p.query - p.key + 70); };
 
 /// The first head sees the first keys, the other one the others.
-struct halves_by_head : mask_of_places {
-    lane_mask operator()(const place& p) const { return p.head == 0 ? p.key < 30 : p.key >= 30; }
+struct halves_by_head : predicate_mask {
+    lane_mask operator()(const score_index& p) const { return p.head == 0 ? p.key < 30 : p.key >= 30; }
 };
 
 /// The first three queries see nothing.
-struct later_queries : mask_of_places {
-    lane_mask operator()(const place& p) const { return p.query > 2; }
+struct later_queries : predicate_mask {
+    lane_mask operator()(const score_index& p) const { return p.query > 2; }
 };
 
 }  // namespace
@@ -140,10 +140,10 @@ TEST_CASE("one query after the other: keys of one number and of many")
     }
 }
 
-TEST_CASE("masks of places, for mechanisms with and without tiles")
+TEST_CASE("predicate masks, for mechanisms with and without tiles")
 {
     const lengths real({70, 33, 0});
-    const auto even = [](place p) { return (p.query + p.key) - (p.query + p.key) / 2 * 2 == 0; };
+    const auto even = [](score_index p) { return (p.query + p.key) - (p.query + p.key) / 2 * 2 == 0; };
     check(score::scaled_dot{}, sliding_window{9} | even, real, 60, 70);
     check(score::scaled_dot{}, !(causal{} & even), real, 70, 70);
     const attention with_tiles{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -163,7 +163,7 @@ TEST_CASE("masks of places, for mechanisms with and without tiles")
     }
 }
 
-TEST_CASE("functions of scores and places")
+TEST_CASE("functions of scores and indices")
 {
     const lengths real({70, 33, 0});
     check(score::modified{score::scaled_dot{}, alibi}, no_mask{}, real, 60, 70);
@@ -251,7 +251,7 @@ TEST_CASE("entmax in tiles: floats, what padding holds, queries that see nothing
         const auto gradients = [&](auto& on, auto& H, auto& Q, auto& A, const auto& of_contexts) {
             const attention attend{score::scaled_dot{}, normalize::entmax{A}, combine::weighted_sum{}};
             const auto contexts = attend(attend.on(H, real), Q, nothing_first);
-            on.backward(ops::inner(contexts, of_contexts));
+            on.backward(ops::dot(contexts, of_contexts));
             std::vector<double> all;
             const auto add = [&](const auto& x) {
                 for (std::size_t i = 0; i < x.size(); ++i) all.push_back(static_cast<double>(x.data[i]));
@@ -301,7 +301,8 @@ TEST_CASE("a stick loses nothing to rounding: floats, thousands of small parts, 
         array<float, 1> table(shape_of_rank<1>{T});
         for (std::size_t j = 0; j < T; ++j) table[j] = static_cast<float>(scores(kind, j));
         const attention attend{
-            score::modified{score::dot{}, table, [](auto e, place p, const auto& b) { return 0.01 * e + b(p.key); }},
+            score::modified{score::dot{}, table,
+                            [](auto e, score_index p, const auto& b) { return 0.01 * e + b(p.key); }},
             normalize::stick_breaking{}, combine::weighted_sum{}};
         array<float, 3> h(shape_of_rank<3>{1, T, 3}), q(shape_of_rank<3>{1, S, 3}), w(shape_of_rank<3>{1, S, 3});
         for (std::size_t i = 0; i < h.size(); ++i) h.data()[i] = static_cast<float>(std::sin(1.0 + double(i)));
@@ -311,7 +312,7 @@ TEST_CASE("a stick loses nothing to rounding: floats, thousands of small parts, 
         ad::tape<float> on;
         const auto H = on.parameter(h), Q = on.parameter(q);
         const auto contexts = attend(attend.on(H), Q);
-        on.backward(ops::inner(contexts, w));
+        on.backward(ops::dot(contexts, w));
         const auto d_q = on.gradient(Q);
         for (std::size_t s = 0; s < S; ++s) {
             std::vector<double> e(T), weights(T), pulled(T);
@@ -346,14 +347,14 @@ TEST_CASE("tables that functions look numbers up in learn, several lookups inclu
 {
     const lengths real({70, 33, 0});
     const auto bias = random({1, 21}, 11);
-    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
-    const auto twice = [](auto e, place p, const auto& b) {
+    const auto relative = [](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + 10); };
+    const auto twice = [](auto e, score_index p, const auto& b) {
         return e * b(p.batch, 0) + tanh(b(0, p.key - p.key / 7 * 7 + 1) * e);
     };
     check(score::modified{score::scaled_dot{}, bias, relative}, no_mask{}, real, 60, 70);
     check(score::modified{score::scaled_dot{}, bias, twice}, causal{} & sliding_window{9}, real, 60, 70);
     check(score::modified{score::general{random({4, 4}, 9)}, random({5}, 12),
-                          [](auto e, place p, const auto& b) { return e + b(p.key); }},
+                          [](auto e, score_index p, const auto& b) { return e + b(p.key); }},
           causal{}, real, 60, 70, normalize::softmax_with_sink{array<double, 1>{0.3}});
     const score::modified each_distance{score::scaled_dot{}, random({141}, 11), scaled};
     check(each_distance, no_mask{}, real, 60, 70, normalize::entmax15{});
@@ -368,7 +369,7 @@ TEST_CASE("tables that functions look numbers up in learn, several lookups inclu
 TEST_CASE("NaN in a table, where only hidden scores look it up, changes nothing")
 {
     const lengths real({70, 33});
-    const auto behind = causal{} & [](place p) { return p.key <= p.query + 5; };
+    const auto behind = causal{} & [](score_index p) { return p.key <= p.query + 5; };
     const auto each = [&](const auto& normalize) {
         const auto with = [&](const array<double, 1>& table) {
             return in_tiles(
@@ -392,14 +393,16 @@ TEST_CASE("an empty table is refused, and an index beyond the end means the end"
     CHECK_THROWS_WITH_AS(looked_up(no_number), doctest::Contains("the table is empty, [0]"), shape_error);
     CHECK_THROWS_WITH_AS(looked_up(no_columns), doctest::Contains("the table is empty, [3,0]"), shape_error);
     const auto h = random({1, 70, 4}, 1), q = random({1, 60, 4}, 2);
-    const auto first = [](auto e, place p, const auto& b) { return e + b(p.key); };
+    const auto first = [](auto e, score_index p, const auto& b) { return e + b(p.key); };
     const attention none{score::modified{score::dot{}, array<double, 1>(shape_of_rank<1>{0}), first},
                          normalize::softmax{}, combine::weighted_sum{}};
     CHECK_THROWS_WITH_AS(none(none.on(h), q), doctest::Contains("the table is empty"), shape_error);
     CHECK_THROWS_WITH_AS(none(none.on(h), random({1, 2, 4}, 2)), doctest::Contains("the table is empty"), shape_error);
-    const auto beyond = [](auto e, place p, const auto& b) { return e + b(p.key - 1000 * (p.key - p.key / 2 * 2)); };
+    const auto beyond = [](auto e, score_index p, const auto& b) {
+        return e + b(p.key - 1000 * (p.key - p.key / 2 * 2));
+    };
     const array<double, 1> table{0.5, 0, 0};
-    const auto half = [](auto e, place p) {
+    const auto half = [](auto e, score_index p) {
         return e + select(p.key - p.key / 2 * 2 == 1, 0.5, select(p.key == 0, 0.5, 0.0 * e));
     };
     const attention is{score::modified{score::dot{}, table, beyond}, normalize::softmax{}, combine::weighted_sum{}};
@@ -429,7 +432,7 @@ TEST_CASE("weights of all queries are those that make the contexts")
         }
         CHECK(worst < most);
     };
-    const auto slope = [](auto e, place p) { return e - 0.1 * abs(p.query - p.key); };
+    const auto slope = [](auto e, score_index p) { return e - 0.1 * abs(p.query - p.key); };
     each(score::scaled_dot{}, normalize::softmax{}, causal{}, 1e-12);
     each(score::modified{score::rotary{score::dot{}}, slope}, normalize::entmax15{}, causal{} & sliding_window{9},
          1e-12);
@@ -437,7 +440,7 @@ TEST_CASE("weights of all queries are those that make the contexts")
     ad::tape<double> on;
     const auto Q = on.parameter(q);
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    on.backward(ops::inner(attend.weights_of(attend.on(on.constant(h)), Q), random({3, 60, 70}, 3)));
+    on.backward(ops::dot(attend.weights_of(attend.on(on.constant(h)), Q), random({3, 60, 70}, 3)));
     CHECK(std::abs(on.gradient(Q).data[0]) > 1e-6);
 }
 
@@ -455,7 +458,7 @@ TEST_CASE("no queries, and no sentences, have no weights")
 
 TEST_CASE("masks that differ by head: few queries see what many do")
 {
-    const auto unchanged = [](auto e, place) { return e; };
+    const auto unchanged = [](auto e, score_index) { return e; };
     const attention one{score::modified{score::dot{}, unchanged}, normalize::softmax{}, combine::weighted_sum{}};
     const multi_head attend{std::vector(2, one), random({4, 4}, 1), random({4, 4}, 2), random({4, 4}, 3),
                             random({4, 4}, 4)};

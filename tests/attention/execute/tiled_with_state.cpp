@@ -74,15 +74,15 @@ TEST_CASE("any lengths, masks, functions and tables")
     check(score::rotary{score::dot{}}, causal{} & sliding_window{9}, lengths({70, 33}), 70, 70);
     check(score::scaled_dot{}, causal{} & sliding_window{3}, lengths({500, 33}), 49, 500);
     check(score::scaled_dot{}, no_mask{}, lengths({7, 3}), 600, 7);
-    const auto alibi = [](auto e, place p) { return 2 * e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
-    const auto relative = [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 10) * e; };
+    const auto alibi = [](auto e, score_index p) { return 2 * e - 0.1 * abs(p.query - p.key) * (p.batch + 1); };
+    const auto relative = [](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + 10) * e; };
     check(score::modified{score::dot{}, alibi}, causal{}, real, 60, 150);
     check(score::modified{score::scaled_dot{}, random({1, 21}, 11), relative}, causal{} & sliding_window{20}, real, 60,
           150);
-    check(score::scaled_dot{}, no_mask{}, real, 60, 150, normalize::fading_temporal<>{.strength = 0.7, .decay = 0.2});
-    check(score::scaled_dot{}, no_mask{}, real, 60, 150, normalize::fading_temporal<>{.strength = -0.5, .decay = 0});
+    check(score::scaled_dot{}, no_mask{}, real, 60, 150, normalize::decayed_temporal<>{.strength = 0.7, .decay = 0.2});
+    check(score::scaled_dot{}, no_mask{}, real, 60, 150, normalize::decayed_temporal<>{.strength = -0.5, .decay = 0});
     check(score::scaled_dot{}, no_mask{}, real, 60, 150,
-          normalize::fading_temporal<>{.strength = 1, .decay = std::numeric_limits<double>::infinity()});
+          normalize::decayed_temporal<>{.strength = 1, .decay = std::numeric_limits<double>::infinity()});
 }
 
 TEST_CASE("keys of many numbers")
@@ -113,8 +113,8 @@ TEST_CASE("in chunks, of any size, and then one by one: the state goes on, and g
             state = attend.read_all(memory, on.constant(support::words_of(q, from, chunks[nth])), state.state);
             keep(state.contexts);
         }
-        const auto loss = ops::add(ops::inner(ops::swap_axes(ops::stack(contexts)), w),
-                                   ops::inner(ops::tanh(state.state.normalize.history), of_history));
+        const auto loss = ops::add(ops::dot(ops::swap_axes(ops::stack(contexts)), w),
+                                   ops::dot(ops::tanh(state.state.normalize.history), of_history));
         on.backward(loss);
         const auto g = on.gradient(H);
         std::vector<double> result(g.data, g.data + g.size());

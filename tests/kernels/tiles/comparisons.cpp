@@ -236,7 +236,7 @@ gradients<T> gradients_of(const array<T, 3>& q, const array<T, 3>& k, const arra
     const auto Q = on.parameter(q), K = on.parameter(k), V = on.parameter(v);
     const auto F = on.parameter(factors);
     const auto c = answers_of<Compare>(Q, K, V, F, real, how, not_behind{});
-    on.backward(ops::inner(c, support::uneven<T>(c.shape())));
+    on.backward(ops::dot(c, support::uneven<T>(c.shape())));
     const auto gradient = [&](const auto& x) { return copy_of(on.gradient(x)); };
     return {gradient(Q), gradient(K), gradient(V), gradient(F)};
 }
@@ -338,7 +338,7 @@ TEST_CASE("lanes without a query stay out of every sum, even where their weights
         return answers_of<kernels::tiles::additive>(x, y, z, factors, lengths({9}), ops::heads_of{});
     };
     CHECK_GRADIENT(f, q, k, v);
-    const auto shifted = [](auto e, place p, const auto& table) { return 0.01 * e + 2000 + table(p.key); };
+    const auto shifted = [](auto e, score_index p, const auto& table) { return 0.01 * e + 2000 + table(p.key); };
     const ops::attend_tiled_op attend{shifted, unmasked{}, kernels::tiles::softmax{}, kernels::tiles::additive{}};
     const auto table = random({9}, 6, 0.001);
     const auto learns = [&](const auto& x, const auto& by) {
@@ -346,7 +346,7 @@ TEST_CASE("lanes without a query stay out of every sum, even where their weights
                       by, lengths({9}), ops::heads_of{});
     };
     CHECK_GRADIENT(learns, q, table);
-    const auto raised = [](auto e, place p, const auto& t) { return e + 2000 + t(p.key); };
+    const auto raised = [](auto e, score_index p, const auto& t) { return e + 2000 + t(p.key); };
     const ops::attend_tiled_op products{raised, unmasked{}, kernels::tiles::softmax{}};
     const auto of_products = [&](const auto& x, const auto& by) {
         return products(x, k, v, factors,
@@ -373,14 +373,14 @@ TEST_CASE("a key that nobody sees may be NaN: parameters get the gradient that t
     const auto q = random({1, 20, 3}, 1), v = random({1, 20, 2}, 3);
     const auto D = random({3 * 5}, 4);
     auto k = random({1, 20, 3}, 2);
-    const seen_if others{[](place p) { return p.key != 4; }};
+    const mask_mod others{[](score_index p) { return p.key != 4; }};
     const auto of_distances = [&] {
         ad::tape<double> on;
         const auto Q = on.parameter(q), K = on.parameter(k);
         const auto F = on.parameter(D);
         const auto c = answers_of<kernels::tiles::inner_product_with_distances>(Q, K, v, F, lengths({20}),
                                                                                 ops::heads_of{}, others);
-        on.backward(ops::inner(c, support::uneven<double>(c.shape())));
+        on.backward(ops::dot(c, support::uneven<double>(c.shape())));
         return std::pair{copy_of(on.gradient(Q)), copy_of(on.gradient(F))};
     };
     const auto of_bias = [&] {
@@ -390,7 +390,7 @@ TEST_CASE("a key that nobody sees may be NaN: parameters get the gradient that t
         const auto b = on.parameter(bias);
         const ops::attend_tiled_op attend{unmodified{}, others, kernels::tiles::learned_sigmoid{}};
         const auto c = attend(Q, K, v, on.constant(nothing), b, on.constant(nothing), lengths({20}), ops::heads_of{});
-        on.backward(ops::inner(c, support::uneven<double>(c.shape())));
+        on.backward(ops::dot(c, support::uneven<double>(c.shape())));
         return std::pair{copy_of(on.gradient(Q)), copy_of(on.gradient(b))};
     };
     const auto [q_by_distance, by_distance] = of_distances();

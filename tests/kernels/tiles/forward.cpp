@@ -58,7 +58,7 @@ TEST_CASE_TEMPLATE("contexts are those of the definition; values of hidden keys 
         CHECK(distance(x, contexts_of(x, tiles::stick_breaking{}, not_behind{}), stick_breaking, behind) <= near);
         if (P < 4) continue;
         for (std::size_t i = 0; i < D; ++i) x.values[3 * D + i] = std::numeric_limits<T>::quiet_NaN();
-        const seen_if others{[](const place& p) { return p.key != 3; }};
+        const mask_mod others{[](const score_index& p) { return p.key != 3; }};
         const auto not_three = [](std::size_t, std::size_t key) { return key != 3; };
         CHECK(distance(x, contexts_of(x, tiles::softmax{}, others), softmax, not_three) <= near);
         CHECK(distance(x, contexts_of(x, tiles::stick_breaking{}, others), stick_breaking, not_three) <= near);
@@ -68,7 +68,7 @@ TEST_CASE_TEMPLATE("contexts are those of the definition; values of hidden keys 
 TEST_CASE("a query that sees nothing gets 0, and numbers that give no weight")
 {
     head_of_numbers<double> x(5, 9, 3, 2);
-    const seen_if none{[](const place&) { return lane_mask(false); }};
+    const mask_mod none{[](const score_index&) { return lane_mask(false); }};
     const auto is = contexts_of(x, tiles::softmax{}, none);
     CHECK(is.contexts == std::vector<double>(10, 0));
     CHECK(is.numbers == std::vector<double>(10, 0));

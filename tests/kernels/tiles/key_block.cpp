@@ -35,7 +35,7 @@ TEST_CASE_TEMPLATE("keys in lanes: scores and slopes of all queries, -inf where 
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const double near = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
     head_of_numbers<T> x(5, 9, 3, 2);
-    const auto square = [](auto e, const place&) { return e * e; };
+    const auto square = [](auto e, const score_index&) { return e * e; };
     const not_behind mask;
     const counts_queries past;
     const tiles::remembering_head sentence{x.head(), square, mask, past};

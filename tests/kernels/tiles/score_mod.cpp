@@ -88,15 +88,16 @@ TEST_CASE_TEMPLATE("masks hide scores, whether they declare a range or have to b
     const std::size_t most = check_scores<T>(tiles::unmasked{}, tiles::unmodified{}, as_it_is, no_slope, all);
     check_scores<T>(not_behind{}, tiles::unmodified{}, as_it_is, no_slope, behind);
     CHECK(check_scores<T>(sliding_window{5}, tiles::unmodified{}, as_it_is, no_slope, near) < most);
-    const seen_if evaluated_near{[](const place& p) { return (p.here - p.key < 5) & (p.key - p.here < 5); }};
+    const mask_mod evaluated_near{
+        [](const score_index& p) { return (p.diagonal - p.key < 5) & (p.key - p.diagonal < 5); }};
     CHECK(check_scores<T>(evaluated_near, tiles::unmodified{}, as_it_is, no_slope, near) < most);
-    const seen_if evaluated_odd{[](const place& p) { return ((p.here + p.key) % 2 == 1) & (p.key < 100); }};
+    const mask_mod evaluated_odd{[](const score_index& p) { return ((p.diagonal + p.key) % 2 == 1) & (p.key < 100); }};
     check_scores<T>(evaluated_odd, tiles::unmodified{}, as_it_is, no_slope, odd);
 }
 
 TEST_CASE_TEMPLATE("functions change scores by their places, and have slopes", T, float, double)
 {
-    const auto f = [](auto e, place p) { return e * e - 0.1 * abs(p.query - p.key); };
+    const auto f = [](auto e, score_index p) { return e * e - 0.1 * abs(p.query - p.key); };
     const auto plain = [](double e, double q, double k) { return e * e - 0.1 * std::fabs(q - k); };
     const auto slope = [](double e, double, double) { return 2 * e; };
     check_scores<T>(tiles::unmasked{}, f, plain, slope, [](double, double) { return true; });
@@ -107,7 +108,7 @@ TEST_CASE("a function with a table: mod comes back goes to the place that was lo
 {
     head_of_numbers<double> x(9, 30, 3, 2);
     const auto of = x.head();
-    const auto f = [](auto e, place p, const auto& table) { return e + 2 * table(p.key % 7); };
+    const auto f = [](auto e, score_index p, const auto& table) { return e + 2 * table(p.key % 7); };
     const std::vector<double> numbers = waves<double>(7, 4);
     using pair = tiles::modified_by_table<decltype(f), lane_table<double, 1>>;
     const pair by{f, {numbers.data(), {7}}};

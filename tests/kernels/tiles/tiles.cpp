@@ -52,6 +52,6 @@ TEST_CASE("the last query stands at the last key")
 {
     head_of_numbers<float> x(5, 9, 3, 2);
     const auto of = x.head();
-    CHECK(of.place_of(0) == 4);
-    CHECK(of.place_of(4) == 8);
+    CHECK(of.diagonal_of(0) == 4);
+    CHECK(of.diagonal_of(4) == 8);
 }

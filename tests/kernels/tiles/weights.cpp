@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("scores of a tile: products after the score_mod, -inf where t
 {
     head_of_numbers<T> x(5, 9, 3, 2);
     const auto of = x.head();
-    const auto twice = [](auto e, const place&) { return 2 * e; };
+    const auto twice = [](auto e, const score_index&) { return 2 * e; };
     const not_behind mask;
     const tiles::score_mod_of<T, std::remove_const_t<decltype(twice)>, not_behind> mod(twice, mask);
     tiles::with_registers<T>(x.S, [&](auto registers) {

@@ -42,7 +42,7 @@ places by_definition(const sentence& hypothesis, const sentence& reference)
         return sentence(from.begin() + static_cast<std::ptrdiff_t>(begin),
                         from.begin() + static_cast<std::ptrdiff_t>(begin + length));
     };
-    const auto place_of = [&](const sentence& part) {
+    const auto diagonal_of = [&](const sentence& part) {
         std::size_t i = 0;
         while (cut(reference, i, part.size()) != part) ++i;
         return i;
@@ -53,12 +53,12 @@ places by_definition(const sentence& hypothesis, const sentence& reference)
             if (length <= i + 1) {
                 const sentence before = cut(hypothesis, i + 1 - length, length);
                 if (occurrences(before, hypothesis) == 1 && occurrences(before, reference) == 1)
-                    result[i] = place_of(before) + length - 1;
+                    result[i] = diagonal_of(before) + length - 1;
             }
             if (!result[i] && i + length <= hypothesis.size()) {
                 const sentence after = cut(hypothesis, i, length);
                 if (occurrences(after, hypothesis) == 1 && occurrences(after, reference) == 1)
-                    result[i] = place_of(after);
+                    result[i] = diagonal_of(after);
             }
         }
     }

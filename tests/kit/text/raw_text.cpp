@@ -34,7 +34,7 @@ std::string round_trip(const raw_text& text, const std::string& line)
     const written_line written = text.write(read.tokens);
     CHECK(written.words == read.words);
     CHECK(written.tokens_of == read.tokens_of);
-    const std::string normal = normalise(line);
+    const std::string normal = normalize(line);
     REQUIRE(read.spans.size() == read.words.size());
     std::size_t next = 0, count = 0;
     for (std::size_t i = 0; i < read.words.size(); ++i) {
@@ -115,7 +115,7 @@ TEST_CASE("any line comes back as it was")
         const raw_text text = raw_text::learn(english, how);
         for (const std::string& line : lines) {
             CAPTURE(line);
-            CHECK(round_trip(text, line) == normalise(line));
+            CHECK(round_trip(text, line) == normalize(line));
         }
     }
 }
@@ -131,7 +131,7 @@ TEST_CASE("so does a line of any characters")
         std::string line;
         for (std::size_t length = random() % 12; length > 0; --length) line += parts[random() % parts.size()];
         CAPTURE(line);
-        REQUIRE(round_trip(text, line) == normalise(line));
+        REQUIRE(round_trip(text, line) == normalize(line));
         REQUIRE_NOTHROW(text.read_forgiving(line));
     }
 }
@@ -213,7 +213,7 @@ TEST_CASE("a very long line takes no longer than its words")
     for (const std::string& part : {std::string("a"), std::string("the man. "), std::string("."), std::string("é")}) {
         std::string line;
         while (line.size() < (support::exhaustive() ? 1'000'000 : 200'000)) line += part;
-        CHECK(back(text, text.read(line).tokens) == normalise(line));
+        CHECK(back(text, text.read(line).tokens) == normalize(line));
     }
 }
 

@@ -234,7 +234,7 @@ TEST_CASE("svg: the more ink, the greater the weight")
     CHECK(picture.find("<g class=\"ink\" fill=\"#14181f\">") < picture.find("<rect class=\"cell"));
 }
 
-TEST_CASE("svg: everything with a colour also has one in the dark")
+TEST_CASE("svg: everything with a color also has one in the dark")
 {
     const example e;
     std::vector<float> weights = e.weights;

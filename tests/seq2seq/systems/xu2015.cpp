@@ -52,7 +52,7 @@ TEST_CASE("gradients through the whole system, with a penalty on the weights")
     auto model = model_with(normalize::softmax{});
     const auto found = ad::grad_check(model, [](auto&, const auto& lifted) {
         const auto is = lifted.decoder.follow(lifted.encoder.encode(pictures), words());
-        return ops::add(ops::inner(is.costs, support::uneven(is.costs.shape())),
+        return ops::add(ops::dot(is.costs, support::uneven(is.costs.shape())),
                         xu::doubly_stochastic(is.weights, lengths{4, 4}, words().target_lengths(), 0.3));
     });
     CHECK_MESSAGE(bool(found), found.text());

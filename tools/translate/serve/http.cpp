@@ -303,7 +303,7 @@ private:
         bool close = false, continued = false;
         bool sends_no_more = false;  // it may still read
         bool knows_go_on = false;    // HTTP/1.1
-        bool begun = true;           // the time in which the next request must arrive has begun
+        bool begun = true;           // the time in which the next request must observe_query has begun
         clock::time_point deadline;
         clock::time_point began;  // to wait for the client: a request's first byte, or the one after the last answer
         std::shared_ptr<presence> there;
@@ -537,7 +537,7 @@ private:
         connection& here = it->second;
         if (here.now == state::working || here.deadline > now) return;
         if (here.now != state::reading || here.in.empty()) return drop(id);
-        refuse(id, refusal(408, "the request did not arrive completely in " +
+        refuse(id, refusal(408, "the request did not observe_query completely in " +
                                     std::to_string(most_.to_arrive.count() / 1000) + " s"));
     }
 

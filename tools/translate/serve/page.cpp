@@ -10,7 +10,7 @@ namespace translation {
 
 namespace {
 
-// Beside the style of view::html, whose colours and buttons it uses.
+// Beside the style of view::html, whose colors and buttons it uses.
 constexpr const char* style = R"css(
 body { display: block; }
 main { border: 0; max-width: 64rem; margin: 0 auto; padding: 1rem 1.25rem 3rem; }
@@ -130,7 +130,7 @@ async function ask() {
 // ---- one sentence
 function shade(element, weight) {
     const w = Math.max(0, Math.min(1, weight)), ink = 'rgb(var(--ink) / ' + w.toFixed(3) + ')';
-    element.style.backgroundImage = w < 0.005 ? '' : 'linear-gradient(' + ink + ', ' + ink + ')';  // over its own colour
+    element.style.backgroundImage = w < 0.005 ? '' : 'linear-gradient(' + ink + ', ' + ink + ')';  // over its own color
     element.classList.toggle('deep', w > 0.55);
 }
 function card(said) {

@@ -52,7 +52,7 @@ struct service_limits {
 /// What a service needs from a model.
 struct engine {
     std::string name;
-    bool looks = false;                                     // whether it has attention
+    bool has_attention = false;                             // whether it has attention
     std::function<std::size_t(const std::string&)> tokens;  // of a sentence; from any thread
     // Sentences for which `wanted` becomes false get no translation.
     std::function<std::vector<served_sentence>(const std::vector<std::string>&, const wishes&,

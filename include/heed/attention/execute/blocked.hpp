@@ -14,19 +14,19 @@
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/core/parameters.hpp>
-#include <heed/core/several.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// Many queries at once, for mechanisms without state: all scores of a sentence are one matrix product, and all its
 /// contexts another.
 ///
 ///     A = normalize(Q Kᵀ),  C = A V           Vaswani et al. 2017, eq. 1
 ///
-/// A score takes part if it has `match_all` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner if it has `combine_all` ([B·S,T],
-/// [B,T,D] -> [B,S,D]; it may take the first query's number, a queries_from, as well), and a normalizer whose
+/// A score takes part if it has `score_matrix` ([B,S,A], [B,T,A] -> [B·S,T]), a combiner if it has `combine_matrix`
+/// ([B·S,T], [B,T,D] -> [B,S,D]; it may take the first query's number, a queries_from, as well), and a normalizer whose
 /// traits have `.rowwise = true`: it reads only the scores of a row, so that each query of each sentence is a row.
 ///
 /// Block by block: the scores of a block are forgotten before the next one. On the tape a block is one entry, computed
@@ -38,28 +38,28 @@ template <class Combine>
 auto combined_all(const Combine& combine, const tensor auto& weights, const tensor auto& values,
                   const heed::score::over::queries_from& from)
 {
-    if constexpr (hook::combine_all<Combine, decltype(weights), decltype(values), decltype(from)>) {
-        return combine.combine_all(weights, values, from);
+    if constexpr (hook::combine_matrix<Combine, decltype(weights), decltype(values), decltype(from)>) {
+        return combine.combine_matrix(weights, values, from);
     } else {
-        return combine.combine_all(weights, values);
+        return combine.combine_matrix(weights, values);
     }
 }
 
-/// Refuses a `match_all` or `combine_all` that cannot be called.
+/// Refuses a `score_matrix` or `combine_matrix` that cannot be called.
 template <class Score, class Combine, class Projected, class Memory>
 consteval bool check_at_once()
 {
     using keys = decltype((std::declval<const Memory&>().keys));
     using values = decltype((std::declval<const Memory&>().values));
-    if constexpr (heed::score::over::matches_all<Score, Projected, std::remove_cvref_t<keys>>) {
+    if constexpr (heed::score::over::scores_a_matrix<Score, Projected, std::remove_cvref_t<keys>>) {
         using scores =
-            decltype(heed::score::over::match_all(std::declval<const Score&>(), std::declval<const Projected&>(),
-                                                  std::declval<keys>(), heed::score::over::queries_from{}));
-        static_assert(combines_all<Combine, const scores&, values> || !has_combine_all<Combine> ||
-                          leaves_out<Combine>("combine_all"),
-                      HEED_HOOK_combine_all(HEED_CANNOT_CALL));
+            decltype(heed::score::over::score_matrix(std::declval<const Score&>(), std::declval<const Projected&>(),
+                                                     std::declval<keys>(), heed::score::over::queries_from{}));
+        static_assert(combines_a_matrix<Combine, const scores&, values> || !has_combine_matrix<Combine> ||
+                          leaves_out<Combine>("combine_matrix"),
+                      HEED_HOOK_combine_matrix(HEED_CANNOT_CALL));
     } else if constexpr (!wraps_another<Score>) {  // such a one needs its base's
-        HEED_MAY_LACK(Score, match_all);
+        HEED_MAY_LACK(Score, score_matrix);
     }
     return true;
 }
@@ -83,7 +83,7 @@ template <class Mask>
 lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real,
                              std::size_t positions)
 {
-    auto* const rows = transient_family::take<std::size_t>(real.batch() * part.count);
+    auto* const rows = workspace_family::take<std::size_t>(real.batch() * part.count);
     for (std::size_t s = 0; s < part.count; ++s) {
         const scratch here;
         const auto of_step = [&] {
@@ -110,7 +110,7 @@ inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, co
                                             std::size_t B, std::size_t T)
 {
     mask.require("attention of many queries", {B, T});
-    auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
+    auto* const rows = workspace_family::take<std::uint8_t>(B * part.count * T);
     for (std::size_t row = 0; row < B * part.count; ++row)
         std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
     return {rows, {B * part.count, T}};
@@ -126,7 +126,7 @@ auto weights_by_scores(const auto& normalize, const auto& scores, const auto& so
     const auto masks = masks_of<family, element_of<decltype(scores)>, false>(
         mask_of_queries(source, part, B, T), mask_of_queries(mask, part, B, T), unchanged{});
     return weigh(normalize, scores, no_state{},
-                 moment{lengths_of_rows(mask, part, real, T), 0, projected, masks, head});
+                 step_context{lengths_of_rows(mask, part, real, T), 0, projected, masks, head});
 }
 
 /// How many scores are kept. Up to `on_tape` of them the tape keeps all, since computing them again takes time; 4 M
@@ -177,14 +177,14 @@ struct input_of_block<T, Score, Normalize, Combine, Queries, Keys, Values, Sourc
         now.real = row.part(from.real);
         now.sentence = now.real.first_row();
         return detail::block_of<T>(part, now, std::move(s), std::move(n), std::move(c), row(queries),
-                                   row_of_each(row, keys), row_of_each(row, values), rows_of_mask(row, source),
-                                   rows_of_mask(row, mask));
+                                   row_of_per_position(row, keys), row_of_per_position(row, values),
+                                   rows_of_mask(row, source), rows_of_mask(row, mask));
     }
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 
 private:
-    static auto row_of_each(const auto& row, const tensor auto& x) { return row(x); }
-    static auto row_of_each(const auto& row, const auto& several) { return detail::collect(several, row); }
+    static auto row_of_per_position(const auto& row, const tensor auto& x) { return row(x); }
+    static auto row_of_per_position(const auto& row, const auto& several) { return detail::collect(several, row); }
     template <class M>
     static M rows_of_mask(const auto& row, const M& mask)
     {
@@ -196,15 +196,15 @@ private:
     }
 };
 
-/// A mask of places is drawn for these queries of a head, in the forward and in the backward pass; any other mask is
+/// A predicate mask is drawn for these queries of a head, in the forward and in the backward pass; any other mask is
 /// returned unchanged.
 const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&, std::size_t) { return mask; }
 template <class Mask>
-boolean_mask_view<3> drawn_of_part(const places_of_queries<Mask>& mask, const lengths_view& real,
+boolean_mask_view<3> drawn_of_part(const predicate_of_queries<Mask>& mask, const lengths_view& real,
                                    const part_of_queries& part, std::size_t head)
 {
-    const places_of_queries<const Mask&> asked{mask.mask, mask.first, mask.all, mask.positions, head};
-    return detail::drawn(asked, real, part.first, part.count);
+    const predicate_of_queries<const Mask&> asked{mask.mask, mask.first, mask.all, mask.positions, head};
+    return detail::materialized(asked, real, part.first, part.count);
 }
 
 /// All queries [B,S,A] of a memory as a block.
@@ -221,7 +221,7 @@ auto block_of_all(const auto& score, const auto& normalize, const auto& combine,
 /// The weights [B·n,T] of a block.
 auto weights_of_block(const auto& in)
 {
-    const auto scores = heed::score::over::match_all(in.score, in.queries, in.keys, in.from);  // [B·n,T]
+    const auto scores = heed::score::over::score_matrix(in.score, in.queries, in.keys, in.from);  // [B·n,T]
     return weights_by_scores(in.normalize, scores, in.source, in.from.real, in.queries, in.from.head,
                              detail::drawn_of_part(in.mask, in.from.real, in.part, in.from.head), in.part);
 }
@@ -264,7 +264,7 @@ inline boolean_mask_view<3> mask_of_part(const boolean_mask_view<3>& mask, const
                                          std::size_t T)
 {
     mask.require("attention of many queries", {B, part.all, T});
-    auto* const rows = transient_family::take<std::uint8_t>(B * part.count * T);
+    auto* const rows = workspace_family::take<std::uint8_t>(B * part.count * T);
     for (std::size_t b = 0; b < B; ++b)
         std::copy_n(mask.data() + (b * part.all + part.first) * T, part.count * T, rows + b * part.count * T);
     return {rows, {B, part.count, T}};

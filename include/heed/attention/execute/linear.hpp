@@ -14,7 +14,7 @@
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/linear_attention.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// Many queries in linear time, where weights are inner products but for a factor: the sum over keys comes first.
 ///
@@ -29,11 +29,11 @@ auto linear(const Score& score, const auto& normalize, const auto& memory, const
     const auto asked = asking_all(summed(score), projected, memory, first);  // [B,S,F]
     if constexpr (fades<Score>) {
         return ops::gated_linear_attention(asked, memory.keys, memory.values, memory.real, first,
-                                           normalize.by_sums().divides);
+                                           normalize.linear_rule().divides);
     } else {
         return ops::linear_attention(asked, memory.keys, memory.values,
                                      visible_lengths(mask, memory.real, memory.positions()),
-                                     std::is_same_v<Mask, causal>, normalize.by_sums());
+                                     std::is_same_v<Mask, causal>, normalize.linear_rule());
     }
 }
 
@@ -60,7 +60,7 @@ sums_of_keys(Sums) -> sums_of_keys<Sums>;
 /// Linear attention that generates: it remembers one matrix for each sentence, and each word costs the same.
 ///
 ///     S_t = γ S_{t−1} + k_t v_tᵀ,  c_t = q_tᵀ S_t / z_t        Katharopoulos et al. 2020, eq. 16-20; Sun et al. 2023,
-///     eq. 6; with a_t in place of γ, score::fading, Yang et al. 2024, section 4.1
+///     eq. 6; with a_t in place of γ, score::gated_decay, Yang et al. 2024, section 4.1
 ///
 ///     streaming generate{attend};
 ///     auto sums = generate.start(attend.on(prompt));
@@ -85,17 +85,17 @@ struct streaming {
     /// The sums with the keys of another memory behind them.
     auto extend(const auto& sums, const auto& memory) const
     {
-        const double decay = attend.normalize.by_sums().decay;
+        const double decay = attend.normalize.linear_rule().decay;
         if constexpr (columns_of_gates > 0) {
             const auto [B, T, N] = shape_of(memory.keys);
             if (T == 0) return sums_of_keys{ops::scale(sums.of, 1)};
             const auto last = ops::carried_to(memory.keys, std::span<const std::size_t>{}, memory.real, T - 1,
                                               std::size_t{1});  // (F_n, 1) [B,1,2]
-            const auto between = ops::dot_all(last, ops::columns_between(memory.keys, 0, 2));
-            const auto left = ops::faded(constant_like(memory.keys, shape_of_rank<2>{B, T}, 1), between);
-            const auto keys = ops::multiply(ops::columns_between(memory.keys, 2, N), ops::reshaped(left, B, T, 1));
-            return sums_of_keys{ops::add_to_sums(ops::multiply(sums.of, ops::exp(ops::columns_between(last, 0, 1))),
-                                                 keys, memory.values, memory.real, decay)};
+            const auto between = ops::bmm_nt(last, ops::slice_columns(memory.keys, 0, 2));
+            const auto left = ops::decay_history(constant_like(memory.keys, shape_of_rank<2>{B, T}, 1), between);
+            const auto keys = ops::multiply(ops::slice_columns(memory.keys, 2, N), ops::reshaped(left, B, T, 1));
+            return sums_of_keys{ops::add_to_sums(ops::multiply(sums.of, ops::exp(ops::slice_columns(last, 0, 1))), keys,
+                                                 memory.values, memory.real, decay)};
         } else {
             return sums_of_keys{ops::add_to_sums(sums.of, memory.keys, memory.values, memory.real, decay)};
         }
@@ -108,10 +108,10 @@ struct streaming {
         static_assert(
             detail::plan<Attention, std::remove_cvref_t<decltype(attend.project(query))>, any_memory, causal>::linear,
             "heed: streaming is for linear attention: a score that is an inner product, such as "
-            "score::kernel, or score::fading over it, normalize::ratio or normalize::retention, "
+            "score::kernel, or score::gated_decay over it, normalize::ratio or normalize::retention, "
             "combine::weighted_sum");
         return ops::read_sums(detail::summed(attend.score).asking(attend.project(query)), sums.of,
-                              attend.normalize.by_sums().divides);
+                              attend.normalize.linear_rule().divides);
     }
 
 private:

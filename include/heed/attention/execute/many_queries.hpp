@@ -21,16 +21,16 @@
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 
 /// Many queries, one after another: a step for each, which any mechanism can.
 namespace heed::detail {
 
-/// A mask of places together with the numbers of its queries; any other mask unchanged.
+/// A predicate mask together with the numbers of its queries; any other mask unchanged.
 const auto& asked_of_queries(const auto& mask, const auto&, const auto&, const auto&) { return mask; }
-auto asked_of_queries(const mask_of_any_place auto& mask, const auto& memory, const auto& projected, const auto& state)
+auto asked_of_queries(const any_predicate_mask auto& mask, const auto& memory, const auto& projected, const auto& state)
 {
-    return places_of_queries{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
+    return predicate_of_queries{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
 }
 
 }  // namespace heed::detail
@@ -53,7 +53,7 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
     if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
         auto none = constant_like(first.context, shape_of_rank<3>{B, 0, shape_of(first.context)[1]}, 0.0);
         auto same = in_family_of<decltype(first.state)>(first.context, state);
-        return all_read{std::move(none), std::move(same)};
+        return sequence_result{std::move(none), std::move(same)};
     }
     if constexpr (plain_tensor<decltype(first.context)> &&
                   reachable_state<std::remove_cvref_t<decltype(first.state)>>) {
@@ -61,13 +61,13 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
         ops::put_step(all, 0, first.context);
         for (std::size_t s = 1; s < S; ++s) {
             const scratch here;
-            const as_transient bring;
+            const as_workspace_tensor bring;
             detail::answer_into(attend, first, memory, part_of_step(bring(projected), s),
                                 part_of_step(transient_query(queries), s), first.state,
                                 mask_of_step(mask, s, S, memory.real));
             ops::put_step(all, s, first.context);
         }
-        return all_read{std::move(all), std::move(first.state)};
+        return sequence_result{std::move(all), std::move(first.state)};
     } else {
         auto now = std::move(first.state);
         std::vector<decltype(first.context)> contexts;
@@ -79,7 +79,7 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
             now = std::move(next.state);
         }
         auto all = ops::swap_axes(ops::stack(contexts));
-        return all_read{std::move(all), std::move(now)};
+        return sequence_result{std::move(all), std::move(now)};
     }
 }
 
@@ -93,7 +93,7 @@ struct attention;
 
 namespace detail {
 
-/// One query, [B,1,Q], of a growing memory. Of one sentence, only the positions that the mask shows are read, if they
+/// One query, [B,1,Q], of a KV cache. Of one sentence, only the positions that the mask shows are read, if they
 /// are in one piece and neither history nor keys count positions: generation with a window costs the same for each
 /// word.
 template <class Score, class Normalize, class Combine, class Mask>
@@ -101,7 +101,7 @@ auto read_one(const attention<Score, Normalize, Combine>& attend, const auto& me
               const auto& projected, const auto& state, const Mask& mask)
 {
     using plan = plan_of<attention<Score, Normalize, Combine>, decltype(projected), decltype(memory), Mask>;
-    if constexpr (mask_of_any_place<Mask> && functions_in<Score>() == 0 && !score_traits_of<Score>().extends_keys &&
+    if constexpr (any_predicate_mask<Mask> && functions_in<Score>() == 0 && !score_traits_of<Score>().extends_keys &&
                   plan::tiled && !plan::with_state) {
         if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end)
             return execute::stepwise(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
@@ -120,7 +120,7 @@ auto read_many(const Attention& attend, const auto& memory, const auto& queries,
     const auto finished = [&](auto contexts) {
         auto last = state;
         last.step += shape[1];
-        return all_read{heed::finished_all(attend.combine, std::move(contexts), queries), std::move(last)};
+        return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries), std::move(last)};
     };
     const executor by = plan::choose(attend, memory, shape, state.step).by;
     if constexpr (plan::linear) {
@@ -130,7 +130,8 @@ auto read_many(const Attention& attend, const auto& memory, const auto& queries,
     if constexpr (plan::with_state) {
         if (by == executor::tiled_with_state) {
             auto all = execute::tiled_with_state(attend.score, attend.normalize, memory, projected, state, mask);
-            return all_read{heed::finished_all(attend.combine, std::move(all.contexts), queries), std::move(all.state)};
+            return sequence_result{heed::finished_matrix(attend.combine, std::move(all.contexts), queries),
+                                   std::move(all.state)};
         }
     } else if constexpr (plan::tiled) {
         if (by == executor::tiled)
@@ -150,7 +151,7 @@ auto read_many(const Attention& attend, const auto& memory, const auto& queries,
 /// The same of a memory that grows. One query runs by rows, wherever they lie; many need them in one piece, and are
 /// worth a copy.
 template <class Attention, class Mask, class T>
-auto read_many(const Attention& attend, const memory<growing_tensor<T>, growing_tensor<T>>& memory, const auto& queries,
+auto read_many(const Attention& attend, const memory<cache_tensor<T>, cache_tensor<T>>& memory, const auto& queries,
                const auto& projected, const auto& state, const Mask& mask)
 {
     require_no_tape<Attention, decltype(memory), decltype(projected), decltype(state), Mask>();
@@ -168,9 +169,9 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
     using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
     const std::size_t B = memory.batch(), S = shape_of(projected)[1];
     require_state_of(B, state.score, state.normalize);
-    if constexpr (mask_of_any_place<Mask>) {
+    if constexpr (any_predicate_mask<Mask>) {
         return attend.weights_of(memory, queries, state,
-                                 drawn_out(mask, memory.real, state.step, S, memory.positions(), state.head));
+                                 materialize_mask(mask, memory.real, state.step, S, memory.positions(), state.head));
     } else if constexpr (plan::blocked) {
         const scratch here;
         return ops::reshaped(
@@ -204,8 +205,8 @@ consteval step_executor executor_of_a_step()
     using state = decltype(std::declval<const Attention&>().start(std::declval<const Memory&>()));
     using source = decltype(source_in(std::declval<const Memory&>(), unchanged{}));
     using number = element_of<decltype(Memory::keys)>;
-    using at = moment<Query, decltype(masks_of<plain_family, number, lengths_are_a_mask<Attention, Mask>>(
-                                 std::declval<const Memory&>().mask, std::declval<const Mask&>(), unchanged{}))>;
+    using at = step_context<Query, decltype(masks_of<plain_family, number, lengths_are_a_mask<Attention, Mask>>(
+                                       std::declval<const Memory&>().mask, std::declval<const Mask&>(), unchanged{}))>;
     if constexpr (reachable_state<state>)
         return executor_of_step<Attention, std::remove_cvref_t<decltype(source::keys)>, decltype(state::score),
                                 decltype(state::normalize), at>();
@@ -242,8 +243,8 @@ std::string explained(const Attention& attend, const auto& memory, const auto& q
     } else if constexpr (grows<memory_type>) {
         if (numbers_differ<decltype(Attention::score)>(memory))
             return "stepwise: one query after another, because the score reads the number of a query, and sentences of "
-                   "this growing memory differ in length";
-        return detail::explained(attend, in_one_piece(memory), queries, mask) + "; a growing memory is copied for this";
+                   "this KV cache differ in length";
+        return detail::explained(attend, in_one_piece(memory), queries, mask) + "; a KV cache is copied for this";
     } else {
         const auto projected = attend.project(queries);  // [B,S,A]
         return sentence_of(plan<Attention, std::remove_const_t<decltype(projected)>, memory_type, Mask>::choose(
@@ -259,7 +260,7 @@ namespace heed {
 /// [B,Q], how a step runs.
 ///
 ///     heed::explain(attend, memory, queries, causal{})
-///     // "tiled: tile by tile, no score is stored, not linear because the normalizer has no `by_sums()`"
+///     // "tiled: tile by tile, no score is stored, not linear because the normalizer has no `linear_rule()`"
 ///
 /// A mechanism of several heads is explained by its first one.
 template <class Mask = no_mask>

@@ -44,20 +44,20 @@ consteval bool on_a_tape()
            taped_mask<std::remove_cvref_t<decltype(std::declval<const memory_type&>().mask)>>;
 }
 
-/// Requirements of a growing memory: what it shows may be gone before a tape reads it again.
+/// Requirements of a KV cache: what it shows may be gone before a tape reads it again.
 template <class Attention, class Memory, class Query, class State, class Mask>
 constexpr void require_no_tape()
 {
     using plain = memory<array<float, 3>, array<float, 3>>;
     static_assert(!grows<std::remove_cvref_t<Memory>> || !on_a_tape<Attention, plain, Query, State, Mask>(),
-                  "heed: a growing memory answers plain tensors; on a tape extend the memory that `on` made, of "
+                  "heed: a KV cache answers plain tensors; on a tape extend the memory that `on` made, of "
                   "annotations that are on the tape, too");
 }
 
 /// A query in the family of tensors that computes; one without `map` as it is.
 const auto& query_in(const auto& query, const auto&) { return query; }
 auto query_in(const mappable_query auto& query, const auto& bring) { return map_query(query, bring); }
-decltype(auto) transient_query(const auto& query) { return query_in(query, as_transient{}); }
+decltype(auto) transient_query(const auto& query) { return query_in(query, as_workspace_tensor{}); }
 
 /// A query that a step projects by itself.
 struct not_projected {};
@@ -101,7 +101,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                       "query");
         require_no_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>();
         static_assert(
-            heed::score::over::check_past<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>());
+            heed::score::over::check_state<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>());
         const auto& query = projected_by(attend, projected, given);
         // Put every tensor on the tape, even if only some need gradients, so that one taped step is compiled.
         using family = typename recording<std::bool_constant<taped>>::family;
@@ -125,11 +125,11 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         return answer_of(With{}, step<plain_family, true, With>(attend, memory, projected_by(attend, projected, given),
                                                                 given, state, mask, unchanged{}, known_of(state)));
     } else {
-        const as_transient bring;
+        const as_workspace_tensor bring;
         const auto shown = map_parameters(attend, bring);
         const auto& asked = transient_query(given);
         return owned_answer<With>(
-            step<transient_family, false, With>(shown, memory, transient_query(projected_by(shown, projected, asked)),
+            step<workspace_family, false, With>(shown, memory, transient_query(projected_by(shown, projected, asked)),
                                                 asked, state_in(state, bring), mask, bring, known_of(state)),
             state, memory);
     }
@@ -143,11 +143,11 @@ void answer_into(const auto& attend, Result& result, const auto& memory, const a
     constexpr bool weights = requires { result.weights; };
     using wanted = std::conditional_t<weights, weights_too, context_only>;
     const scratch here;
-    const as_transient bring;
+    const as_workspace_tensor bring;
     const auto shown = map_parameters(attend, bring);
     const auto& asked = transient_query(given);
     assign_answer(result,
-                  step<transient_family, false, wanted>(shown, memory,
+                  step<workspace_family, false, wanted>(shown, memory,
                                                         transient_query(projected_by(shown, projected, asked)), asked,
                                                         state_in(state, bring), mask, bring, known_of(state)),
                   memory);

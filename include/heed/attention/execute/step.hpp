@@ -6,23 +6,23 @@
 #include <utility>
 
 #include <heed/attention/concepts.hpp>
+#include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/on.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/parts.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/windows.hpp>
 
 /// One step of attention, written once for all families of tensors.
 ///
 ///     past = recall(state.score, at)                       the state, with the word that this query brings
-///     seen = body(query(projected, past), keys(k, past))   a kernel, or score, normalizer, combiner
-///     next = advance(past, seen.weights, seen.context, at)
+///     seen = body(query(projected, state), keys(k, state))   a kernel, or score, normalizer, combiner
+///     next = advance(state, seen.weights, seen.context, at)
 ///
 /// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
 namespace heed::detail {
@@ -43,9 +43,9 @@ step_input<T, X...> input_of_step(lengths_view real, std::size_t step, std::size
 }
 
 /// The input of the body of a step, of numbers T.
-template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class Past,
+template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class State,
           class History, class Given, class Masks, class Focus>
-struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, History, Given, Masks, Focus> {
+struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, State, History, Given, Masks, Focus> {
     using element = T;
     static constexpr bool shared = shares_rows<std::remove_cvref_t<Keys>>;
 
@@ -55,7 +55,7 @@ struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, Histo
     Query query;      // [B,A] projected
     Keys keys;        // [B,T,A]
     Values values;    // [B,T,D]
-    Past past;        // what the score remembers
+    State past;       // what the score remembers
     History history;  // what the normalizer remembers
     Given given;      // the query as it was given
     Masks masks;
@@ -78,7 +78,7 @@ struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, Past, Histo
 
 /// Does a policy return an array of its own where it was given a sentence in the workspace?
 template <class Result, class Given>
-inline constexpr bool owns_beside = owning_tensor<Result>&& family_of<Given>::rank == family_rank::transient;
+inline constexpr bool owns_beside = owning_tensor<Result>&& family_of<Given>::rank == family_rank::workspace_tensor;
 
 /// The body of a step: cuts the window, lets wrappers add to the keys, and runs a kernel, if `fused`, or score,
 /// normalizer and combiner one after the other. `With` is weights_too or context_only.
@@ -87,14 +87,14 @@ struct step_body {
     auto operator()(const auto& in) const
     {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
-            const moment at{in.real, in.step, in.given, in.masks, in.head};
+            const step_context at{in.real, in.step, in.given, in.masks, in.head};
             return wanted(With{}, weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
         } else {
             window_view where = in.focus.where;
             if (in.real.batch() == 1) where.width = where.count[0];
             const out_of_windows cut{where};
             const auto masks = in.masks.map(cut);
-            const auto there = in_windows(moment{where.count, in.step, in.given, masks, in.head});
+            const auto there = in_windows(step_context{where.count, in.step, in.given, masks, in.head});
             auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
                                 in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
@@ -117,7 +117,7 @@ private:
             return kernel::answer(score, normalize, in.combine, operands{in.query, keys, values, history, at.real},
                                   With{});
         } else {
-            const auto scores = over::compare(score, in.query, keys, over::innermost_past(in.score, past));  // [B,T]
+            const auto scores = over::compare(score, in.query, keys, over::innermost_state(in.score, past));  // [B,T]
             static_assert(
                 rank_of<decltype(scores)> ==
                     (score_traits_of<std::remove_cvref_t<decltype(score)>>().weights == weight_kind::per_position ? 2
@@ -139,9 +139,9 @@ private:
             return outcome{std::move(context), std::move(seen.weights), std::move(seen.next)};
         }
     } catch (const shape_error& found) {
-        throw_whose(found, heed::score::over::innermost(in.score),
-                    {detail::named("the projected query", in.query), detail::named("the keys", plain_keys),
-                     detail::named("the values", values)});
+        rethrow_naming(found, heed::score::over::innermost(in.score),
+                       {detail::named("the projected query", in.query), detail::named("the keys", plain_keys),
+                        detail::named("the values", values)});
     }
 
     /// The outcome with its weights, those of a window among those of all positions, or without them.
@@ -168,7 +168,7 @@ decltype(auto) weighing(const cuts_windows auto& normalize, const auto& at)
 /// Which executor runs the body of a step of this attention, with these keys, a state, and what the query brings. By
 /// rows, because temporaries are as large as the keys; for the whole batch where one kernel does all of it, or where a
 /// state's tensors cannot be reached.
-template <class Attention, class Keys, class Past, class History, class At>
+template <class Attention, class Keys, class State, class History, class At>
 consteval step_executor executor_of_step()
 {
     namespace over = heed::score::over;
@@ -177,7 +177,7 @@ consteval step_executor executor_of_step()
         std::remove_cvref_t<decltype(over::innermost(std::declval<attend>().score))>,
         std::remove_cvref_t<decltype(detail::weighing(std::declval<attend>().normalize, std::declval<const At&>()))>,
         std::remove_cvref_t<decltype(summing(std::declval<attend>().combine))>>;
-    constexpr bool by_row = mappable_query<typename At::query_type> && mappable_state<Past> && mappable_state<History>;
+    constexpr bool by_row = mappable_query<typename At::query_type> && mappable_state<State> && mappable_state<History>;
     constexpr bool fused = std::is_same_v<typename At::masks_type, no_masks> && requires
     {
         typename kernel::operation;
@@ -185,7 +185,7 @@ consteval step_executor executor_of_step()
     constexpr bool whole = !cuts_windows<decltype(Attention::normalize)> && !shares_rows<Keys>;
     if (!fused) return by_row ? step_executor::composed_by_row : step_executor::composed;
     if constexpr (fused && whole)
-        if (!over::changes_keys<decltype(Attention::score), Keys, Past>()) return step_executor::fused;
+        if (!over::changes_keys<decltype(Attention::score), Keys, State>()) return step_executor::fused;
     return by_row ? step_executor::fused_by_row : step_executor::fused;
 }
 
@@ -199,9 +199,9 @@ struct source_of_step {
 };
 decltype(auto) rows_of_memory(const auto&, const auto& x, const auto& bring) { return bring(x); }
 template <class T>
-auto rows_of_memory(const memory<growing_tensor<T>, growing_tensor<T>>&, const growing_tensor<T>& x, const auto&)
+auto rows_of_memory(const memory<cache_tensor<T>, cache_tensor<T>>&, const cache_tensor<T>& x, const auto&)
 {
-    return growing_rows<growing_tensor<T>>{x};
+    return growing_rows<cache_tensor<T>>{x};
 }
 auto rows_of_memory(const shared_by_rows auto& memory, const auto& x, const auto&)
 {
@@ -235,7 +235,7 @@ auto state_in(const State& state, const auto& bring)
 }
 
 /// Throws shape_error unless a tensor has a row for each sentence.
-struct require_row_each {
+struct require_row_per_position {
     const char* name;
     std::size_t batch;
 
@@ -252,12 +252,12 @@ struct require_row_each {
 
 /// Throws shape_error unless every tensor of a state has a row for each sentence. (A state without tensors is a
 /// counter, which fits any batch.)
-void require_rows(const auto&, const require_row_each&) {}
-void require_rows(const mappable_state auto& state, const require_row_each& look) { (void)state.map(look); }
+void require_rows(const auto&, const require_row_per_position&) {}
+void require_rows(const mappable_state auto& state, const require_row_per_position& look) { (void)state.map(look); }
 void require_state_of(std::size_t batch, const auto& past, const auto& history)
 {
-    require_rows(history, require_row_each{"the normalizer's state", batch});
-    require_rows(past, require_row_each{"the score's state", batch});
+    require_rows(history, require_row_per_position{"the normalizer's state", batch});
+    require_rows(past, require_row_per_position{"the score's state", batch});
 }
 
 /// The window of a step; no_focus of a normalizer without one. Throws shape_error unless the history fits the memory.
@@ -283,8 +283,8 @@ auto run_body(const In& in, std::size_t batch, std::size_t work)
     if constexpr (by == step_executor::fused || by == step_executor::composed) {
         return body(in);
     } else {
-        (void)map_query(in.query, require_row_each{"the projected query", batch});
-        (void)map_query(in.given, require_row_each{"the query", batch});
+        (void)map_query(in.query, require_row_per_position{"the projected query", batch});
+        (void)map_query(in.given, require_row_per_position{"the query", batch});
         require_state_of(batch, in.past, in.history);
         auto seen = by_rows(Family{}, body, in, batch, work);
         const auto second = [](const auto&, const auto& x) { return x; };
@@ -316,9 +316,9 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     const lengths_view real = visible_lengths(mask, memory.real, source.positions);
     masks.require(source.batch, source.positions);
     require_state_of(source.batch, state.score, state.normalize);
-    const moment at{real, state.step, given, masks, state.head};
-    auto past =
-        detail::grown_past(attend.score, over::recall(attend.score, state.score, at, source), known, memory, at);
+    const step_context at{real, state.step, given, masks, state.head};
+    auto past = detail::grown_state(attend.score, over::observe_memory(attend.score, state.score, at, source), known,
+                                    memory, at);
     const auto query = over::query(attend.score, projected, past);  // [B,A]
     const auto history = detail::grown_history(attend.score, attend.normalize, state.normalize, known, memory);
     const auto focus = window_of_step(attend.normalize, at, history, source.batch, source.positions);
@@ -339,18 +339,18 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
         } else {
             const auto within = masks.map(out_of_windows{focus.where});
             return finished(attend.combine, seen.context, focus.where.width,
-                            in_windows(moment{focus.where.count, state.step, given, within, state.head}));
+                            in_windows(step_context{focus.where.count, state.step, given, within, state.head}));
         }
     }();
     auto next = over::advance(attend.score, std::move(past), seen.weights, context, at);
     attention_state<decltype(seen.history), decltype(next)> after{std::move(seen.history), state.step + 1,
                                                                   std::move(next), state.head};
-    return attended{std::move(context), std::move(seen.weights), std::move(after)};
+    return step_result{std::move(context), std::move(seen.weights), std::move(after)};
 }
 
 /// The result as the caller gets it.
 auto answer_of(weights_too, auto seen) { return seen; }
-auto answer_of(context_only, auto seen) { return read_out{std::move(seen.context), std::move(seen.state)}; }
+auto answer_of(context_only, auto seen) { return context_result{std::move(seen.context), std::move(seen.state)}; }
 
 /// The same in owning tensors, copied out of the workspace. The state keeps the types of the caller's, so that one
 /// variable can hold each in turn.
@@ -363,7 +363,7 @@ auto owned_answer(const auto& seen, const auto& state, const auto& memory)
     attention_state<decltype(history), decltype(past)> after{std::move(history), seen.state.step, std::move(past),
                                                              seen.state.head};
     know_lengths(after, memory);
-    return answer_of(With{}, attended{copy(seen.context), copy(seen.weights), std::move(after)});
+    return answer_of(With{}, step_result{copy(seen.context), copy(seen.weights), std::move(after)});
 }
 
 /// An answer moved into results that the caller keeps; without weights if these have none.

@@ -9,7 +9,7 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/ops/tiles.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 /// Many queries without their scores in memory, for the mechanisms and masks that the tiled kernel knows.
 namespace heed::detail {
@@ -18,7 +18,7 @@ namespace heed::detail {
 template <class Score>
 auto asking_all(const Score& score, const auto& projected, const auto& memory, std::size_t first)
 {
-    if constexpr (changes_by_place<Score>) {
+    if constexpr (changes_by_index<Score>) {
         return detail::asking_all(score.base, projected, memory, first);
     } else if constexpr (adds_columns<Score>()) {
         return score.asked_all(detail::asking_all(score.base, projected, memory, first), memory, first);
@@ -31,13 +31,16 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
     }
 }
 
-/// A function of scores and places whose result is multiplied by a number.
+/// A function of scores and indices whose result is multiplied by a number.
 template <class Function>
 struct scaled_function {
     Function f;
     double factor;
 
-    auto operator()(const auto& e, const place& p, const auto&... table) const requires requires { f(e, p, table...); }
+    auto operator()(const auto& e, const score_index& p, const auto&... table) const requires requires
+    {
+        f(e, p, table...);
+    }
     {
         return factor * f(e, p, table...);
     }
@@ -61,7 +64,7 @@ concept changed_by_comparing = requires
 /// How tiles compare.
 template <class Score>
 struct comparison_in_tiles {
-    using type = typename comparing_score<Score>::in_kernels::in_tiles;
+    using type = typename comparing_score<Score>::kernel_tag::in_tiles;
 };
 template <changed_by_comparing Score>
 struct comparison_in_tiles<Score> {
@@ -106,7 +109,7 @@ auto factors_of(const Score& score, const auto& asked)
     if constexpr (changed_by_comparing<Score>) {
         return changing(score).factors_in_tiles();
     } else if constexpr (comparison_in_tiles<Score>::type::has_factors) {
-        return comparing_score<Score>::in_kernels::factors(comparing(score));
+        return comparing_score<Score>::kernel_tag::factors(comparing(score));
     } else {
         return constant_like(asked, shape_of_rank<1>{1}, 1);
     }
@@ -133,7 +136,7 @@ auto rule_alone(const Rule&)
 }
 
 /// The places that a mask of tiles shows; the lengths that it may have shorten the rows.
-decltype(auto) places_shown(const auto& mask) { return as_places(mask); }
+decltype(auto) places_shown(const auto& mask) { return as_predicate(mask); }
 auto places_shown(const mask_of_lengths auto&) { return kernels::tiles::unmasked{}; }
 
 /// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
@@ -176,7 +179,7 @@ auto tiled(const Score& score, const auto& normalize, const auto& memory, const 
         return tiled_by_rule(score, rule, change, memory, projected, state, mask, scale);
     };
     constexpr bool unchanged = functions_in<Score>() == 0 || changed_by_comparing<Score>;
-    const auto rule = normalize.by_tiles();
+    const auto rule = normalize.tile_rule();
     if constexpr (unchanged) {
         return by_rule(unscaled(rule), kernels::tiles::unmodified{}, factor_of(rule));
     } else {

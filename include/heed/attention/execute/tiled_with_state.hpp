@@ -6,23 +6,23 @@
 #include <utility>
 
 #include <heed/attention/execute/tiled.hpp>
+#include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
-#include <heed/attention/on.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/tiles_in_order.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 
 /// Many queries at once by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp.
 namespace heed::detail {
 
 /// The first keys of each sentence, as many as a mask of lengths says. The others count in a history, too.
-struct first_keys : mask_of_places {
+struct first_keys : predicate_mask {
     lengths seen;
 
     explicit first_keys(lengths of) : seen(std::move(of)) {}
-    lane_mask operator()(const place& p) const
+    lane_mask operator()(const score_index& p) const
     {
         return p.key < static_cast<std::int32_t>(seen[static_cast<std::size_t>(p.batch)]);
     }
@@ -50,12 +50,12 @@ auto tiled_with_state(const Score& score, const auto& normalize, const Memory& m
     const ops::heads_of how{.first_query = state.step, .first_head = state.head};
     const auto asked = asking_all(score, projected, memory, state.step);                            // [B,S,A]
     const auto before = grown_history(score, normalize, state.normalize, known_of(state), memory);  // of [B,T]
-    auto made = ops::attend_in_order_op{change_of(score, state.step), keys_shown(mask, memory), normalize.by_tiles()}(
+    auto made = ops::attend_in_order_op{change_of(score, state.step), keys_shown(mask, memory), normalize.tile_rule()}(
         asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);
     auto after = state.normalize.map([&](const auto&) { return std::move(made.second); });
-    return all_read{std::move(made.first),
-                    attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
-                        std::move(after), state.step + shape_of(projected)[1], state.score, state.head}};
+    return sequence_result{std::move(made.first),
+                           attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
+                               std::move(after), state.step + shape_of(projected)[1], state.score, state.head}};
 }
 
 }  // namespace heed::detail::execute

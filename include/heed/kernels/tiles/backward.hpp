@@ -14,14 +14,14 @@
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/kernels/tiles/transpose.hpp>
 #include <heed/kernels/tiles/weights.hpp>
+#include <heed/simd/lookup_table.hpp>
 #include <heed/simd/simd.hpp>
-#include <heed/simd/tables.hpp>
 
 /// The backward pass of a block of queries, tile by tile. It computes scores again, and weights from the rule's
 /// numbers.
 ///
 ///     dw_j = ∂c · v_j            ∂v_j += w_j ∂c
-///     de_j = slope(w_j) (dw_j − m)            m: `centre` of kernels/tiles/normalizer_rules.hpp
+///     de_j = slope(w_j) (dw_j − m)            m: `center` of kernels/tiles/normalizer_rules.hpp
 ///     ∂q += scale Σ_j de_j k_j,  ∂k_j += scale · de_j q
 ///
 /// `reference::backward` of kernels/tiles/reference.hpp computes the same in a plain loop over queries and keys; tests
@@ -93,11 +93,11 @@ public:
     void find_means()
     {
         T means[width] = {};
-        if constexpr (Rule::mean == centre::weights) {  // Σ_j w_j dw_j = dc · c
+        if constexpr (Rule::mean == center::weights) {  // Σ_j w_j dw_j = dc · c
             for (std::size_t q = 0; q < block_.n; ++q)
-                means[q] = inner(block_.of.value_width, from_.d_contexts[block_.s + q], from_.contexts[block_.s + q]);
+                means[q] = dot(block_.of.value_width, from_.d_contexts[block_.s + q], from_.contexts[block_.s + q]);
         }
-        mean_ = Rule::mean == centre::slopes ? mean_by_slopes() : row::of(means);
+        mean_ = Rule::mean == center::slopes ? mean_by_slopes() : row::of(means);
         if constexpr (Rule::sequential) {
             if (!std::all_of(means, means + block_.n, [](const T& x) { return x - x == T(0); })) sum_earlier_keys();
         }
@@ -185,7 +185,7 @@ private:
     {
         using namespace simd;
         row pulled = row::all(0), all = row::all(0);
-        if constexpr (Rule::mean == centre::slopes) {
+        if constexpr (Rule::mean == center::slopes) {
             each_tile<registers>(block_, every_tile, [&](const visible_tile& visible) {
                 if (!recompute_weights(visible)) return;
                 const T *const weights = tile_.weights, *const d_weights = tile_.d_scores;

@@ -122,7 +122,7 @@ class entmax_of_head;
 struct entmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = false, two_passes = true, sparse = true, divides = false, sequential = false;
-    static constexpr centre mean = centre::slopes;
+    static constexpr center mean = center::slopes;
 
     /// The rule of the head with this a.
     template <class T>
@@ -144,7 +144,7 @@ public:
         using namespace simd;
         vec<T> over[n], b[n], power[n];
         unrolled<n>([&](auto i) { over[i] = e.at[i] - z[0].at[i] - z[1].at[i]; });
-        powers<false>(over, inverse_, b, power);
+        pow<false>(over, inverse_, b, power);
         unrolled<n>([&](auto i) { e.at[i] = select(hidden(e.at[i]), vec<T>{}, power[i]); });
     }
     template <class V>
@@ -311,7 +311,7 @@ private:
         {
             vec<T> over[n], b[n], least[n];
             unrolled<n>([&](auto i) { over[i] = load(of.scores + (j + i) * of.stride) - of.top - u; });
-            powers<rough>(over, power, b, least);
+            pow<rough>(over, power, b, least);
             sums few;
             unrolled<n>([&](auto i) {
                 const vec<T> s = order == 1 ? least[i] : least[i] * b[i];
@@ -329,7 +329,7 @@ private:
 
     /// b, at least 0, and b^p from (b − 1) / δ; the power of 0 is 0.
     template <bool rough, std::size_t n>
-    HEED_SIMD_INLINE void powers(simd::vec<T> (&over)[n], T p, simd::vec<T> (&b)[n], simd::vec<T> (&power)[n]) const
+    HEED_SIMD_INLINE void pow(simd::vec<T> (&over)[n], T p, simd::vec<T> (&b)[n], simd::vec<T> (&power)[n]) const
     {
         using namespace simd;
         unrolled<n>([&](auto i) {

@@ -12,8 +12,8 @@
 #include <heed/kernels/tiles/score_mod.hpp>
 #include <heed/kernels/tiles/tiles.hpp>
 #include <heed/kernels/tiles/transpose.hpp>
+#include <heed/simd/lookup_table.hpp>
 #include <heed/simd/simd.hpp>
-#include <heed/simd/tables.hpp>
 
 /// A block of keys in the lanes against all queries of a sentence, for kernels/tiles/temporal.hpp: tiles of scores
 /// [queries][lanes], and what each key remembers.
@@ -70,11 +70,11 @@ public:
         if constexpr (modified) {
             const auto& f = sentence_.function;
             if (slopes == nullptr) {
-                each_place(s, count, [&](std::size_t at, const place& p) {
+                each_index(s, count, [&](std::size_t at, const score_index& p) {
                     store_lanes(tile + at, heed::pack<T>(f(load_lanes(tile + at), heed::detail::for_score(p))));
                 });
             } else {
-                each_place(s, count, [&](std::size_t at, const place& p) {
+                each_index(s, count, [&](std::size_t at, const score_index& p) {
                     const dual<T> e = f(dual<T>{load_lanes(tile + at), 1}, heed::detail::for_score(p));
                     store_lanes(tile + at, e.value);
                     store_lanes(slopes + at, e.slope * of_.scale);
@@ -102,17 +102,17 @@ public:
     bool hide(std::size_t s, std::size_t count, T* tile) const
     {
         const auto& mask = sentence_.mask;
-        const std::int32_t q0 = of_.place_of(s), q1 = of_.place_of(s + count - 1),
+        const std::int32_t q0 = of_.diagonal_of(s), q1 = of_.diagonal_of(s + count - 1),
                            begin = static_cast<std::int32_t>(first_), end = static_cast<std::int32_t>(first_ + n_);
-        const key_range reach = heed::detail::reach_of(mask, q0, q1);
+        const key_range reach = heed::detail::visible_range_of(mask, q0, q1);
         if (reach.end <= begin || reach.begin >= end) return false;
         constexpr T lowest = -std::numeric_limits<T>::infinity();
         constexpr bool evaluated = !heed::detail::told_by_ranges<typename Sentence::mask_type>;
         lane_mask visible(!evaluated);
-        if (heed::detail::whole_of(mask, q0, q1).contains(begin, end - 1)) {
+        if (heed::detail::full_range_of(mask, q0, q1).contains(begin, end - 1)) {
             visible = true;
         } else {
-            each_place(s, count, [&](std::size_t at, const place& p) {
+            each_index(s, count, [&](std::size_t at, const score_index& p) {
                 const lane_mask sees(mask(p));
                 if constexpr (evaluated) visible = visible | (sees & first_lanes(n_ - std::min(n_, at % width)));
                 store_lanes(tile + at, select(sees, load_lanes(tile + at), lowest));
@@ -130,8 +130,8 @@ public:
         heed::detail::add_to_table(
             sentence_.function.f, sentence_.function.table,
             table, [&](const auto& come_back) __attribute__((always_inline)) {
-                each_place(
-                    s, count, [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                each_index(
+                    s, count, [&](std::size_t at, const score_index& p) __attribute__((always_inline)) {
                         come_back(load_lanes(products + at), heed::detail::for_score(p), load_lanes(d_scores + at));
                     });
             });
@@ -139,18 +139,18 @@ public:
 
 private:
     /// f(at, place) for each register of a tile of `count` queries from s on.
-    HEED_SIMD_INLINE void each_place(std::size_t s, std::size_t count, const auto& f) const
+    HEED_SIMD_INLINE void each_index(std::size_t s, std::size_t count, const auto& f) const
     {
         constexpr std::size_t groups = width / lane_count;
         static_assert(groups * lane_count == width);
-        place p;
+        score_index p;
         p.batch = static_cast<std::int32_t>(of_.batch);
         p.head = static_cast<std::int32_t>(of_.number);
         for (std::size_t q = 0; q < count; ++q) {
             p.query = heed::pack<std::int32_t>(static_cast<std::int32_t>(of_.first_query + s + q));
-            p.here = heed::pack<std::int32_t>(of_.place_of(s + q));
+            p.diagonal = heed::pack<std::int32_t>(of_.diagonal_of(s + q));
             simd::unrolled<groups>([&](auto g) {
-                place here = p;
+                score_index here = p;
                 for (std::size_t i = 0; i < lane_count; ++i)
                     here.key.at[i] = static_cast<std::int32_t>(first_ + g * lane_count + i);
                 f(q * width + g * lane_count, here);

@@ -14,7 +14,7 @@
 ///
 ///     w_j = weight(e_j, z)            de_j = slope(w_j) (dw_j − m)
 ///
-/// m: see `centre`. A hidden score, -inf, has weight 0 whatever z is; beside a NaN or +inf, z may be NaN. A rule's
+/// m: see `center`. A hidden score, -inf, has weight 0 whatever z is; beside a NaN or +inf, z may be NaN. A rule's
 /// constants tell how z is found:
 ///
 ///     online       in the same pass as the contexts: softmax
@@ -26,7 +26,7 @@
 namespace heed::kernels::tiles {
 
 /// What is subtracted from the gradient of a weight.
-enum class centre {
+enum class center {
     none,     // 0
     weights,  // Σ_k w_k dw_k
     slopes    // Σ_k slope_k dw_k / Σ_k slope_k
@@ -85,7 +85,7 @@ auto scaled_before(Rule rule, double factor)
 struct softmax {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = true, two_passes = false, sparse = false, divides = false, sequential = false;
-    static constexpr centre mean = centre::weights;
+    static constexpr center mean = center::weights;
 
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
@@ -100,7 +100,7 @@ template <class Bias>
 struct sigmoid_by {
     static constexpr std::size_t numbers = 0;
     static constexpr bool online = false, two_passes = false, sparse = false, divides = false, sequential = false;
-    static constexpr centre mean = centre::none;
+    static constexpr center mean = center::none;
     Bias bias{};
 
     template <class V>
@@ -135,7 +135,7 @@ struct learned_sigmoid : sigmoid {
 struct stick_breaking {
     static constexpr std::size_t numbers = 0;
     static constexpr bool online = false, two_passes = false, sparse = false, divides = false, sequential = true;
-    static constexpr centre mean = centre::weights;
+    static constexpr center mean = center::weights;
 
     /// What is left, and the rounding error: thousands of parts may each be too small to change `left`.
     template <class V>
@@ -184,7 +184,7 @@ template <int power>
 struct sparse_weights {
     static constexpr std::size_t numbers = 2;
     static constexpr bool online = false, two_passes = true, sparse = true, divides = false, sequential = false;
-    static constexpr centre mean = centre::slopes;
+    static constexpr center mean = center::slopes;
 
     template <class V>
     HEED_SIMD_INLINE V weight(V e, const std::array<V, 2>& z) const
@@ -249,7 +249,7 @@ inline constexpr std::size_t scores_kept = 160;
 struct top_k {
     static constexpr std::size_t numbers = 3;
     static constexpr bool online = false, two_passes = true, sparse = true, divides = true, sequential = false;
-    static constexpr centre mean = centre::weights;
+    static constexpr center mean = center::weights;
     std::size_t k = 1;
 
     template <class V>

@@ -97,7 +97,7 @@ private:
     std::size_t end_of_block(std::size_t first, const score_mod<T>& mod) const
     {
         const std::size_t last = std::min(first + width, of_.queries_count) - 1;
-        const std::int32_t end = mod.visible_range(of_.place_of(first), of_.place_of(last)).end;
+        const std::int32_t end = mod.visible_range(of_.diagonal_of(first), of_.diagonal_of(last)).end;
         return std::min(of_.positions, static_cast<std::size_t>(std::max(0, end)));
     }
 

@@ -163,7 +163,7 @@ bool finite_lanes(std::size_t width, std::size_t n, const T* panel)
 
 /// Σ_i a_i b_i, summed in one register.
 template <class T>
-T inner(std::size_t n, const T* a, const T* b)
+T dot(std::size_t n, const T* a, const T* b)
 {
     using namespace simd;
     vec<T> sum{};

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include <heed/kernels/tiles/tiles.hpp>
-#include <heed/simd/dual_lanes.hpp>
-#include <heed/simd/lanes.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/dual_pack.hpp>
+#include <heed/simd/lookup_table.hpp>
+#include <heed/simd/pack.hpp>
+#include <heed/simd/score_index.hpp>
 #include <heed/simd/simd.hpp>
-#include <heed/simd/tables.hpp>
 
 /// Scores of a tile before they become weights: a score_mod changes them, and a mask_mod hides some.
 ///
@@ -41,7 +41,7 @@ struct modified_by_table {
     near_by<Function> f;
     Table table;
 
-    HEED_SIMD_INLINE auto operator()(const auto& e, const place& p) const { return f(e, p, table); }
+    HEED_SIMD_INLINE auto operator()(const auto& e, const score_index& p) const { return f(e, p, table); }
     /// The same with another view of the table.
     template <class Other>
     operator modified_by_table<Function, Other>() const
@@ -52,9 +52,9 @@ struct modified_by_table {
 
 /// Every query sees every key.
 struct unmasked {
-    bool operator()(const place&) const { return true; }
-    key_range reach(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
-    key_range whole(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
+    bool operator()(const score_index&) const { return true; }
+    key_range visible_range(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
+    key_range full_range(std::int32_t, std::int32_t) const { return heed::detail::all_keys; }
 };
 
 /// The score_mod and the mask_mod of a call, whatever their types. Lanes of a tile are [keys][width]; query s is the
@@ -108,7 +108,7 @@ public:
             visible_[g] = full_[g] = {0, 0};
             const std::size_t first = g * lane_count, last = std::min(block.n, first + lane_count);
             if (first >= last) continue;
-            const std::int32_t q0 = of.place_of(s_ + first), q1 = of.place_of(s_ + last - 1);
+            const std::int32_t q0 = of.diagonal_of(s_ + first), q1 = of.diagonal_of(s_ + last - 1);
             visible_[g] = keys_of(block.mod.visible_range(q0, q1), of.positions);
             full_[g] = keys_of(block.mod.full_range(q0, q1), of.positions);
             any_ = any_.around(visible_[g]);
@@ -189,24 +189,24 @@ void each_tile(const query_block<T>& block, const auto& wants, const auto& f)
 /// f(offset, place) for rows of a group of lanes. The head's memo keeps the numbers that functions find, from `slot`
 /// on.
 template <class T>
-HEED_SIMD_INLINE void each_place(const head<T>& of, const visible_tile& visible, std::size_t group, const range& rows,
+HEED_SIMD_INLINE void each_index(const head<T>& of, const visible_tile& visible, std::size_t group, const range& rows,
                                  const auto& f, std::size_t slot = 0)
 {
-    using heed::detail::lane_steps;
+    using heed::detail::strided_index;
     const std::size_t first = visible.first, width = visible.width(), s = visible.s + group * lane_count;
-    const auto query = static_cast<std::int32_t>(of.first_query + s), here = of.place_of(s);
+    const auto query = static_cast<std::int32_t>(of.first_query + s), here = of.diagonal_of(s);
     const auto batch = static_cast<std::int32_t>(of.batch), number = static_cast<std::int32_t>(of.number);
     heed::detail::lane_memo& memo = *of.memo;
     for (std::size_t j = rows.begin, end = rows.end; j < end; ++j) {
         heed::detail::lane_memo::call call{memo, slot};
         // Whatever computes in doubles has no use for numbers kept as floats.
         heed::detail::lane_memo::call* const kept = std::is_same_v<plain_number<T>, float> ? &call : nullptr;
-        place p;
+        score_index p;
         p.batch = batch;
         p.head = number;
-        p.query = heed::detail::stepping(lane_steps{true, query, 1, 0, kept});
-        p.key = heed::detail::stepping(lane_steps{true, static_cast<std::int32_t>(first + j), 0, 1, kept});
-        p.here = heed::detail::stepping(lane_steps{true, here, 1, 0, kept});
+        p.query = heed::detail::stepping(strided_index{true, query, 1, 0, kept});
+        p.key = heed::detail::stepping(strided_index{true, static_cast<std::int32_t>(first + j), 0, 1, kept});
+        p.diagonal = heed::detail::stepping(strided_index{true, here, 1, 0, kept});
         f(j * width + group * lane_count, p);
     }
 }
@@ -252,9 +252,9 @@ HEED_SIMD_INLINE void each_visible(const head<T>& of, const visible_tile& visibl
         const range partial[] = {{rows_of_group.begin, full.begin}, {full.end, rows_of_group.end}};
         const auto each = [&](const range& rows, auto some) __attribute__((always_inline))
         {
-            detail::each_place(
+            detail::each_index(
                 of, visible, g,
-                rows, [&](std::size_t at, const place& p) __attribute__((always_inline)) { f(at, p, some); });
+                rows, [&](std::size_t at, const score_index& p) __attribute__((always_inline)) { f(at, p, some); });
         };
         for (const range& rows : partial) each(rows, std::true_type{});
         if constexpr (modifies) each(full, std::false_type{});
@@ -287,11 +287,11 @@ public:
 
     key_range visible_range(std::int32_t first, std::int32_t last) const override
     {
-        return heed::detail::reach_of(mask_, first, last);
+        return heed::detail::visible_range_of(mask_, first, last);
     }
     key_range full_range(std::int32_t first, std::int32_t last) const override
     {
-        return heed::detail::whole_of(mask_, first, last);
+        return heed::detail::full_range_of(mask_, first, last);
     }
 
     [[gnu::flatten]] void evaluate_mask(const head<T>& of, std::size_t n, visible_tile& visible) const override
@@ -327,7 +327,7 @@ public:
         const near_by<Function> f = function_;
         if (!modified || slopes == nullptr) {
             detail::each_visible<modified>(
-                of, visible, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
+                of, visible, [&](std::size_t at, const score_index& p, auto partial) __attribute__((always_inline)) {
                     heed::pack<T> e = detail::load_lanes(tile + at);
                     if constexpr (modified) e = heed::pack<T>(f(e, heed::detail::for_score(p)));
                     if constexpr (partial) e = select(lane_mask(mask_(p)), e, lowest);
@@ -335,7 +335,7 @@ public:
                 });
         } else if constexpr (modified) {
             detail::each_visible<true>(
-                of, visible, [&](std::size_t at, const place& p, auto partial) __attribute__((always_inline)) {
+                of, visible, [&](std::size_t at, const score_index& p, auto partial) __attribute__((always_inline)) {
                     const dual<T> e = f(dual<T>{detail::load_lanes(tile + at), 1}, heed::detail::for_score(p));
                     heed::pack<T> value = e.value, slope = e.slope * of.scale;
                     if constexpr (partial) {
@@ -359,9 +359,9 @@ public:
             heed::detail::add_to_table(
                 f.f, f.table, table, [&](const auto& come_back) __attribute__((always_inline)) {
                     for (std::size_t g = 0; g < visible.groups; ++g) {
-                        detail::each_place(
+                        detail::each_index(
                             of, visible, g,
-                            visible.rows[g], [&](std::size_t at, const place& p) __attribute__((always_inline)) {
+                            visible.rows[g], [&](std::size_t at, const score_index& p) __attribute__((always_inline)) {
                                 come_back(detail::load_lanes(products + at), heed::detail::for_score(p),
                                           detail::load_lanes(d_scores + at));
                             });
@@ -390,9 +390,9 @@ private:
             const range rows =
                 how.from_the_last ? range{left.end - n_rows, left.end} : range{left.begin, left.begin + n_rows};
             lane_mask one(false), all(true);  // queries that see one of the rows, and all rows
-            detail::each_place(
+            detail::each_index(
                 of, visible, group, rows,
-                [&](std::size_t, const place& p) __attribute__((always_inline)) {
+                [&](std::size_t, const score_index& p) __attribute__((always_inline)) {
                     const lane_mask sees(mask_(p));
                     one = one | sees;
                     all = all & sees;

@@ -211,7 +211,7 @@ public:
     {
         const head<T>& of = sentence.of;
         begins_ = here_.template take<T>(tiles_ * width);
-        tile_.pasts = here_.template take<T>(tile_size + width);
+        tile_.states = here_.template take<T>(tile_size + width);
         tile_.weights = here_.template take<T>(tile_size);
         tile_.modulated = here_.template take<T>(tile_size);
         tile_.d_scores = here_.template take<T>(tile_size);
@@ -259,7 +259,7 @@ private:
 
     /// The numbers of a tile, [queries][lanes]; null if not needed.
     struct numbers_of_tile {
-        T* pasts = nullptr;      // L before each query, and after the last one
+        T* states = nullptr;     // L before each query, and after the last one
         T* weights = nullptr;    // first the scores
         T* modulated = nullptr;  // u = e − β L
         T* d_scores = nullptr;   // first the gradients of the weights
@@ -287,12 +287,12 @@ private:
         if (tile.products != nullptr) keys_.products(s, count, tile.products);
         keys_.scores(s, count, tile.weights, tile.slopes);
         keys_.remember(count, tile.weights, L, [&](std::size_t q, const row& e, const row& before) {
-            before.put(tile.pasts + q * width);
+            before.put(tile.states + q * width);
             simd::unrolled<registers>([&](auto c) {
                 simd::store(tile.modulated + q * width + c * simd::lanes<T>, past.modulated(e.at[c], before.at[c]));
             });
         });
-        L.put(tile.pasts + count * width);
+        L.put(tile.states + count * width);
         const bool visible = keys_.hide(s, count, tile.modulated);
         if (visible)
             products<registers, false>(count, sentence_.of.value_width, from_.d_contexts[s], from_.d_contexts.stride, 1,
@@ -310,12 +310,12 @@ private:
         const auto& past = sentence_.past;
         for (std::size_t q = count; q-- > 0;) {
             // Σ_j w_j dw_j = dc · c
-            const T mean = visible ? inner(of.value_width, from_.d_contexts[s + q], from_.contexts[s + q]) : T(0);
+            const T mean = visible ? dot(of.value_width, from_.d_contexts[s + q], from_.contexts[s + q]) : T(0);
             const vec<T> top = splat(from_.numbers[s + q]), by = splat(from_.numbers[of.queries_count + s + q]);
             unrolled<registers>([&](auto c) {
                 const std::size_t at = q * width + c * simd::lanes<T>;
-                const vec<T> e = load(tile.weights + at), before = load(tile.pasts + at),
-                             after = load(tile.pasts + at + width);
+                const vec<T> e = load(tile.weights + at), before = load(tile.states + at),
+                             after = load(tile.states + at + width);
                 vec<T> weight{}, d_u{};
                 if (visible) {
                     const vec<T> u = load(tile.modulated + at);

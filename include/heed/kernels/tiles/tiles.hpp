@@ -8,9 +8,9 @@
 #include <type_traits>
 
 #include <heed/kernels/block_sums.hpp>
-#include <heed/simd/lane_steps.hpp>
-#include <heed/simd/place.hpp>
+#include <heed/simd/score_index.hpp>
 #include <heed/simd/simd.hpp>
+#include <heed/simd/strided_index.hpp>
 
 /// Attention of many queries tile by tile: a block of queries against a block of keys. Scores never leave the cache.
 ///
@@ -184,7 +184,7 @@ struct head {
     heed::detail::lane_memo* memo = nullptr;  // of the thread and the call: tiles with a function or a mask need it
 
     /// Where query s stands among the keys: the last one at the last key.
-    std::int32_t place_of(std::size_t s) const
+    std::int32_t diagonal_of(std::size_t s) const
     {
         return static_cast<std::int32_t>(positions) - static_cast<std::int32_t>(queries_count) +
                static_cast<std::int32_t>(s);

@@ -16,8 +16,8 @@ inline auto parts()
 /// The same with contextualised embeddings, "+C".
 inline auto parts_with_context()
 {
-    return choi2018::parts().with_embeddings(seq2seq::embeds::contextual_source_factory{},
-                                             seq2seq::embeds::contextual_target_factory{});
+    return choi2018::parts().with_embeddings(seq2seq::embedding::contextual_source_factory{},
+                                             seq2seq::embedding::contextual_target_factory{});
 }
 
 /// The systems of Choi et al. 2018, table 1. Sizes of the paper: embedding 620, hidden 1000, alignment 2000.

@@ -18,9 +18,9 @@ inline auto parts(std::size_t layers = 4, seq2seq::direction reads = seq2seq::di
     return seq2seq::parts{}
         .with_encoder(seq2seq::forward_encoder_factory{reads})
         .with_cells(nn::stacked_factory<nn::lstm_factory>{layers})
-        .with_asks(seq2seq::asks_with::current_state{})
-        .with_start(seq2seq::starts_with::last_state{})
-        .with_readout(seq2seq::output::fed_factory{});
+        .with_query_from(seq2seq::query_from::current_state{})
+        .with_start(seq2seq::initial_state::last_state{})
+        .with_readout(seq2seq::output::input_feeding_factory{});
 }
 
 /// The same without input feeding: "global" and "local" alone in table 1, and table 4's architectures.

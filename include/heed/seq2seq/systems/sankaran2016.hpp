@@ -15,7 +15,7 @@ namespace heed::papers::sankaran2016 {
 inline auto parts()
 {
     return seq2seq::parts{}
-        .with_asks(seq2seq::asks_with::intermediate_state_factory{})
+        .with_query_from(seq2seq::query_from::intermediate_state_factory{})
         .with_readout(seq2seq::output::two_layers_factory{});
 }
 

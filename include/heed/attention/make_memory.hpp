@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <heed/attention/memory.hpp>
+#include <heed/attention/query.hpp>
+#include <heed/attention/score_hooks.hpp>
+#include <heed/attention/state.hpp>
+#include <heed/attention/weigh.hpp>
+#include <heed/core/cache_tensor.hpp>
+#include <heed/core/family.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/core/shared_tensor.hpp>
+#include <heed/ops/by_rows.hpp>
+#include <heed/ops/masks.hpp>
+#include <heed/ops/shape.hpp>
+
+/// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
+namespace heed::detail {
+
+/// The type of the limits of a batch: lengths, or a mask.
+template <class Limit>
+concept source_limit = std::is_same_v<Limit, lengths> || std::is_same_v<Limit, boolean_mask<2>>;
+
+/// f(first, count) for pieces of [B,T] that may not be attended to.
+void each_hidden(const lengths& limit, const shape_of_rank<3>& shape, const auto& f)
+{
+    for (std::size_t b = 0; b < shape[0]; ++b) f(b * shape[1] + limit[b], shape[1] - limit[b]);
+}
+void each_hidden(const boolean_mask<2>& limit, const shape_of_rank<3>& shape, const auto& f)
+{
+    for (std::size_t i = 0; i < shape[0] * shape[1]; ++i)
+        if (limit[i] == 0) f(i, std::size_t{1});
+}
+
+/// A copy of x [B,T,D] with zeros there.
+auto cleared_copy(const auto& x, const lengths& limit) { return ops::clear_padding(x, limit); }
+auto cleared_copy(const auto& x, const boolean_mask<2>& limit) { return ops::zero_masked(x, limit); }
+
+/// Throws shape_error unless the limits are those of [B,T]. `where` begins the message.
+inline void require_limit(const char* where, const lengths& limit, std::size_t B, std::size_t T)
+{
+    limit.require(where, B, T);
+}
+inline void require_limit(const char* where, const boolean_mask<2>& limit, std::size_t B, std::size_t T)
+{
+    limit.require(where, {B, T});
+}
+
+/// Annotations or values [B,T,D].
+template <tensor X>
+array<plain_number<element_of<X>>, 3> annotations_meant(X&&)
+{
+    static_assert(rank_of<X> == 3,
+                  "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
+                  "annotations: of one sentence [1,T,D]; `extend` takes annotations [B,t,D], of one position [B,1,D]");
+    return {};
+}
+template <tensor X>
+    requires(rank_of<X> == 3)
+X && annotations_meant(X&& x) { return std::forward<X>(x); }
+
+/// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
+/// is; another one is copied, since a memory owns what it holds. Views and the like are copied only if there is
+/// something to clear.
+template <tensor X, source_limit Limit>
+auto cleared(const char* where, X&& x, const Limit& limit)
+{
+    using type = std::remove_cvref_t<X>;
+    const auto shape = shape_of(x);
+    require_limit(where, limit, shape[0], shape[1]);
+    if constexpr (is_array<type> && !std::is_lvalue_reference_v<X> && !std::is_const_v<X>) {
+        type here = std::move(x);
+        each_hidden(limit, shape, [data = here.data(), D = shape[2]](std::size_t first, std::size_t count) {
+            std::fill_n(data + first * D, count * D, element_of<X>(0));
+        });
+        return here;
+    } else if constexpr (is_array<type>) {
+        return cleared_copy(x, limit);
+    } else {
+        bool hides_any = false;
+        each_hidden(limit, shape, [&](std::size_t, std::size_t count) { hides_any = hides_any || count > 0; });
+        using kept = std::conditional_t<owning_tensor<type>, shared_tensor<element_of<X>, 3>, type>;
+        return hides_any ? kept(cleared_copy(x, limit)) : kept(x);
+    }
+}
+
+/// The lengths and the mask in the limits of a batch.
+inline const lengths& real_in(const lengths& limit) { return limit; }
+inline lengths real_in(const boolean_mask<2>& limit) { return lengths::full(limit.shape()[0], limit.shape()[1]); }
+inline no_mask mask_in(const lengths&) { return {}; }
+inline const boolean_mask<2>& mask_in(const boolean_mask<2>& limit) { return limit; }
+
+/// The memory that `make` makes of annotations, of values if they are others, and of lengths or a mask if some
+/// positions are missing. `where` begins the messages.
+template <tensor X, source_limit Limit>
+auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
+{
+    auto both = detail::cleared(where, detail::annotations_meant(std::forward<X>(annotations)), limit);
+    return make(both, std::move(both), real_in(limit), mask_in(limit));  // the values are moved when keys are made
+}
+template <tensor X, tensor V, source_limit Limit>
+auto from_source(const char* where, const auto& make, X&& annotations, V&& values, const Limit& limit)
+{
+    decltype(auto) of_keys = detail::annotations_meant(std::forward<X>(annotations));
+    decltype(auto) of_values = detail::annotations_meant(std::forward<V>(values));
+    const auto shape = shape_of(of_keys);
+    require_shape(where, "the values", shape_of(of_values), {shape[0], shape[1], shape_of(of_values)[2]},
+                  "one for each annotation");
+    const auto keys_from = detail::cleared(where, std::forward<decltype(of_keys)>(of_keys), limit);
+    return make(keys_from, detail::cleared(where, std::forward<decltype(of_values)>(of_values), limit), real_in(limit),
+                mask_in(limit));
+}
+template <tensor First, tensor... Rest>
+auto from_source(const char* where, const auto& make, First&& annotations, Rest&&... values)
+{
+    decltype(auto) first = detail::annotations_meant(std::forward<First>(annotations));
+    const auto shape = shape_of(first);
+    return detail::from_source(where, make, std::forward<decltype(first)>(first), std::forward<Rest>(values)...,
+                               lengths::full(shape[0], shape[1]));
+}
+
+/// An array as a view, for what reads annotations and does not keep them; anything else as it is.
+const auto& read_in_place(const auto& x) { return x; }
+template <class X>
+    requires(is_array<X>)
+auto read_in_place(const X& x) { return view_of(x); }
+
+/// Makes the memory of annotations and values that are cleared already.
+template <class Score>
+struct memory_by {
+    const Score& score;
+    lengths_view first{};  // the position of the first annotation of each row; 0 if there are none
+
+    /// `values` may be the annotations themselves: they are moved only after the keys are made.
+    template <class Values, class Mask>
+    auto operator()(const tensor auto& annotations, Values&& values, lengths real, Mask mask) const
+    {
+        auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
+        if constexpr (plain_tensor<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>) {
+            for (std::size_t b = 1; b < first.batch(); ++b) {
+                if (first[b] == first[0]) continue;
+                const auto row =
+                    rows_of_view(tensor_view<const element_of<decltype(keys)>, 3>(view_of(annotations)), {b, 1});
+                const auto of_row = heed::score::over::prepare(score, row, first[b]);
+                std::copy_n(view_of(of_row).data, view_of(of_row).size(), view_of(keys)[b].data);
+            }
+        }
+        auto in_family = same_family(keys, std::remove_cvref_t<Values>(std::forward<Values>(values)));
+        return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
+                                                                 std::move(mask)};
+    }
+};
+template <class Score>
+memory_by(const Score&, lengths_view = {}) -> memory_by<Score>;
+
+/// The memory with the positions of `more` behind its own; only a growing one may have padding.
+template <class Score, class T, class Values, class Keys>
+auto appended(const char*, const Score& score, memory<cache_tensor<T>, cache_tensor<T>> to,
+              const memory<Values, Keys>& more)
+{
+    std::vector<std::size_t> real(to.batch());
+    for (std::size_t b = 0; b < real.size(); ++b) real[b] = to.real[b] + more.real[b];
+    to.values.append(view_of(more.values), more.real);
+    if constexpr (heed::score::over::follows<Score, array<T, 3>>()) {
+        const auto [B, P, N] = to.keys.shape();
+        auto last = filled<T, 3>({B, 1, N}, T(0));  // the last key of each row; zeros where there is none
+        for (std::size_t b = 0; b < B; ++b) {
+            if (const std::size_t n = to.keys.length(b); n > 0)
+                std::copy_n(to.keys.row(b) + (n - 1) * N, N, last.data() + b * N);
+        }
+        const auto keys = heed::score::over::continue_keys(score, more.keys, last);
+        to.keys.append(view_of(keys), more.real);
+    } else {
+        to.keys.append(view_of(more.keys), more.real);
+    }
+    to.real = lengths(std::move(real));
+    return to;
+}
+
+/// Throws shape_error if a row of a memory that is to grow has padding. `instead`: what could be done.
+inline void require_no_padding(const char* where, const lengths& real, std::size_t positions, const char* instead = "")
+{
+    for (std::size_t b = 0; b < real.batch(); ++b) {
+        if (real[b] != positions) {
+            throw shape_error(std::string(where) + ": row " + std::to_string(b) + " of the memory has " +
+                              std::to_string(real[b]) + " real positions of " + std::to_string(positions) +
+                              "; a memory is extended behind its last position, so it must be without padding" +
+                              instead);
+        }
+    }
+}
+
+/// The memory with the positions of `more` behind its own; neither has padding.
+template <class Values, class Keys, class MoreValues, class MoreKeys>
+auto appended(const char* where, const auto& score, const memory<Values, Keys>& to,
+              const memory<MoreValues, MoreKeys>& more)
+{
+    require_no_padding(where, to.real, to.positions(), ", or a growing one: with_cache(memory)");
+    auto values = ops::append(to.values, more.values);
+    auto keys = ops::append(to.keys, heed::score::over::continue_keys(score, more.keys, to.keys));
+    const auto shape = shape_of(values);
+    return memory<Values, Keys>{std::move(values), std::move(keys), lengths::full(shape[0], shape[1])};
+}
+
+}  // namespace heed::detail
+
+/// States of a memory that has grown since they were made.
+///
+/// A position that a state does not remember begins as `start` begins it, with the query that sees it first: no scores
+/// before, no coverage, the fertility of its own annotation. What a score makes of several positions, such as
+/// the convolution of score::with_location, it makes anew (its hook `grow`).
+///
+///     past = recall(state.score, at)                       the positions that are remembered
+///     past = grow(state, start(memory), at)                 and those that are new
+///
+/// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
+namespace heed::detail {
+
+/// The tensors of a normalizer's state, or of a score's, that have one number for each position. A state without any
+/// is the same for any memory.
+template <class State>
+concept state_of_positions = mappable_state<State> && !std::is_empty_v<State> && !holds_no_tensors<State>;
+
+/// Tells whether any tensor of a state has another number of positions.
+struct differs_in_positions {
+    static constexpr bool spares_rows = true;
+
+    std::size_t positions;
+    bool& differs;
+
+    template <tensor X>
+    visited operator()(const X& x) const
+    {
+        if constexpr (rank_of < X >> 1) differs = differs || shape_of(x)[1] != positions;
+        return {};
+    }
+};
+
+/// A tensor of a state with the positions of a memory: those that are known from x, the others from what `start` makes.
+struct with_begun_positions {
+    static constexpr bool spares_rows = true;
+
+    lengths_view known;  // of each row; none: as many as x has
+    lengths_view real;   // of the memory
+    std::size_t positions;
+
+    template <tensor X, tensor Y>
+    X operator()(const X& x, const Y& begun) const
+    {
+        if constexpr (rank_of<X> < 2 || rank_of<X> != rank_of<Y>) {
+            return x;
+        } else {
+            const auto is = shape_of(x);
+            if (shape_of(begun)[1] != positions || (is[1] == positions && known.batch() == 0)) return x;
+            const std::size_t B = real.batch();
+            auto* const counts = workspace_family::take<std::size_t>(B);
+            for (std::size_t b = 0; b < B; ++b) {
+                counts[b] = known.batch() == 0 ? is[1] : known[b];
+                if (counts[b] <= real[b]) continue;
+                auto must = is;
+                must[1] = positions;
+                throw shape_error("attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
+                                  ": it remembers position " + std::to_string(real[b]) + " of row " +
+                                  std::to_string(b) + ", but the memory has " + std::to_string(real[b]) +
+                                  "; give the state that start() or step() of this memory made");
+            }
+            return ops::join_positions(x, same_family(x, begun), lengths_view{counts, B});
+        }
+    }
+
+    /// All positions from what `start` makes, in the family of x.
+    template <tensor X, tensor Y>
+    X all_of_second(const X& x, const Y& begun) const
+    {
+        auto* const none = workspace_family::take<std::size_t>(real.batch());
+        std::fill_n(none, real.batch(), std::size_t{0});
+        return ops::join_positions(x, same_family(x, begun), lengths_view{none, real.batch()});
+    }
+};
+
+/// Has a memory positions that a state does not remember, or the state others? Throws shape_error if they differ and
+/// the lengths that the state knows are those of another number of rows.
+bool has_grown(const auto& state, const lengths_view& known, const lengths_view& real, std::size_t positions)
+{
+    bool differs = false;
+    for (std::size_t b = 0; b < known.batch(); ++b) differs = differs || b >= real.batch() || known[b] != real[b];
+    if (!differs) (void)state.map(differs_in_positions{positions, differs});
+    if (differs && known.batch() != 0 && known.batch() != real.batch()) {
+        throw shape_error("attention: the state is for " + std::to_string(known.batch()) +
+                          " sentences, but the memory has " + std::to_string(real.batch()) +
+                          "; select the rows of both");
+    }
+    return differs;
+}
+
+/// A normalizer's state as `start` makes it for a memory.
+template <class Score>
+auto first_history(const Score& score, const auto& normalize, const auto& memory)
+{
+    constexpr std::size_t rank = Score::traits.weights == weight_kind::per_position ? 2 : 3;
+    shape_of_rank<rank> shape{memory.batch(), memory.positions()};
+    if (Score::traits.weights == weight_kind::per_dimension) shape.back() = memory.width();
+    if constexpr (Score::traits.weights == weight_kind::per_group) shape.back() = score.groups();
+    return start_of(normalize, [&memory, &shape](double value) { return constant_like(memory.keys, shape, value); });
+}
+
+/// A normalizer's state for all positions of a memory.
+template <class State>
+State grown_history(const auto&, const auto&, const State& state, const lengths_view&, const auto&)
+{
+    return state;
+}
+template <state_of_positions State>
+State grown_history(const auto& score, const auto& normalize, const State& state, const lengths_view& known,
+                    const auto& memory)
+{
+    if (!has_grown(state, known, memory.real, memory.positions())) return state;
+    return state.map(with_begun_positions{known, memory.real, memory.positions()},
+                     first_history(score, normalize, memory));
+}
+
+/// A score's state for all positions of a memory. It has been told of the query at `at`.
+template <class State>
+State grown_state(const auto&, State state, const lengths_view&, const auto&, const auto&)
+{
+    return state;
+}
+template <state_of_positions State>
+State grown_state(const auto& score, State state, const lengths_view& known, const auto& memory, const auto& at)
+{
+    if (!has_grown(state, known, memory.real, memory.positions())) return state;
+    return heed::score::over::grow(score, state, heed::score::over::start(score, memory),
+                                   with_begun_positions{known, memory.real, memory.positions()}, at);
+}
+
+/// The lengths that a state knows.
+inline lengths_view known_of(const auto& state) { return {state.known.data(), state.known.size()}; }
+
+/// Notes how many positions of a memory a state remembers, where its sentences differ in length.
+void know_lengths(auto& state, const auto& memory)
+{
+    state.known.clear();
+    if constexpr (is_cache<std::remove_cvref_t<decltype(memory.keys)>>) {
+        const lengths_view real = memory.real;
+        if (differ_in_length(real)) state.known.assign(real.data(), real.data() + real.batch());
+    }
+}
+
+/// The same for the state in an answer.
+template <class Answer>
+Answer knowing_lengths(const auto& memory, Answer answer)
+{
+    know_lengths(answer.state, memory);
+    return answer;
+}
+
+}  // namespace heed::detail

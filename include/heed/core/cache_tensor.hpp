@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/core/arena.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/core/tensor.hpp>
+
+/// Tensors that grow.
+namespace heed {
+
+/// A plain tensor [B,T,N] whose rows grow along the second axis. Appending n positions costs O(n·N), amortised.
+///
+/// Each row has room behind its last position. Copies share it, and yet are values: the first to grow takes the room,
+/// for good; a later one, or one that needs more, moves to a room of its own, twice as large. So nothing that a copy
+/// shows ever changes. Selecting rows copies no numbers.
+///
+/// Rows may differ in length. T is that of the longest; what a shorter one has up to there is unspecified, but finite
+/// if all numbers are. While one thread lets a copy grow, others may read copies that have rows of one length.
+///
+/// Rows are stored apart: kernels take one at a time, `gathered` copies them into one array, and `view_of` takes at
+/// most one row.
+template <class T>
+class cache_tensor {
+public:
+    cache_tensor() = default;
+
+    /// The first real[b] positions of each row of x [B,T,N].
+    cache_tensor(const tensor_view<const T, 3>& x, const lengths_view& real)
+        : rows_(x.shape[0]), positions_(x.shape[1]), width_(x.shape[2])
+    {
+        real.require("cache_tensor", x.shape[0], x.shape[1]);
+        for (std::size_t b = 0; b < rows_.size(); ++b) rows_[b].extend(x[b].data, real[b], positions_, width_);
+    }
+
+    shape_of_rank<3> shape() const { return {rows_.size(), positions_, width_}; }
+
+    /// How many positions row b has.
+    std::size_t length(std::size_t b) const { return rows_[b].length; }
+
+    /// The positions of row b, [T,N].
+    const T* row(std::size_t b) const { return rows_[b].place == nullptr ? nullptr : rows_[b].place->numbers(); }
+
+    /// Throws shape_error if there are several rows, which do not lie one behind the other.
+    tensor_view<const T, 3> view() const
+    {
+        if (rows_.size() > 1) {
+            throw shape_error("a cache tensor " + shape_text(shape()) +
+                              " has rows that are stored apart, so it has no view in one piece; pass "
+                              "gathered(x), a copy of it");
+        }
+        return {rows_.empty() ? nullptr : row(0), shape()};
+    }
+
+    /// Puts the first real[b] positions of each row of more [B,t,N] behind those of this one.
+    void append(const tensor_view<const T, 3>& more, const lengths_view& real)
+    {
+        require_shape("cache_tensor::append", "what is appended", more.shape, {rows_.size(), more.shape[1], width_},
+                      "as many rows and as wide as this one, ", shape());
+        real.require("cache_tensor::append", more.shape[0], more.shape[1]);
+        for (std::size_t b = 0; b < rows_.size(); ++b) positions_ = std::max(positions_, length(b) + real[b]);
+        for (std::size_t b = 0; b < rows_.size(); ++b) rows_[b].extend(more[b].data, real[b], positions_, width_);
+    }
+
+    /// These rows, in this order: a row may be taken several times or not at all.
+    cache_tensor rows(std::span<const std::size_t> which) const
+    {
+        cache_tensor some;
+        some.width_ = width_;
+        some.rows_.reserve(which.size());
+        for (const std::size_t b : which) {
+            if (b >= rows_.size()) {
+                throw shape_error("cache_tensor::rows: row " + std::to_string(b) + " of " + shape_text(shape()) +
+                                  "; rows count from 0");
+            }
+            some.rows_.push_back(rows_[b]);
+            some.positions_ = std::max(some.positions_, length(b));
+        }
+        return some;
+    }
+
+private:
+    /// Room for positions, and how many of them are taken by the copy that has grown most.
+    class room {
+    public:
+        room(std::size_t positions, std::size_t width, std::size_t taken)
+            : numbers_(detail::new_aligned<T>(positions * width)), positions_(positions), taken_(taken)
+        {
+            std::fill_n(numbers_.get(), positions * width, T(0));
+        }
+
+        T* numbers() const { return numbers_.get(); }
+        std::size_t positions() const { return positions_; }
+
+        /// Takes `count` positions behind the first `length` of them, unless another copy already has.
+        bool take(std::size_t length, std::size_t count)
+        {
+            return length + count <= positions_ && taken_.compare_exchange_strong(length, length + count);
+        }
+
+    private:
+        detail::aligned_memory<T> numbers_;
+        std::size_t positions_;
+        std::atomic<std::size_t> taken_;
+    };
+
+    struct one_row {
+        std::shared_ptr<room> place;
+        std::size_t length = 0;
+
+        /// Puts `count` positions behind the last one, in a room of at least `positions`.
+        void extend(const T* more, std::size_t count, std::size_t positions, std::size_t width)
+        {
+            if (place == nullptr || place->positions() < positions || (count > 0 && !place->take(length, count))) {
+                const std::size_t least = 16;
+                auto larger = std::make_shared<room>(std::max({positions, 2 * length, least}), width, length + count);
+                if (place != nullptr) std::copy_n(place->numbers(), length * width, larger->numbers());
+                place = std::move(larger);
+            }
+            std::copy_n(more, count * width, place->numbers() + length * width);
+            length += count;
+        }
+    };
+
+    std::vector<one_row> rows_;
+    std::size_t positions_ = 0, width_ = 0;
+};
+
+template <class T>
+struct tensor_traits<cache_tensor<T>> : tensor_traits<tensor_view<T, 3>> {};
+
+/// Is this type a cache_tensor?
+template <class X>
+inline constexpr bool is_cache = false;
+template <class T>
+inline constexpr bool is_cache<cache_tensor<T>> = true;
+
+/// A copy in one array [B,T,N], with zeros behind the last position of each row.
+template <class T>
+array<T, 3> gathered(const cache_tensor<T>& x)
+{
+    const auto [B, P, N] = x.shape();
+    auto all = filled<T, 3>({B, P, N}, T(0));
+    for (std::size_t b = 0; b < B; ++b) std::copy_n(x.row(b), x.length(b) * N, all.data() + b * P * N);
+    return all;
+}
+
+}  // namespace heed
