@@ -54,7 +54,7 @@ public:
     std::size_t operator()(double uniform) const
     {
         const double place = uniform * static_cast<double>(share_.size());
-        const auto k = static_cast<std::size_t>(score_index);
+        const auto k = static_cast<std::size_t>(place);
         return place - static_cast<double>(k) < share_[k] ? k : other_[k];
     }
 

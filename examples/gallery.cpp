@@ -707,7 +707,7 @@ void modified(gallery& to)
     attention alibi{
         score::modified{score::general{W_words}, [](auto e, score_index p) { return e - 0.7 * abs(p.query - p.key); }},
         normalize::softmax{}, combine::weighted_sum{}};
-    attention capped{score::modified{score::general{W_words}, [](auto e, place) { return 2 * tanh(e / 2); }},
+    attention capped{score::modified{score::general{W_words}, [](auto e, score_index) { return 2 * tanh(e / 2); }},
                      normalize::softmax{}, combine::weighted_sum{}};
     // end
     to.draw("modified", {{"words alone", look(words_alone)}, {"ALiBi", look(alibi)}, {"soft-cap", look(capped)}});

@@ -28,7 +28,7 @@ void mi2016(const presets& add);
 void raffel2017(const presets& add);
 void sankaran2016(const presets& add);
 
-// of_places.cpp: inner products, and the places of queries and keys
+// of_indices.cpp: inner products, and the places of queries and keys
 void choromanski2021(const presets& add);
 void katharopoulos2020(const presets& add);
 void lin2025(const presets& add);

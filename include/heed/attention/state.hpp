@@ -221,14 +221,17 @@ To in_family_of(const tensor auto& beside, const State& state)
 /// Which family of tensors computes a step, and how results leave the workspace.
 namespace heed::detail {
 
-/// A tensor's plain counterpart. Declared only.
+/// A tensor's plain counterpart.
 struct untaped {
-    template <plain_tensor X>
-    X operator()(const X&) const;
     template <tensor X>
-        requires(!plain_tensor<X>)
-    array<element_of<X>, rank_of<X>>
-    operator()(const X&) const;
+    auto operator()(const X& x) const
+    {
+        if constexpr (plain_tensor<X>) {
+            return x;
+        } else {
+            return array<element_of<X>, rank_of<X>>{};
+        }
+    }
 };
 
 template <class Policy>

@@ -23,7 +23,7 @@ inline engine engine_of(const std::vector<std::filesystem::path>& paths, std::si
     engine with;
     for (const std::filesystem::path& path : paths)
         with.name += (with.name.empty() ? "" : " + ") + path.stem().string();
-    with.looks = model.has_attention();
+    with.has_attention = model.has_attention();
     with.tokens = [model](const std::string& line) {
         const auto& side = model.files().front().source;
         return side.tokens(heed::text::split(line)).size();

@@ -259,7 +259,7 @@ std::string page_of_service(const engine& with, std::size_t most_beam)
         escaped(with.name) + "</title>\n<style>";
     page += heed::view::detail::page_style;
     page += style;
-    page += "</style>\n</head>\n<body data-looks=\"" + std::string(with.looks ? "1" : "0") + '"';
+    page += "</style>\n</head>\n<body data-looks=\"" + std::string(with.has_attention ? "1" : "0") + '"';
     if (known) page += " data-from=\"" + escaped(with.from) + "\" data-to=\"" + escaped(with.to) + '"';
     page +=
         ">\n<header><h1 dir=\"auto\">" + escaped(with.name) +
@@ -269,7 +269,7 @@ std::string page_of_service(const engine& with, std::size_t most_beam)
                   : std::string("Type ");
     page += "a sentence, or several on separate lines: the translation appears below, with others that the model "
             "considered.";
-    if (with.looks)
+    if (with.has_attention)
         page += " Point at a word, or tap it, to see which words of your sentence the model looked at for it.";
     page += "</p>\n<label class=\"of\" for=\"text\">" +
             (known ? language(with.from, "from") + " text" : std::string("Text to translate")) +
@@ -286,7 +286,7 @@ std::string page_of_service(const engine& with, std::size_t most_beam)
             "<input type=\"number\" id=\"beam\" min=\"1\" max=\"" +
             std::to_string(most_beam) + "\" value=\"" + std::to_string(std::min<std::size_t>(5, most_beam)) +
             "\"></label>";
-    if (with.looks)
+    if (with.has_attention)
         page += "<span class=\"soft\">Arrow keys move from word to word; Enter keeps one, Esc lets it go</span>";
     page +=
         "<span class=\"soft\" id=\"state\" role=\"status\" aria-live=\"polite\"></span></div>\n"

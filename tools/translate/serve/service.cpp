@@ -318,7 +318,7 @@ private:
         const bool stopping = stopping_;
         return {stopping ? 503 : 200,
                 fmt::format("{{\"status\":\"{}\",\"model\":{},\"alignment\":{},\"waiting\":{},\"working\":{}}}\n",
-                            stopping ? "stopping" : "ok", quoted(engine_.name), engine_.looks, now.waiting,
+                            stopping ? "stopping" : "ok", quoted(engine_.name), engine_.has_attention, now.waiting,
                             now.working)};
     }
 
@@ -366,9 +366,9 @@ private:
                                         result.how.alternatives, result.how.beam));
             result.how.beam = result.how.alternatives;
         }
-        if (!engine_.looks && result.how.alignment)
+        if (!engine_.has_attention && result.how.alignment)
             refuse(400, "alignment: this model has no attention, so there is nothing to show");
-        if (!engine_.looks && result.how.coverage_penalty > 0)
+        if (!engine_.has_attention && result.how.coverage_penalty > 0)
             refuse(400, "coverage_penalty: needs attention, which this model does not have");
         return result;
     }
