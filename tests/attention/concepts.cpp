@@ -27,7 +27,7 @@ struct without_state {
     auto operator()(const tensor auto& scores, const auto&) const { return scores; }
 };
 struct given_window {
-    no_state focus(const auto&, std::size_t) const { return {}; }
+    no_state window(const auto&, std::size_t) const { return {}; }
 };
 struct hidden_window : given_window {
     static constexpr normalizer_traits traits{.has_window = false};

@@ -274,11 +274,11 @@ TEST_CASE("split and join: values and gradients")
                             "[2,3,6] cannot be cut into 4"));
     CHECK(
         support::contains(support::message_of<shape_error>([&] { ops::concat_heads(std::vector<array<double, 2>>{}); }),
-                          "join: nothing to join"));
+                          "concat_heads: nothing to join"));
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 ops::concat_heads(std::vector{random({2, 3}, 1), random({3, 3}, 1)});
                             }),
-                            "join: a part is [3,3] but must be [2,3]"));
+                            "concat_heads: a part is [3,3] but must be [2,3]"));
 }
 
 TEST_CASE("a memory that is extended word by word is that of all words at once")

@@ -22,7 +22,7 @@ TEST_CASE("greatest: 1 at the first greatest score of each row, or of each dimen
     CHECK(support::same_bits(ops::argmax(each, lengths{2}), array<double, 3>{{{0.0, 1.0}, {1.0, 0.0}}}));
     CHECK(support::message_of<shape_error>([&] {
               (void)ops::argmax(e, lengths{3, 5, 1});
-          }) == "greatest: the length of row 1 is 5 but there are only 4 positions");
+          }) == "argmax: the length of row 1 is 5 but there are only 4 positions");
 }
 
 TEST_CASE("streams differ by seed, step and use")

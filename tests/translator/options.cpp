@@ -10,7 +10,7 @@ using heed::translator::options;
 
 TEST_CASE("options of a file that heed 0.2 wrote are read under their names of today")
 {
-    metadata file;
+    metadata file{{"format", heed::translator::format_name}};
     options{}.write(file);
     file.insert({{"options.pieces", "150"}, {"options.pieces-by", "unigram"}, {"options.casing", "as-is"}});
     file["options.positions"] = "waves";
@@ -36,7 +36,7 @@ TEST_CASE("options come back as they were written")
     written.subword_vocab = 99;
     written.positions = "learned";
     written.norm = "post";
-    metadata file;
+    metadata file{{"format", heed::translator::format_name}};
     written.write(file);
     const options read = options::read(file);
     CHECK(read.subword_vocab == 99);

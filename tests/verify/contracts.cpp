@@ -295,7 +295,7 @@ TEST_CASE("sound user-defined policies keep all contracts")
 TEST_CASE("a report has one line per contract")
 {
     const verification report{{{"first", true, "fine"}, {"second", false, "here"}}};
-    CHECK(report.text() == "kept    first (fine)\nBROKEN  second (here)\n");
+    CHECK(report.text() == "passed  first (fine)\nFAILED  second (here)\n");
     CHECK_FALSE(report);
     CHECK_FALSE(verification{});
     CHECK(verification{{{"first", true, ""}}});
