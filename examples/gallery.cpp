@@ -628,7 +628,7 @@ void document_memory(gallery& to)
         q(0, first_half) = q(0, second_half) = 0.5f;
         return q;
     };
-    const auto first_step = [&](const auto& state) { return look(attend, memory_of_second, state, 1, noun); };
+    const auto first_step = [&](const auto& first) { return look(attend, memory_of_second, first, 1, noun); };
     to.draw("document-memory",
             {{"a new document", first_step(attend.start(memory_of_second)), spelled(second), {"?"}},
              {"after a sentence that left out the dog", first_step(before), spelled(second), {"?"}}});

@@ -58,8 +58,8 @@ try {
 auto query(const auto& score, const auto& projected, const auto& state)
 {
     return over::through_layers(score, state, projected, "the projected query",
-                                [](const auto& layer, const auto& state, const auto& x) -> decltype(auto) {
-                                    return detail::call_query(layer, x, x, state);
+                                [](const auto& layer, const auto& of_layer, const auto& x) -> decltype(auto) {
+                                    return detail::call_query(layer, x, x, of_layer);
                                 });
 }
 
@@ -67,8 +67,8 @@ auto query(const auto& score, const auto& projected, const auto& state)
 auto keys(const auto& score, const auto& plain_keys, const auto& state)
 {
     return over::through_layers(score, state, plain_keys, "the keys",
-                                [](const auto& layer, const auto& state, const auto& x) -> decltype(auto) {
-                                    return detail::call_keys(layer, x, x, state);
+                                [](const auto& layer, const auto& of_layer, const auto& x) -> decltype(auto) {
+                                    return detail::call_keys(layer, x, x, of_layer);
                                 });
 }
 

@@ -164,9 +164,9 @@ struct hard {
                       : ops::sample(visible, at.real, ops::stream_of(seed, at.step, ops::chance::position));
     }
 
-    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& state, const auto& at) const
+    auto advance(const tensor auto& scores, const tensor auto& weights, const auto& before, const auto& at) const
     {
-        return make(ops::add(state.log_probability, ops::log_probability(at.visible(scores), weights, at.real)));
+        return make(ops::add(before.log_probability, ops::log_probability(at.visible(scores), weights, at.real)));
     }
 
     static auto parameters(auto& self, auto&&) { return normalize::hard{self.seed, self.greedy}; }
