@@ -64,7 +64,7 @@ inline CLI::Option* add_replacements(CLI::App& app, std::string& dictionary, con
 /// Refuses --replace-unknown for models without attention.
 inline void require_replaceable(bool has_attention, const std::filesystem::path& model)
 {
-    if (!looks)
+    if (!has_attention)
         throw heed::error(model.string() + ": trained with --attention none, so nothing shows which source "
                                            "word replaces an unknown one; leave out --replace-unknown");
 }

@@ -160,11 +160,12 @@ outcome train(translator_file& model, training_pairs& training, const examples& 
             const double batches_of_epoch = static_cast<double>(batches.size()) / share;
             while (at.batch < batches.size() && !enough()) {
                 if (const int signal = interrupted(over)) return stop(signal);
-                std::vector<lesson> together;
+                std::vector<training_step_input> together;
                 std::size_t words = 0;
                 const std::size_t end = std::min(at.batch + how.accumulate, batches.size());
                 for (; at.batch < end; ++at.batch) {
-                    lesson& one = together.emplace_back(lesson{make_batch(pairs, batches[at.batch]), {}});
+                    training_step_input& one =
+                        together.emplace_back(training_step_input{make_batch(pairs, batches[at.batch]), {}});
                     if (lists) one.only = lists->of(one.examples, model.target.vocabulary.size());
                     if (lists) columns += static_cast<double>(one.only->size());
                     words += one.examples.target_words;
