@@ -26,20 +26,20 @@ import re
 from names import Name
 
 # The table at the head of attention/concepts.hpp; the members of operations and their families (ops/operation.hpp,
-# ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of masks of
-# places (simd/score_index.hpp); and those of which every container or tensor has the like.
+# ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of predicate
+# masks (simd/score_index.hpp); and those of which every container or tensor has the like.
 HOOKS = set("""
-traits prepare follow project match start recall advance groups score_matrix asked_all project_words check_state kernel_tag
-in_tiles query query_all keys begin after observe_query weigh_and_advance thin focus inside tile_rule linear_rule differentiable
+traits prepare continue_keys project match start observe_memory advance groups score_matrix asked_all project_words check_state kernel_tag
+in_tiles query query_all keys init_state update_state observe_query weigh_and_advance weights_for_combiner window inner_in_window tile_rule linear_rule differentiable
 wraps combine_matrix finish finish_matrix map step parameters adapts passes_state base inner hooks
 shape forward backward saved saves scratch reads_result tapes value slope slope_a slope_b
-results each_move piece fill needs back make reach whole
+results each_move piece fill needs back make visible_range full_range
 begin end size empty data rows columns operator()
 """.split())
 
 
 # Headers that only heed's own include.
-INTERNAL = ("heed/kernels/", *(f"heed/simd/{name}.hpp" for name in ("registers", "registers_of_duals", "simd", "sines", "lookup")),
+INTERNAL = ("heed/kernels/", *(f"heed/simd/{name}.hpp" for name in ("registers", "dual_registers", "simd", "trig", "lookup")),
             *(f"heed/gemm/{name}.hpp" for name in ("gemm_kernel", "panels", "int8_panels", "weight_panels", "weights")))
 
 
