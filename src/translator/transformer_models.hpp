@@ -51,7 +51,7 @@ struct either_residual {
     perhaps_normalized<Norm> last_norm() const
     {
         perhaps_normalized<Norm> last;
-        if (before) last.norm.push_back(norm);
+        if (before) last.norm.push_back(nn::counted_copy(norm));
         return last;
     }
     static auto parameters(auto& self, auto&& visit)

@@ -3,7 +3,7 @@
 // expect: has a member `project`, which heed cannot call with this query
 // expect: has a member `match`
 // expect: has a member `start`
-// expect: has a member `recall`
+// expect: has a member `observe_memory`
 // expect: has a member `advance`
 // expect: has a member `query`
 // expect: has a member `keys`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: must have `begin.memory.` and `after.past, weights, context, at.` .is a name misspelled
+// expect: must have `init_state.memory.` and `update_state.state, weights, context, at.` .is a name misspelled
 // expect: a score policy per group must have `std::size_t groups.. const`
-// expect: must have both `focus.at, positions.` and `inside.found.`
+// expect: must have both `window.at, positions.` and `inner_in_window.found.`
 // expect: must have both `start.blank.` and `advance.scores, weights, state, at.`
 // expect: must have the normalizer that it wraps as its member `inner`
 // expect: the traits of a normalize policy are

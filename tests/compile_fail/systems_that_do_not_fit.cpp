@@ -21,5 +21,5 @@ void asked_for_what_is_not_there(const training_batch<float>& batch)
     make_decoder(init, fixed_context{}, n,
                  parts{}.with_embeddings(embedding::table_factory{}, embedding::contextual_target_factory{}))
         .open(source, batch.source.real);
-    make_decoder(init, fixed_context{}, n, parts{}).continue_keys(source, batch);
+    make_decoder(init, fixed_context{}, n, parts{}).follow(source, batch);
 }

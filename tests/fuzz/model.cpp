@@ -119,7 +119,7 @@ std::vector<std::string> seeds()
             seed_of("luong", {{"attention", "local-p-general"}, {"input-feeding", "1"}, {"layers", "2"}}),
             seed_of("luong", {{"attention", "location"}}),
             seed_of("convs2s"),
-            seed_of("transformer", {{"positions", "learned"}, {"norm", "after"}}),
+            seed_of("transformer", {{"positions", "learned"}, {"norm", "post"}}),
             seed_of("transformer", {{"share-embeddings", "none"}}, "int8")};
 }
 

@@ -90,9 +90,10 @@ consteval bool check_score_policy()
                       (detail::has_match<P> && (detail::has_advance<P> || detail::has_observe_memory<P>)),
                   "heed: a score policy with `start` remembers: it must have `match(projected, keys, state)`, and "
                   "`advance(state, weights, at)` or `observe_memory(state, at)` (is a name misspelled?)");
-    static_assert(detail::has_start<P> || !(detail::has_advance<P> || detail::has_observe_memory<P>),
-                  "heed: a score policy with `advance` or `recall` must have `start` (is it misspelled?): add `auto "
-                  "start(const auto& memory) const`, what is remembered before the first query");
+    static_assert(
+        detail::has_start<P> || !(detail::has_advance<P> || detail::has_observe_memory<P>),
+        "heed: a score policy with `advance` or `observe_memory` must have `start` (is it misspelled?): add `auto "
+        "start(const auto& memory) const`, what is remembered before the first query");
     static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
     return true;
 }

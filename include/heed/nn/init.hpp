@@ -8,6 +8,7 @@
 #include <string>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/parameters.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 
@@ -54,6 +55,14 @@ public:
 private:
     std::size_t before_;
 };
+
+/// A copy of new parameters that are already there; counted as new ones are.
+template <class Module>
+Module counted_copy(const Module& of)
+{
+    (void)detail::allowed_rows(parameter_count(of));
+    return of;
+}
 
 /// A function that draws a matrix [rows,columns], such as glorot<T> or, from <heed/nn/orthogonal.hpp>, orthogonal<T>.
 template <class T>

@@ -49,7 +49,10 @@ struct pre_norm {
         return ops::add(x, drop(f(norm(x))));
     }
 
-    Norm last_norm() const { return norm; }  // nothing has normalized the output of the last layer: a copy does
+    Norm last_norm() const
+    {
+        return counted_copy(norm);
+    }  // nothing has normalized the output of the last layer: a copy does
 
     static auto parameters(auto& self, auto&& visit) { return nn::pre_norm{visit("norm", self.norm)}; }
 };

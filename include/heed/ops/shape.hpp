@@ -424,7 +424,7 @@ struct concat_heads_op : detail::list_operation<concat_heads_op> {
     template <tensor X>
     static auto shape(const std::vector<X>& parts)
     {
-        return detail::shape_of_joined("concat_heads", "concat_heads", parts, rank_of<X> - 1,
+        return detail::shape_of_joined("concat_heads", "join", parts, rank_of<X> - 1,
                                        "all axes but the last as the first part");
     }
     static std::size_t rows(const auto& part) { return detail::rows_of(part); }
