@@ -233,8 +233,8 @@ struct options {
                option_help{"Raw text", "how SentencePiece learns them: bpe or unigram", 0, {"bpe", "unigram"}});
         member("casing", self.casing,
                option_help{"Raw text",
-                           "truecase: a word that begins a sentence is the same as elsewhere, and\n"
-                           "sentences in capitals are read as if they were not; as-is: neither",
+                           "truecase: the first word of a sentence is written as elsewhere, and\n"
+                           "sentences in capitals are lowercased; as-is: neither",
                            0,
                            {"truecase", "as-is"}});
     }

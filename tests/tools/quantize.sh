@@ -73,7 +73,7 @@ refused 'its weights are I8 already' "$translate" quantize --model int8.safetens
 refused 'its weights are I8 already' "$translate" quantize --model int8.safetensors --to int8 --output twice.safetensors
 refused 'its weights are BF16 already' "$translate" quantize --model bf16.safetensors --to bf16 --output twice.safetensors
 refused 'would overwrite an input' "$translate" quantize --model int8.safetensors --to int8 --output int8.safetensors
-misused '--to' shrink --model model.safetensors --to int4 --output twice.safetensors
+misused '--to' quantize --model model.safetensors --to int4 --output twice.safetensors
 
 # Training does not go on from rounded weights.
 cp model.safetensors kept

@@ -55,7 +55,7 @@ fi
 
 misused 'requires --raw' "${training[@]:1}" --subword-vocab 100
 misused 'excludes' "${training[@]:1}" --raw --bpe 100
-misused 'pieces-by' "${training[@]:1}" --raw --subword-model chance
+misused 'subword-model' "${training[@]:1}" --raw --subword-model chance
 
 # In and out.
 raw=(--raw --subword-vocab 150 --embedding 24 --hidden 24 --alignment 24 --dropout 0 --learning-rate 0.02 --epochs 14)
