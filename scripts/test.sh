@@ -116,7 +116,7 @@ for preset in "${presets[@]}"; do
     if [[ $preset == tsan ]]; then
         target=tests_of_threads
         options+=(-DHEED_TEST_FILES_PER_UNIT=1)
-        set -- -R '\.(core\.(parallel|workspace|growing)|(kernels|simd|gemm)\..*|threads\..*|translator\.(batcher|load)|tool\.serve)$' "$@"
+        set -- -R '\.(core\.(parallel|workspace|cache_tensor)|(kernels|simd|gemm)\..*|threads\..*|translator\.(batcher|load)|tool\.serve)$' "$@"
     fi
     heed_build "$preset" "$target" "${options[@]}"
 done

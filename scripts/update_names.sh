@@ -75,7 +75,10 @@ s#<heed_translator/uses\.#<heed_translator/option_support.#
 # Masks and functions of a score's index.
 s/\b(heed::)?place(( const)? ?&)/\1score_index\2/g
 s/\bheed::place\b/heed::score_index/g
-s/([(,] ?)(const )?place( [a-z]\w*)? ?\)/\1\2score_index\3)/g
+s/([(,] ?)(const )?place( [a-z]\w*)([,)])/\1\2score_index\3\4/g
+s/(\(auto( \w+)?, ?)(const )?place\)/\1\3score_index)/g
+s/(\[[^]]*\]\((const )?)place\)/\1score_index)/g
+s/^( *(const )?)place (\w+;)/\1score_index \3/g
 s/\b([a-z]\w*)\.here\b/\1.diagonal/g
 s/\bseen_if\b/mask_mod/g
 s/\bmask_of_places\b/predicate_mask/g
@@ -101,7 +104,8 @@ s/\b(inner|base|policy|normalize)\.thin\(/\1.weights_for_combiner(/g
 s/\b(inner|base|policy|normalize)\.focus\(/\1.window(/g
 s/\b(inner|base|policy|normalize)\.inside\(/\1.inner_in_window(/g
 s/\bover::another\b/over::score_adaptor/g
-s/\bover::(begin|arrive|after)\b/over::\1/g
+s/\bdetail::as_places\b/detail::as_predicate/g
+s/\bover::recall\b/over::observe_memory/g
 s/\bcheck_past\b/check_state/g
 s/\bno_past\b/no_score_state/g
 s/\bheed::moment\b/heed::step_context/g
@@ -114,6 +118,11 @@ s/\breturn attended\{/return step_result{/g
 # Mechanisms.
 s/\bfading_temporal\b/decayed_temporal/g
 s/\bscore::fading\b/score::gated_decay/g
+s/\breturn fading\{/return gated_decay{/g
+s/\breturn connected\{/return learned_temporal{/g
+s/\bheed::thinned\b/heed::combiner_weights/g
+s/\.kept\b/.passed/g
+s/\bhenry2020::normalised\b/henry2020::normalized/g
 s/\b(normalize|sankaran2016)::connected\b/\1::learned_temporal/g
 s/\bper_head::unchanged\b/per_head::identity/g
 s/\bheads_a_value\b/heads_per_value/g
@@ -165,6 +174,49 @@ s/\bbool looks\(\)/bool has_attention()/g
 s/\blook_by_dimension\b/weights_by_dimension/g
 s/\b(heed::|seq2seq::|heed::seq2seq::)proposals\b/\1candidates/g
 
+# Factories.
+s/\b(attentions::(additive|additive_with_word|per_dimension|temporal))<\w+>/\1_factory/g
+s/\b(query_from|initial_state)::new_(current|last)_state\b/\1::\2_state/g
+s/\bnew_sinusoidal_positions\b/sinusoidal_positions/g
+s/\bluong2015::new_dot\b/score::dot/g
+s/\bnew_swiglu\b/gated_feed_forward_factory/g
+s/\bembedding::new_plain\b/embedding::table_factory/g
+s/\boutput::new_fed\b/output::input_feeding_factory/g
+s/\bnew_(bidirectional|forward|self_attentive)\b/\1_encoder_factory/g
+s/\bnew_(a?bcnn[123]?)\b/\1_factory/g
+s/\b((coverage|location|a?bcnn[123]?|layer|block|slot|general|concat)_factory)<\w+>/\1/g
+s/\b(nn::|output::|embedding::|query_from::|initial_state::|seq2seq::|luong2015::|sankaran2016::|gehring2017::|yin2016::)new_(\w+)\b/\1\2_factory/g
+
 # CMake.
 s/\bHEED_EXAMPLES_ONLY\b/HEED_ONLY/g
+END
+
+# What a policy says of itself: constants in lines of their own become one constant, `traits`.
+perl -0777 -i - "$@" <<'END'
+use strict;
+my @order = qw(weights reads_word adds_word ignores_context reads_length reads_query_position extends_keys prepares_alike
+    nonnegative rowwise shift_invariant requires_nonnegative state_decays random differentiable has_window linear);
+my %now = ((map { $_ => $_ } @order), reads_context => 'ignores_context', counts_queries => 'reads_query_position',
+    widens_keys => 'extends_keys', never_negative => 'nonnegative', row_by_row => 'rowwise',
+    ignores_offset => 'shift_invariant', asks_never_negative => 'requires_nonnegative', ages => 'state_decays',
+    cuts => 'has_window', commutes_with_matrices => 'linear');
+my $names = join '|', keys %now;
+my $constant = qr/[ \t]*static constexpr (?:bool|auto|(?:heed::)?weight_kind) (?:$names) = [^;]+;[^\n]*\n/;
+sub traits {
+    my ($constants, $rest) = @_;
+    my ($indent) = $constants =~ /^([ \t]*)/;
+    my %is;
+    while ($constants =~ /(\w+) = ([^;]+);/g) {
+        $is{$now{$1}} = $1 ne 'reads_context' ? $2 : $2 eq 'false' ? 'true' : 'false';
+    }
+    my $of_rows = grep { exists $is{$_} } qw(rowwise shift_invariant requires_nonnegative state_decays has_window);
+    my ($call) = $rest =~ /operator\(\)\(([^)]*)/;
+    my $kind = $of_rows ? 'normalizer' : exists $is{linear} || ($call // '') =~ /\b(weights|alpha)\b/ ? 'combiner' : 'score';
+    my $values = join ', ', map { ".$_ = $is{$_}" } grep { exists $is{$_} } @order;
+    return "${indent}static constexpr heed::${kind}_traits traits{$values};\n";
+}
+while (<>) {
+    s/((?:$constant)+)(?=((?:.*\n){0,60}))/traits($1, $2)/ge;
+    print;
+}
 END

@@ -43,7 +43,7 @@ inline void instantiate_common_mechanisms()
         check_gradients(attend, plain_query{0}, 0);
         auto [p, at] = made_up(attend, plain_query{0}, {0}, 0, 0, 0);
         (void)second_order(p, [&setting = at]<class T>(ad::tape<T>&, const auto& lifted) {
-            return running::loss<running::form::at_once, false, T>(lifted, setting);
+            return running::loss<running::form::many_queries, false, T>(lifted, setting);
         });
     };
     const attention dot{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};

@@ -175,7 +175,7 @@ struct any_normalizer {
         }
         scores_type weights_for_combiner(const scores_type& weights, const now& at) const override
         {
-            return heed::thinned(normalize, weights, at);
+            return heed::combiner_weights(normalize, weights, at);
         }
     };
 

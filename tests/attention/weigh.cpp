@@ -279,7 +279,7 @@ TEST_CASE("what a normalizer does not say itself is said by the one that it wrap
     const auto next = next_of(over, scores, weights, state, at);
     CHECK(support::same_bits(next.history,
                              next_of(temporal{}, scores, weights, start_of(temporal{}, blank), at).history));
-    const auto left = thinned(over, weights, at);
+    const auto left = combiner_weights(over, weights, at);
     CHECK(support::same_bits(left, over.inner.weights_for_combiner(weights, at)));
     CHECK(support::distance(left, weights) > 0.1);  // some are dropped
     const auto flipped = ops::scale(scores, -1);

@@ -46,9 +46,9 @@ void use(const heed::array<double, 2>& x, const heed::plain_step_context& at)
 {
     heed::start_of(starting{}, [&](double) { return x; });
     heed::next_of(advancing{}, x, x, x, at);
-    heed::thinned(thinning{}, x, at);
+    heed::combiner_weights(thinning{}, x, at);
     heed::weigh(forgetting{}, x, x, at);
-    heed::focus_of(focusing{}, at, 3);
+    heed::window_at(focusing{}, at, 3);
     heed::inside_of(focusing{}, at);
     static_assert(heed::check_normalize_policy<tiling>());
     static_assert(heed::check_normalize_policy<summing>());

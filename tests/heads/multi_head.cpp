@@ -75,8 +75,8 @@ TEST_CASE("one head with identity projections is the mechanism itself")
         const auto [q, same] = support::made_up(one, describe, {5, 2, 0, 1}, 5, 3, D);
         check_close(running::results<running_form::step, double>(q, same),
                     running::results<running_form::step, double>(p, at), 1e-15);
-        check_close(running::results<running_form::at_once, double>(q, same),
-                    running::results<running_form::at_once, double>(p, at), 1e-15);
+        check_close(running::results<running_form::many_queries, double>(q, same),
+                    running::results<running_form::many_queries, double>(p, at), 1e-15);
     };
     check(attention{score::dot{}, normalize::softmax{}, combine::weighted_sum{}});
     check(attention{score::dot{}, normalize::temporal{}, combine::weighted_sum{}});

@@ -64,7 +64,7 @@ void check_values(const auto& attend, const scalar::score& e, bool temporal, std
         const auto must = expected(e, temporal, G, support::batch(p, at));
         support::check_close(running::results<form::step, double>(p, at), must, 1e-13);
         support::check_close(running::results<form::step_into, double>(p, at), must, 1e-13);
-        support::check_close(running::results<form::at_once, double>(p, at), support::contexts_of(must), 1e-13);
+        support::check_close(running::results<form::many_queries, double>(p, at), support::contexts_of(must), 1e-13);
         ad::tape<double> on;
         support::check_close(running::results<form::step, double>(ad::lift(on, p), at), must, 1e-13);
     };

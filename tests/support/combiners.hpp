@@ -72,11 +72,11 @@ inline void check_combiner_values(const auto& attend, const scalar::score& score
         check_close(running::results<form::compose, double>(p, at), must, 1e-13);
         check_close(running::results<form::step_into, double>(p, at), must, 1e-13);
         check_close(running::results<form::read, double>(p, at), support::contexts_of(must), 1e-13);
-        check_close(running::results<form::at_once, double>(p, at), support::contexts_of(must), 1e-13);
+        check_close(running::results<form::many_queries, double>(p, at), support::contexts_of(must), 1e-13);
         ad::tape<double> on;
         const auto lifted = ad::lift(on, p);
         check_close(running::results<form::step, double>(lifted, at), must, 1e-13);
-        check_close(running::results<form::at_once, double>(lifted, at), support::contexts_of(must), 1e-13);
+        check_close(running::results<form::many_queries, double>(lifted, at), support::contexts_of(must), 1e-13);
     };
     check({5, 2, 0, 1}, 5, 3);
     check({1}, 1, 1);

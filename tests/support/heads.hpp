@@ -159,8 +159,8 @@ void check_values(const auto& attend, const auto& expected, auto describe)
             check_close(running::results<running_form::compose, double>(problem, setting), must, 1e-13);
             check_close(running::results<running_form::read, double>(problem, setting), support::contexts_of(must),
                         1e-13);
-            check_close(running::results<running_form::at_once, double>(problem, setting), support::contexts_of(must),
-                        1e-13);
+            check_close(running::results<running_form::many_queries, double>(problem, setting),
+                        support::contexts_of(must), 1e-13);
         };
         compare(p, at);
         check_close(running::results<running_form::step_into, double>(p, at), must, 1e-13);

@@ -119,13 +119,13 @@ inline void check_values(const auto& attend, const scalar::score& equation, bool
         check_close(running::results<form::compose, double>(p, at), must, 1e-13);
         check_close(running::results<form::step_into, double>(p, at), must, 1e-13);
         check_close(running::results<form::read, double>(p, at), contexts_of(must), 1e-13);
-        check_close(running::results<form::at_once, double>(p, at), contexts_of(must), 1e-13);
+        check_close(running::results<form::many_queries, double>(p, at), contexts_of(must), 1e-13);
         heed::ad::tape<double> on;
         const auto lifted = heed::ad::lift(on, p);
         check_close(running::results<form::step, double>(lifted, at), must, 1e-13);
         check_close(running::results<form::compose, double>(lifted, at), must, 1e-13);
         check_close(running::results<form::read, double>(lifted, at), contexts_of(must), 1e-13);
-        check_close(running::results<form::at_once, double>(lifted, at), contexts_of(must), 1e-13);
+        check_close(running::results<form::many_queries, double>(lifted, at), contexts_of(must), 1e-13);
     };
     check({5, 2, 0, 1}, 5, 4);
     check({1}, 1, 1);
@@ -160,7 +160,7 @@ inline void check_gradients(const auto& attend, const auto& describe, std::size_
                     running::gradients<form::step, true, double>(p, at), 1e-12);
         const auto by_contexts = running::gradients<form::step, false, double>(p, at);
         check_close(running::gradients<form::read, false, double>(p, at), by_contexts, 1e-12);
-        check_close(running::gradients<form::at_once, false, double>(p, at), by_contexts, 1e-12);
+        check_close(running::gradients<form::many_queries, false, double>(p, at), by_contexts, 1e-12);
         const auto loss = [&setting = at]<class T>(heed::ad::tape<T>&, const auto& lifted) {
             return running::loss<form::step, true, T>(lifted, setting);
         };

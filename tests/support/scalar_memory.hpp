@@ -111,7 +111,7 @@ inline void check_memory(const auto& attend, const additive_parameters& base, co
         const auto must = expected(base, memory, temporal, batch(p, at));
         check_close(running::results<form::step, double>(p, at), must, 1e-13);
         check_close(running::results<form::read, double>(p, at), contexts_of(must), 1e-13);
-        check_close(running::results<form::at_once, double>(p, at), contexts_of(must), 1e-13);
+        check_close(running::results<form::many_queries, double>(p, at), contexts_of(must), 1e-13);
         heed::ad::tape<double> on;
         check_close(running::results<form::step, double>(heed::ad::lift(on, p), at), must, 1e-13);
     };

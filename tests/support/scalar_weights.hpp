@@ -132,7 +132,8 @@ inline void check_values(const auto& attend, const score& equation, const weighe
         const auto must = expected(equation, weigh, batch(p, at));
         check_close(running::results<form::step, double>(p, at), must, tolerance);
         heed::ad::tape<double> on;
-        check_close(running::results<form::at_once, double>(heed::ad::lift(on, p), at), contexts_of(must), tolerance);
+        check_close(running::results<form::many_queries, double>(heed::ad::lift(on, p), at), contexts_of(must),
+                    tolerance);
     };
     check({5, 2, 0, 1}, 5, 4);
     check({1}, 1, 1);

@@ -76,7 +76,7 @@ TEST_CASE("each form of a run is that call, step after step")
     CHECK(differing_bits(results<form::step_into, double>(r.p, r.at), must) == "");
     CHECK(differing_bits(results<form::read, double>(r.p, r.at), contexts) == "");
     CHECK(compare(results<form::compose, double>(r.p, r.at), must).worst < 1e-13);
-    CHECK(compare(results<form::at_once, double>(r.p, r.at), contexts).worst < 1e-13);
+    CHECK(compare(results<form::many_queries, double>(r.p, r.at), contexts).worst < 1e-13);
     CHECK(results<form::step, double>(r.p, r.at)[5].name == "weights of step 2");
 
     // Rows that go on after the first step are those rows of a run that kept all.

@@ -217,8 +217,8 @@ auto appended(const char* where, const auto& score, const memory<Values, Keys>& 
 /// before, no coverage, the fertility of its own annotation. What a score makes of several positions, such as
 /// the convolution of score::with_location, it makes anew (its hook `grow`).
 ///
-///     past = recall(state.score, at)                       the positions that are remembered
-///     past = grow(state, start(memory), at)                 and those that are new
+///     old = observe_memory(state.score, at, memory)          the positions that are remembered
+///     state = grow(old, start(memory), at)                    and those that are new
 ///
 /// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
 namespace heed::detail {

@@ -249,6 +249,13 @@ consteval std::string_view not_linear()
     });
 }
 
+/// Do tiles know how to compare by this score, with these queries?
+template <class Score, class Projected>
+concept tiles_compare = asks_all<Score, Projected> && requires
+{
+    typename Score::kernel_tag::in_tiles;
+};
+
 /// Why tiles cannot answer.
 template <class Call>
 consteval std::string_view not_tiled()
@@ -257,18 +264,14 @@ consteval std::string_view not_tiled()
     using rule = rule_of_tiles<typename Call::normalize>;
     return first_lacking({
         {functions_in<typename Call::score>() > 1, "more than one function changes the scores"},
-        {!requires { typename score::kernel_tag::in_tiles;
-}
-|| !asks_all<score, typename Call::projected>, "tiles do not know the score"
-}  // namespace detail
-, {std::is_same_v<rule, kernels::tiles::no_rule>, "tiles do not know the normalizer"},
-    {std::is_same_v<rule, ops::modulated_by_past> && !known_to_kernels_as<score, kernels::inner_product_score>,
-     "tiles with a history compare by inner products alone"},
-    {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
-     "the mask is no function of the index"},
-    {!not_summed<Call>().empty(), not_summed<Call>()},
-}  // namespace heed
-);
+        {!tiles_compare<score, typename Call::projected>, "tiles do not know the score"},
+        {std::is_same_v<rule, kernels::tiles::no_rule>, "tiles do not know the normalizer"},
+        {std::is_same_v<rule, ops::modulated_by_past> && !known_to_kernels_as<score, kernels::inner_product_score>,
+         "tiles with a history compare by inner products alone"},
+        {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
+         "the mask is no function of the index"},
+        {!not_summed<Call>().empty(), not_summed<Call>()},
+    });
 }
 
 /// Why blocks cannot answer.

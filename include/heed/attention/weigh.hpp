@@ -111,11 +111,11 @@ try {
 
 /// The weights for the combiner, after `weights_for_combiner` (dropout on weights).
 template <class Normalize>
-auto thinned(const Normalize& normalize, const tensor auto& weights, const auto& at)
+auto combiner_weights(const Normalize& normalize, const tensor auto& weights, const auto& at)
 try {
     if constexpr (wraps_another<Normalize> && !hook::weights_for_combiner<Normalize, decltype(weights), decltype(at)>) {
         HEED_MAY_LACK(Normalize, weights_for_combiner);
-        return thinned(normalize.inner, weights, at);
+        return combiner_weights(normalize.inner, weights, at);
     } else {
         return detail::call_weights_for_combiner(normalize, weights, weights, at);
     }
@@ -125,7 +125,7 @@ try {
 
 /// The window to which a normalizer restricts attention.
 template <cuts_windows Normalize>
-auto focus_of(const Normalize& normalize, const auto& at, std::size_t positions)
+auto window_at(const Normalize& normalize, const auto& at, std::size_t positions)
 try {
     static_assert(hook::window<Normalize, decltype(at), std::size_t&>, HEED_HOOK_window(HEED_CANNOT_CALL));
     return normalize.window(at, positions);

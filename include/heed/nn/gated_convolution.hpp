@@ -87,36 +87,36 @@ private:
 };
 inline constexpr convolve_steps_op convolve_steps{};
 
-/// y = [past[:, N:]; x], a window that moves on by one: past [B,n·N], x [B,N] -> [B,n·N].
+/// y = [window[:, N:]; x], a window that moves on by one: window [B,n·N], x [B,N] -> [B,n·N].
 /// Without columns (n = 0) it stays empty.
 ///
-///     ∂past[:, N:] += ∂y[:, :(n-1)N],  ∂x += ∂y[:, (n-1)N:]
+///     ∂window[:, N:] += ∂y[:, :(n-1)N],  ∂x += ∂y[:, (n-1)N:]
 struct slide_op : operation<slide_op> {
-    static shape_of_rank<2> shape(const auto& past, const auto& x)
+    static shape_of_rank<2> shape(const auto& window, const auto& x)
     {
-        const std::size_t width = past.shape[1], N = x.shape[1];
+        const std::size_t width = window.shape[1], N = x.shape[1];
         if (N == 0 || width % N != 0) {
-            throw shape_error("slide: x is " + shape_text(x.shape) + " and the window " + shape_text(past.shape) +
+            throw shape_error("slide: x is " + shape_text(x.shape) + " and the window " + shape_text(window.shape) +
                               ", but the window must hold a whole number of x");
         }
-        require_shape("slide", "the window", past.shape, {x.shape[0], width}, "a row for each row of ", x.shape);
-        return past.shape;
+        require_shape("slide", "the window", window.shape, {x.shape[0], width}, "a row for each row of ", x.shape);
+        return window.shape;
     }
 
     template <class T>
-    static void forward(in<T, 2> past, in<T, 2> x, out<T, 2> y)
+    static void forward(in<T, 2> window, in<T, 2> x, out<T, 2> y)
     {
-        const std::size_t width = past.shape[1], N = x.shape[1];
+        const std::size_t width = window.shape[1], N = x.shape[1];
         for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
-            T* const rest = std::copy_n(past.data + b * width + N, width - N, y.data + b * width);
+            T* const rest = std::copy_n(window.data + b * width + N, width - N, y.data + b * width);
             std::copy_n(x.data + b * N, N, rest);
         }
     }
 
     template <class T>
-    static void backward(in<T, 2> past, in<T, 2> x, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_state, adjoint<T, 2> d_x)
+    static void backward(in<T, 2> window, in<T, 2> x, in<T, 2>, in<T, 2> d_y, adjoint<T, 2> d_state, adjoint<T, 2> d_x)
     {
-        const std::size_t width = past.shape[1], N = x.shape[1];
+        const std::size_t width = window.shape[1], N = x.shape[1];
         for (std::size_t b = 0; width > 0 && b < x.shape[0]; ++b) {
             const T* const d = d_y.data + b * width;
             if (d_state) kernels::add(width - N, d_state.data + b * width + N, d);
@@ -236,9 +236,9 @@ struct gated_convolution {
 
     /// The same word by word. `state` [R,(k-1)·D] holds the k-1 words before x [R,D]: zeros at first, and
     /// ops::slide(state, x) before the next word.
-    auto step(const tensor auto& past, const tensor auto& x) const
+    auto step(const tensor auto& window, const tensor auto& x) const
     {
-        return ops::glu(ops::linear(ops::concat(past, x), W, b));
+        return ops::glu(ops::linear(ops::concat(window, x), W, b));
     }
 
     static auto parameters(auto& self, auto&& visit)

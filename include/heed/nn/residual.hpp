@@ -49,10 +49,8 @@ struct pre_norm {
         return ops::add(x, drop(f(norm(x))));
     }
 
-    Norm last_norm() const
-    {
-        return counted_copy(norm);
-    }  // nothing has normalized the output of the last layer: a copy does
+    /// A new normalization like this one: nothing has normalized the output of the last layer.
+    Norm last_norm() const { return counted_copy(norm); }
 
     static auto parameters(auto& self, auto&& visit) { return nn::pre_norm{visit("norm", self.norm)}; }
 };

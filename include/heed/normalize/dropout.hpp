@@ -148,7 +148,7 @@ struct dropout {
             throw error("normalize::dropout: p is " + std::to_string(p) +
                         " but must be at least 0 and below 1: the probability that a weight is dropped");
         }
-        Weights kept = heed::thinned(inner, weights, at);
+        Weights kept = heed::combiner_weights(inner, weights, at);
         if (p == 0 || (plain_tensor<Weights> && !options.at_inference)) return kept;
         return ops::dropout_weights(kept, at.real, p, ops::stream_of(seed, at.step, ops::chance::weights),
                                     options.renormalize);

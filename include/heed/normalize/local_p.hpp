@@ -156,11 +156,11 @@ auto fall_off(const tensor auto& weights, const tensor auto& p, std::span<const 
 }
 
 /// local_p inside its window: the inner normalizer, and the Gaussian.
-template <class Inner, class Centre>
+template <class Inner, class Center>
 struct around_center {
     using wraps = Inner;
     const Inner& inner;
-    const Centre& center;
+    const Center& center;
     window_view where;
     std::size_t reach;
     normalize::local_p_options options;

@@ -15,8 +15,8 @@
 /// Common parts of local_m and local_p: another normalizer, seen through a window.
 ///
 /// Where it can, a window cuts: nothing outside it is computed. `window(at, positions)` returns the window, and
-/// `inside(focus)` the normalizer inside it. Cutting needs an inner normalizer without state, or history::in_window.
-/// Otherwise, and if the window is itself inside another normalizer, it hides positions instead.
+/// `inner_in_window(window)` the normalizer inside it. Cutting needs an inner normalizer without state, or
+/// history::in_window. Otherwise, and if the window is itself inside another normalizer, it hides positions instead.
 namespace heed {
 
 /// The history that a normalizer inside a window keeps. Sankaran et al. 2016, §7, name windows with temporal modulation
@@ -34,15 +34,15 @@ struct in_window {};
 namespace detail {
 
 /// The window that a policy found, and its center, if that is a tensor.
-template <class Centre = no_state>
+template <class Center = no_state>
 struct found_window {
     window_view where;
-    HEED_NO_UNIQUE_ADDRESS Centre center;
+    HEED_NO_UNIQUE_ADDRESS Center center;
 
     /// The same for a selection of rows.
     auto map(const auto& row) const
     {
-        if constexpr (tensor<Centre>) {
+        if constexpr (tensor<Center>) {
             return detail::found_window<decltype(row(center))>{row.part(where), row(center)};
         } else {
             return detail::found_window<>{row.part(where), {}};

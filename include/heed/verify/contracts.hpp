@@ -320,10 +320,11 @@ std::string check_masks(const auto& p, const auto& at)
 
 std::string check_at_once(const auto& p, const auto& at)
 {
-    require_close(results<form::at_once, double>(p, at), results<form::read, double>(p, at), rounding,
+    require_close(results<form::many_queries, double>(p, at), results<form::read, double>(p, at), rounding,
                   "all queries at once against one by one");
-    return require_close(gradients<form::at_once, false, double>(p, at), gradients<form::read, false, double>(p, at),
-                         rounding, "all queries at once against one by one");
+    return require_close(gradients<form::many_queries, false, double>(p, at),
+                         gradients<form::read, false, double>(p, at), rounding,
+                         "all queries at once against one by one");
 }
 
 std::string check_composed(const auto& p, const auto& at)

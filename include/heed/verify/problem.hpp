@@ -125,7 +125,7 @@ struct problem {
 template <class Attention, class Tensor>
 problem(Attention, Tensor, std::vector<Tensor>) -> problem<Attention, Tensor>;
 
-enum class form { step, read, compose, step_into, at_once };
+enum class form { step, read, compose, step_into, many_queries };
 
 /// The sentences' lengths and the queries' parts, which are the same for every family and element type.
 template <class Describe>
@@ -194,7 +194,7 @@ template <form how>
 auto run(const auto& p, const auto& at, const auto&... mask)
 {
     const auto memory = p.attend.on(p.annotations, at.real);
-    if constexpr (how == form::at_once) {
+    if constexpr (how == form::many_queries) {
         const auto contexts = p.attend(memory, at.queries(p.parts));  // [B,S,D]
         answers<decltype(ops::step_of(contexts, at.steps)), no_weights> all;
         for (std::size_t s = 0; s < at.steps; ++s) all.contexts.push_back(ops::step_of(contexts, s));

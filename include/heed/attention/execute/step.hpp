@@ -20,7 +20,7 @@
 
 /// One step of attention, written once for all families of tensors.
 ///
-///     past = recall(state.score, at)                       the state, with the word that this query brings
+///     score_state = observe_memory(state.score, at, memory)     the state, with the token that this query brings
 ///     seen = body(query(projected, state), keys(k, state))   a kernel, or score, normalizer, combiner
 ///     next = advance(state, seen.weights, seen.context, at)
 ///
@@ -28,8 +28,8 @@
 namespace heed::detail {
 
 /// There is no window.
-struct no_focus {
-    no_focus map(const auto&) const { return {}; }
+struct no_window {
+    no_window map(const auto&) const { return {}; }
 };
 
 template <class T, class... X>
@@ -44,22 +44,22 @@ step_input<T, X...> input_of_step(lengths_view real, std::size_t step, std::size
 
 /// The input of the body of a step, of numbers T.
 template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class State,
-          class History, class Given, class Masks, class Focus>
-struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, State, History, Given, Masks, Focus> {
+          class History, class Given, class Masks, class Window>
+struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, State, History, Given, Masks, Window> {
     using element = T;
     static constexpr bool shared = shares_rows<std::remove_cvref_t<Keys>>;
 
     Score score;
     Normalize normalize;
     Combine combine;
-    Query query;      // [B,A] projected
-    Keys keys;        // [B,T,A]
-    Values values;    // [B,T,D]
-    State past;       // what the score remembers
-    History history;  // what the normalizer remembers
-    Given given;      // the query as it was given
+    Query query;        // [B,A] projected
+    Keys keys;          // [B,T,A]
+    Values values;      // [B,T,D]
+    State score_state;  // what the score remembers
+    History history;    // what the normalizer remembers
+    Given given;        // the query as it was given
     Masks masks;
-    Focus focus;
+    Window window;
     lengths_view real;
     std::size_t step, head;
 
@@ -70,8 +70,8 @@ struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, State, Hist
         auto n = map_parameters(normalize, whole);
         auto c = map_parameters(combine, whole);
         return detail::input_of_step<T>(row.part(real), step, head, std::move(s), std::move(n), std::move(c),
-                                        map_query(query, row), row(keys), row(values), past.map(row), history.map(row),
-                                        map_query(given, row), masks.map(row), focus.map(row));
+                                        map_query(query, row), row(keys), row(values), score_state.map(row),
+                                        history.map(row), map_query(given, row), masks.map(row), window.map(row));
     }
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 };
@@ -86,17 +86,17 @@ template <bool fused, class With>
 struct step_body {
     auto operator()(const auto& in) const
     {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.focus)>, no_focus>) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.window)>, no_window>) {
             const step_context at{in.real, in.step, in.given, in.masks, in.head};
-            return wanted(With{}, weighed(in, in.normalize, in.keys, in.values, in.past, in.history, at));
+            return wanted(With{}, weighed(in, in.normalize, in.keys, in.values, in.score_state, in.history, at));
         } else {
-            window_view where = in.focus.where;
+            window_view where = in.window.where;
             if (in.real.batch() == 1) where.width = where.count[0];
             const out_of_windows cut{where};
             const auto masks = in.masks.map(cut);
             const auto there = in_windows(step_context{where.count, in.step, in.given, masks, in.head});
-            auto part = weighed(in, inside_of(in.normalize, in.focus), cut(in.keys), cut(in.values), in.past.map(cut),
-                                in.history.map(cut), there);
+            auto part = weighed(in, inside_of(in.normalize, in.window), cut(in.keys), cut(in.values),
+                                in.score_state.map(cut), in.history.map(cut), there);
             const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
             auto history = in.history.map(put, part.history);
             auto all = outcome{std::move(part.context), std::move(part.weights), std::move(history)};
@@ -106,18 +106,19 @@ struct step_body {
 
 private:
     static auto weighed(const auto& in, const auto& normalize, const auto& plain_keys, const auto& values,
-                        const auto& past, const auto& history, const auto& at)
+                        const auto& score_state, const auto& history, const auto& at)
     try {
         namespace over = heed::score::over;
         const auto& score = over::innermost(in.score);
-        const auto keys = over::keys(in.score, plain_keys, past);  // [B,T,A]
+        const auto keys = over::keys(in.score, plain_keys, score_state);  // [B,T,A]
         if constexpr (fused) {
             using kernel = step_kernel<std::remove_cvref_t<decltype(score)>, std::remove_cvref_t<decltype(normalize)>,
                                        std::remove_cvref_t<decltype(in.combine)>>;
             return kernel::answer(score, normalize, in.combine, operands{in.query, keys, values, history, at.real},
                                   With{});
         } else {
-            const auto scores = over::compare(score, in.query, keys, over::innermost_state(in.score, past));  // [B,T]
+            const auto scores =
+                over::compare(score, in.query, keys, over::innermost_state(in.score, score_state));  // [B,T]
             static_assert(
                 rank_of<decltype(scores)> ==
                     (score_traits_of<std::remove_cvref_t<decltype(score)>>().weights == weight_kind::per_position ? 2
@@ -135,7 +136,7 @@ private:
                 "heed: the normalizer's weights are an array of their own, and must be of the scores' kind: "
                 "heed::constant_like(scores, shape, value) makes a constant, heed::same_family(scores, x) takes an "
                 "array x");
-            auto context = combined(in.combine, thinned(normalize, seen.weights, at), values, at);  // [B,D]
+            auto context = combined(in.combine, combiner_weights(normalize, seen.weights, at), values, at);  // [B,D]
             return outcome{std::move(context), std::move(seen.weights), std::move(seen.next)};
         }
     } catch (const shape_error& found) {
@@ -162,7 +163,7 @@ private:
 const auto& weighing(const auto& normalize, const auto&) { return normalize; }
 decltype(auto) weighing(const cuts_windows auto& normalize, const auto& at)
 {
-    return inside_of(normalize, focus_of(normalize, at, 0));
+    return inside_of(normalize, window_at(normalize, at, 0));
 }
 
 /// Which executor runs the body of a step of this attention, with these keys, a state, and what the query brings. By
@@ -226,8 +227,8 @@ template <reachable_state State>
 auto state_in(const State& state, const auto& bring)
 {
     using history = decltype(state.normalize.map(bring));
-    using past = decltype(state.score.map(bring));
-    using brought = attention_state<history, past>;
+    using score_state = decltype(state.score.map(bring));
+    using brought = attention_state<history, score_state>;
     if constexpr (State::has_tensors && !std::is_same_v<brought, State> && taped_state<brought>) {
         if (const brought* const taped = on_tape_of<brought>(state)) return *taped;
     }
@@ -254,14 +255,14 @@ struct require_row_per_position {
 /// counter, which fits any batch.)
 void require_rows(const auto&, const require_row_per_position&) {}
 void require_rows(const mappable_state auto& state, const require_row_per_position& look) { (void)state.map(look); }
-void require_state_of(std::size_t batch, const auto& past, const auto& history)
+void require_state_of(std::size_t batch, const auto& score_state, const auto& history)
 {
     require_rows(history, require_row_per_position{"the normalizer's state", batch});
-    require_rows(past, require_row_per_position{"the score's state", batch});
+    require_rows(score_state, require_row_per_position{"the score's state", batch});
 }
 
-/// The window of a step; no_focus of a normalizer without one. Throws shape_error unless the history fits the memory.
-no_focus window_of_step(const auto&, const auto&, const auto&, std::size_t, std::size_t) { return {}; }
+/// The window of a step; no_window of a normalizer without one. Throws shape_error unless the history fits the memory.
+no_window window_of_step(const auto&, const auto&, const auto&, std::size_t, std::size_t) { return {}; }
 auto window_of_step(const cuts_windows auto& normalize, const auto& at, const auto& history, std::size_t batch,
                     std::size_t positions)
 {
@@ -272,7 +273,7 @@ auto window_of_step(const cuts_windows auto& normalize, const auto& at, const au
         require_shape("attention", "the state", shape_of(x), must, "made by start() of the same memory");
         return visited{};
     });
-    return focus_of(normalize, at, positions);
+    return window_at(normalize, at, positions);
 }
 
 /// Runs the body of a step for `batch` sentences, each of which costs about `work` multiplications.
@@ -285,7 +286,7 @@ auto run_body(const In& in, std::size_t batch, std::size_t work)
     } else {
         (void)map_query(in.query, require_row_per_position{"the projected query", batch});
         (void)map_query(in.given, require_row_per_position{"the query", batch});
-        require_state_of(batch, in.past, in.history);
+        require_state_of(batch, in.score_state, in.history);
         auto seen = by_rows(Family{}, body, in, batch, work);
         const auto second = [](const auto&, const auto& x) { return x; };
         auto history = in.history.map(second, seen.history);  // with the types of the caller's state
@@ -317,32 +318,32 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     masks.require(source.batch, source.positions);
     require_state_of(source.batch, state.score, state.normalize);
     const step_context at{real, state.step, given, masks, state.head};
-    auto past = detail::grown_state(attend.score, over::observe_memory(attend.score, state.score, at, source), known,
-                                    memory, at);
-    const auto query = over::query(attend.score, projected, past);  // [B,A]
+    auto score_state = detail::grown_state(attend.score, over::observe_memory(attend.score, state.score, at, source),
+                                           known, memory, at);
+    const auto query = over::query(attend.score, projected, score_state);  // [B,A]
     const auto history = detail::grown_history(attend.score, attend.normalize, state.normalize, known, memory);
-    const auto focus = window_of_step(attend.normalize, at, history, source.batch, source.positions);
+    const auto window = window_of_step(attend.normalize, at, history, source.batch, source.positions);
     const auto in = detail::input_of_step<number>(real, state.step, state.head, attend.score, attend.normalize,
-                                                  summing(attend.combine), query, source.keys, source.values, past,
-                                                  history, given, masks, focus);
+                                                  summing(attend.combine), query, source.keys, source.values,
+                                                  score_state, history, given, masks, window);
     constexpr step_executor by =
         specified ? step_executor::composed
-                  : executor_of_step<Attention, std::remove_cvref_t<decltype(source.keys)>, decltype(past),
+                  : executor_of_step<Attention, std::remove_cvref_t<decltype(source.keys)>, decltype(score_state),
                                      std::remove_const_t<decltype(history)>, std::remove_const_t<decltype(at)>>();
     // context [B,D], weights [B,T] or [B,T,D]
     auto seen = run_body<Family, by, with>(in, source.batch, 8 * source.positions * source.width);
     auto context = [&] {  // [B,D]
         if constexpr (!wraps_another<decltype(Attention::combine)>) {
             return std::move(seen.context);
-        } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(focus)>, no_focus>) {
+        } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(window)>, no_window>) {
             return finished(attend.combine, seen.context, source.positions, at);
         } else {
-            const auto within = masks.map(out_of_windows{focus.where});
-            return finished(attend.combine, seen.context, focus.where.width,
-                            in_windows(step_context{focus.where.count, state.step, given, within, state.head}));
+            const auto within = masks.map(out_of_windows{window.where});
+            return finished(attend.combine, seen.context, window.where.width,
+                            in_windows(step_context{window.where.count, state.step, given, within, state.head}));
         }
     }();
-    auto next = over::advance(attend.score, std::move(past), seen.weights, context, at);
+    auto next = over::advance(attend.score, std::move(score_state), seen.weights, context, at);
     attention_state<decltype(seen.history), decltype(next)> after{std::move(seen.history), state.step + 1,
                                                                   std::move(next), state.head};
     return step_result{std::move(context), std::move(seen.weights), std::move(after)};
@@ -359,9 +360,9 @@ auto owned_answer(const auto& seen, const auto& state, const auto& memory)
 {
     const owned copy;
     auto history = state.normalize.map(copy, seen.state.normalize);
-    auto past = state.score.map(copy, seen.state.score);
-    attention_state<decltype(history), decltype(past)> after{std::move(history), seen.state.step, std::move(past),
-                                                             seen.state.head};
+    auto score_state = state.score.map(copy, seen.state.score);
+    attention_state<decltype(history), decltype(score_state)> after{std::move(history), seen.state.step,
+                                                                    std::move(score_state), seen.state.head};
     know_lengths(after, memory);
     return answer_of(With{}, step_result{copy(seen.context), copy(seen.weights), std::move(after)});
 }
