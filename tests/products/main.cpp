@@ -145,7 +145,7 @@ int main(int argc, char** argv)
     }
     table lines, own;
     add_scores_of_similarity(lines);
-    add_scores_of_places(lines);
+    add_scores_of_indices(lines);
     add_scores_of_one_matrix(lines);
     add_additive_scores(lines);
     add_scores_that_remember(lines);

@@ -311,7 +311,7 @@ std::string overlooked_mistakes(product& right);
 
 // One file each, so that they compile in parallel.
 void add_scores_of_similarity(table& to);
-void add_scores_of_places(table& to);
+void add_scores_of_indices(table& to);
 void add_scores_of_one_matrix(table& to);
 void add_additive_scores(table& to);
 void add_scores_that_remember(table& to);

@@ -4,7 +4,7 @@
 
 namespace composition {
 
-void add_scores_of_places(table& to)
+void add_scores_of_indices(table& to)
 {
     using namespace heed::score;
     const auto far = random({std::size_t{7}}, 35);
