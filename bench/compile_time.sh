@@ -74,13 +74,13 @@ float train(const Function& f, const tensor& annotations, const tensor& queries,
 }
 float near(const tensor& annotations, const tensor& queries, const tensor& by)
 {
-    return train([](auto e, heed::place p) { return e - 0.1 * abs(p.query - p.key); }, annotations, queries, by);
+    return train([](auto e, heed::score_index p) { return e - 0.1 * abs(p.query - p.key); }, annotations, queries, by);
 }
 END
 cat "$folder/function.cpp" - >"$folder/functions.cpp" <<'END'
 float capped(const tensor& annotations, const tensor& queries, const tensor& by)
 {
-    return train([](auto e, heed::place) { return 20 * tanh(e / 20); }, annotations, queries, by);
+    return train([](auto e, heed::score_index) { return 20 * tanh(e / 20); }, annotations, queries, by);
 }
 END
 

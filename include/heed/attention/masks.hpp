@@ -201,14 +201,14 @@ struct in_window {};
 namespace heed {
 
 /// What a policy can read besides its arguments. Within a window, `real` counts the positions in the window.
-template <class Query, class Masks = detail::no_masks, class Place = detail::nowhere>
+template <class Query, class Masks = detail::no_masks, class Where = detail::nowhere>
 struct step_context {
     lengths_view real;  // the number of real positions of each row
     std::size_t step;   // 0 for the first query
     const Query& given;
     const Masks& masks;    // what hides positions
     std::size_t head = 0;  // which one asks, among those of a multi_head
-    using place = Place;
+    using where = Where;
     using query_type = Query;
     using masks_type = Masks;
 

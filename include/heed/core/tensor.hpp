@@ -99,7 +99,7 @@ struct recording {
 
 }  // namespace detail
 
-/// A tensor of any family: xt::xtensor, heed::tensor_view, heed::transient or ad::var.
+/// A tensor of any family: xt::xtensor, heed::tensor_view, heed::workspace_tensor or ad::var.
 template <class X>
 concept tensor = requires
 {

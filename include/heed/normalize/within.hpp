@@ -100,7 +100,7 @@ struct narrowed_moment {
 
 /// Is this step context inside a window?
 template <class At>
-concept within_window = std::is_same_v<typename std::remove_cvref_t<At>::place, in_window>;
+concept within_window = std::is_same_v<typename std::remove_cvref_t<At>::where, in_window>;
 
 /// The inner normalizer's weights of a whole row of scores, 0 outside the window.
 template <class History, class Inner>

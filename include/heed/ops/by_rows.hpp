@@ -99,7 +99,7 @@ struct workspace_rows {
     auto part(const auto& x) const { return x.rows(block.first, block.count); }
 };
 
-/// A plain tensor as a transient one, without a copy.
+/// A plain tensor as a workspace tensor, without a copy.
 struct as_workspace_tensor {
     template <plain_tensor X>
     auto operator()(const X& x) const

@@ -211,7 +211,7 @@ auto compute(const Operation& operation, const X&... x)
     }
 }
 
-/// A piece of the first argument: the same memory if that is transient, else a copy.
+/// A piece of the first argument: the same memory if that is a workspace tensor, else a copy.
 template <class Family, class Operation, class First, class... X>
 auto copy_piece(const Operation& operation, const First& first, const X&... x)
 {

@@ -68,9 +68,9 @@ struct by_place : over::around<Self, Base> {
 ///     e'_{s,j} = f(e_{s,j}, place)        for example e − m_h (s − j): ALiBi, Press et al. 2022
 ///     e'_{s,j} = f(e_{s,j}, place, table)     for example e + b_h[s − j]: T5, Raffel et al. 2020
 ///
-///     score::modified alibi{score::scaled_dot{}, [](auto e, place p) { return e - 0.1 * (p.query - p.key); }};
+///     score::modified alibi{score::scaled_dot{}, [](auto e, score_index p) { return e - 0.1 * (p.query - p.key); }};
 ///     score::modified t5{score::scaled_dot{}, bias,      // [heads, 2 · reach + 1]
-///                        [](auto e, place p, const auto& b) { return e + b(p.head, p.key - p.query + 16); }};
+///                        [](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + 16); }};
 ///
 /// `f` takes a score of any kind (`auto`) and a place, and returns a score: it runs on registers of numbers
 /// (simd/pack.hpp), and on dual numbers for its derivative. A table, a tensor of any rank, is a parameter: it learns,

@@ -19,7 +19,7 @@
 
 /// Tables that functions of scores look numbers up in, and their gradients.
 ///
-///     [](auto e, place p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
+///     [](auto e, score_index p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
 ///
 /// A table is a tensor of any rank. Indices are whole numbers or lanes of them; those beyond an end mean the end.
 namespace heed {
@@ -435,7 +435,7 @@ template <class T, std::size_t N>
 /// Numbers that a mask or a function of scores looks up, and that do not learn: the document of each position, for one.
 ///
 ///     const auto document = looked_up(ids);         // a tensor or a std::vector, which has to live as long
-///     attend(memory, queries, causal{} & [=](place p) { return document(p.query) == document(p.key); });
+///     attend(memory, queries, causal{} & [=](score_index p) { return document(p.query) == document(p.key); });
 ///
 /// A table of floats narrows no score in double, and one of doubles does not make a kernel of floats slow. Throws
 /// shape_error if it is empty. A temporary that owns its numbers is refused.

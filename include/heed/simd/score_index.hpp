@@ -13,20 +13,20 @@
 #include <heed/simd/dual_pack.hpp>
 #include <heed/simd/pack.hpp>
 
-/// Where a score stands, and predicate masks.
+/// The index of a score, and predicate masks.
 ///
 ///     attend(memory, queries, causal{} & sliding_window{1024});
-///     attend(memory, queries, causal{} & [&](place p) { return document(p.key) == document(p.query); });
+///     attend(memory, queries, causal{} & [&](score_index p) { return document(p.key) == document(p.query); });
 ///
-/// A predicate mask is any callable from a place to a lane_mask (or bool), true = attend. `&`, `|` and `!` combine
-/// masks. It is evaluated for each query and key before their score, and blocks of keys that no query sees are skipped.
-/// It may have these; then it is only evaluated for the keys between them:
+/// A predicate mask is any callable from a score_index to a lane_mask (or bool), true = attend. `&`, `|` and `!`
+/// combine masks. It is evaluated for each query and key before their score, and blocks of keys that no query sees are
+/// skipped. It may have these; then it is only evaluated for the keys between them:
 ///
-///     key_range reach(std::int32_t first, std::int32_t last) const;  // queries at keys first … last see none outside
-///     key_range whole(std::int32_t first, std::int32_t last) const;  // all of them see each of these
+///     key_range visible_range(std::int32_t first, std::int32_t last) const;  // all that queries first … last may see
+///     key_range full_range(std::int32_t first, std::int32_t last) const;     // what each of them surely sees
 namespace heed {
 
-/// Places of a register of scores.
+/// The indices of a register of scores.
 struct score_index {
     std::int32_t batch = 0;       // the number of the sentence in the batch
     std::int32_t head = 0;        // the number of the head, in a mechanism of several; else 0
@@ -71,7 +71,7 @@ struct key_range {
 
 namespace detail {
 
-/// A place as functions of scores see it.
+/// An index as functions of scores see it.
 HEED_SIMD_INLINE score_index for_score(score_index p)
 {
     p.diagonal.at = p.query.at;
@@ -106,7 +106,7 @@ key_range full_range_of(const Mask& mask, std::int32_t first, std::int32_t last)
 /// Marks predicate masks, so that `&`, `|`, `!` find them; a lambda beside one need not be marked.
 struct predicate_mask {};
 
-/// A mask that `&`, `|` and `!` find by its type: one of places, or `causal`.
+/// A mask that `&`, `|` and `!` find by its type: one of indices, or `causal`.
 template <class Mask>
 concept marked_mask = std::is_base_of_v<predicate_mask, Mask> || std::is_same_v<Mask, causal>;
 
@@ -221,7 +221,7 @@ struct not_mask : predicate_mask {
 
 namespace detail {
 
-/// Do `reach` and `whole` say all there is to know of blocks of keys?
+/// Do `visible_range` and `full_range` say all there is to know of blocks of keys?
 template <class Mask>
 inline constexpr bool told_by_ranges = requires(const Mask& mask)
 {

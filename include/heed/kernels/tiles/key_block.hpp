@@ -138,7 +138,7 @@ public:
     }
 
 private:
-    /// f(at, place) for each register of a tile of `count` queries from s on.
+    /// f(at, index) for each register of a tile of `count` queries from s on.
     HEED_SIMD_INLINE void each_index(std::size_t s, std::size_t count, const auto& f) const
     {
         constexpr std::size_t groups = width / lane_count;

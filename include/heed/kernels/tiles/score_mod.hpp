@@ -18,7 +18,7 @@
 
 /// Scores of a tile before they become weights: a score_mod changes them, and a mask_mod hides some.
 ///
-///     e_j = score_mod(q · k_j, place), −∞ unless mask_mod(place)
+///     e_j = score_mod(q · k_j, index), −∞ unless mask_mod(index)
 ///
 /// As in FlexAttention, a tile that every query sees is a full block: the mask_mod is not evaluated there. Here each
 /// group of lane_count queries has its own full rows.
@@ -35,7 +35,7 @@ template <class Function>
 using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
                                    const Function&>;
 
-/// Scores as a function of them, of their place and of a table has them.
+/// Scores as a function of them, of their index and of a table has them.
 template <class Function, class Table>
 struct modified_by_table {
     near_by<Function> f;
@@ -186,7 +186,7 @@ void each_tile(const query_block<T>& block, const auto& wants, const auto& f)
     }
 }
 
-/// f(offset, place) for rows of a group of lanes. The head's memo keeps the numbers that functions find, from `slot`
+/// f(offset, index) for rows of a group of lanes. The head's memo keeps the numbers that functions find, from `slot`
 /// on.
 template <class T>
 HEED_SIMD_INLINE void each_index(const head<T>& of, const visible_tile& visible, std::size_t group, const range& rows,
@@ -243,7 +243,7 @@ template <class T>
     }
 }
 
-/// f(at, place, partial) for each place that is visible; if the constant `partial` is true, for one that may be.
+/// f(at, index, partial) for each index that is visible; if the constant `partial` is true, for one that may be.
 template <bool modifies, class T>
 HEED_SIMD_INLINE void each_visible(const head<T>& of, const visible_tile& visible, const auto& f)
 {
@@ -273,7 +273,7 @@ HEED_SIMD_INLINE simd::vec<T> through(simd::vec<T> d, simd::vec<T> slope)
 
 }  // namespace detail
 
-/// The score_mod of these types; refers to both. Its loops are flat: a call would pass a place through memory, and
+/// The score_mod of these types; refers to both. Its loops are flat: a call would pass an index through memory, and
 /// compute anew what does not change from key to key.
 template <class T, class Function, class Mask>
 class score_mod_of final : public score_mod<T> {

@@ -102,7 +102,7 @@ struct range {
 };
 
 /// A tile of `count` keys from `first` on, and the rows (keys) of it that the queries of a block, from s on, see. A
-/// group is the lane_count queries of a place.
+/// group is the lane_count queries of an index.
 struct visible_tile {
     std::size_t s, first, count, groups;
     range rows[most_registers];  // rows that a group may see, the others it does not,
@@ -212,7 +212,7 @@ struct forward_results {
 template <class T>
 void with_registers(std::size_t queries, auto&& f)
 {
-    constexpr std::size_t least = lane_count / simd::lanes<T>;  // a place has lane_count queries
+    constexpr std::size_t least = lane_count / simd::lanes<T>;  // an index has lane_count queries
     if (least == 1 && queries <= lanes<T, 1>) {
         f(std::integral_constant<std::size_t, least>{});
     } else {
