@@ -139,6 +139,7 @@ s/\bdot_all\b/bmm_nt/g
 s/\bops::weighted_sums\b/ops::bmm/g
 s/\bops::inner\b/ops::dot/g
 s/\b(add|assign|dot|match|multiply|subtract|tanh_of_sum)_each\b/\1_per_position/g
+s/\bcross_entropy_each\b/cross_entropy_per_word/g
 s/\badd_alike\b/add_same_shape/g
 s/\bops::join\b/ops::concat_heads/g
 s/\bops::split\b/ops::split_heads/g

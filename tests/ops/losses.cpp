@@ -58,7 +58,7 @@ TEST_CASE("cross entropy of logits: of all words together and word by word, with
     targets.words.ids = {0, 4, 2, 1, 1, 3};
     for (const double smoothing : {0.0, 0.1}) {
         double total = 0;
-        const auto each = ops::cross_entropy_per_sentence(logits, targets, smoothing);
+        const auto each = ops::cross_entropy_per_word(logits, targets, smoothing);
         REQUIRE(shape_of(each) == shape_of_rank<2>{S, B});
         for (std::size_t r = 0; r < S * B; ++r) {
             double sum = 0, loss = 0;
@@ -71,14 +71,14 @@ TEST_CASE("cross entropy of logits: of all words together and word by word, with
             total += loss;
         }
         CHECK(ops::cross_entropy(logits, targets, smoothing)() == doctest::Approx(total).epsilon(1e-13));
-        CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy_per_sentence(x, targets, smoothing); }, logits);
+        CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy_per_word(x, targets, smoothing); }, logits);
         CHECK_GRADIENT([&](const auto& x) { return ops::scale(ops::cross_entropy(x, targets, smoothing), 0.7); },
                        logits);
         // Logits that something else reads before and after.
         CHECK_GRADIENT(
             [&](const auto& x) {
                 const auto both =
-                    ops::add(ops::sum_last(ops::square(x)), ops::cross_entropy_per_sentence(x, targets, smoothing));
+                    ops::add(ops::sum_last(ops::square(x)), ops::cross_entropy_per_word(x, targets, smoothing));
                 return ops::add(both, ops::sum_last(x));
             },
             logits);
@@ -88,11 +88,11 @@ TEST_CASE("cross entropy of logits: of all words together and word by word, with
     CHECK(ops::cross_entropy(logits, targets)() == ops::cross_entropy(logits, targets, 0.0)());
     const auto one = random({B, V}, 2);
     ops::expected_words<double> of_step{word_ids(1, B, 3), {1.0, 0.0, 2.0}};
-    const auto single = ops::cross_entropy_per_sentence(one, of_step);
+    const auto single = ops::cross_entropy_per_word(one, of_step);
     REQUIRE(shape_of(single) == shape_of_rank<1>{B});
     CHECK(single(1) == 0);
     CHECK(ops::cross_entropy(one, of_step)() == doctest::Approx(single(0) + single(2)).epsilon(1e-14));
-    CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy_per_sentence(x, of_step); }, one);
+    CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy_per_word(x, of_step); }, one);
     CHECK_GRADIENT([&](const auto& x) { return ops::cross_entropy(x, of_step); }, one);
 
     // The fused form is the same of x W + b.
@@ -113,7 +113,7 @@ TEST_CASE("cross entropy of logits: what stands in the padding changes nothing, 
         ad::tape<double> on;
         const auto x = on.parameter(logits);
         if (by_word) {
-            const auto each = ops::cross_entropy_per_sentence(x, targets, 0.1);
+            const auto each = ops::cross_entropy_per_word(x, targets, 0.1);
             CHECK(each.data()[2] == 0);
             on.backward(ops::dot(each, support::uneven(each.shape())));
         } else {
@@ -126,8 +126,8 @@ TEST_CASE("cross entropy of logits: what stands in the padding changes nothing, 
         CHECK(support::same_bits(gradient, results(clean, by_word)));
         for (std::size_t v = 0; v < 3; ++v) CHECK(gradient(1, 0, v) == 0);
     }
-    CHECK(support::same_bits(ops::cross_entropy_per_sentence(rubbish, targets),
-                             ops::cross_entropy_per_sentence(clean, targets)));
+    CHECK(support::same_bits(ops::cross_entropy_per_word(rubbish, targets),
+                             ops::cross_entropy_per_word(clean, targets)));
     CHECK(ops::cross_entropy(rubbish, targets)() == ops::cross_entropy(clean, targets)());
 }
 
@@ -145,14 +145,14 @@ TEST_CASE("cross entropy: a word of weight 0 may have any id, such as -100")
     for (const double smoothing : {0.0, 0.1}) {
         CHECK(ops::cross_entropy(logits, other, smoothing)() == ops::cross_entropy(logits, plain, smoothing)());
         CHECK(ops::cross_entropy(x, W, b, other, smoothing)() == ops::cross_entropy(x, W, b, plain, smoothing)());
-        CHECK(support::same_bits(ops::cross_entropy_per_sentence(logits, other, smoothing),
-                                 ops::cross_entropy_per_sentence(logits, plain, smoothing)));
+        CHECK(support::same_bits(ops::cross_entropy_per_word(logits, other, smoothing),
+                                 ops::cross_entropy_per_word(logits, plain, smoothing)));
         const auto gradient = [&](const ops::expected_words<double>& targets, int form) {
             ad::tape<double> on;
             const auto at = on.parameter(form == 2 ? x : logits);
             if (form == 0) on.backward(ops::cross_entropy(at, targets, smoothing));
             if (form == 1) {
-                const auto each = ops::cross_entropy_per_sentence(at, targets, smoothing);
+                const auto each = ops::cross_entropy_per_word(at, targets, smoothing);
                 on.backward(ops::dot(each, support::uneven(each.shape())));
             }
             if (form == 2) on.backward(ops::cross_entropy(at, on.constant(W), on.constant(b), targets, smoothing));
@@ -170,9 +170,9 @@ TEST_CASE("cross entropy of logits: what does not fit is refused")
     ops::expected_words<double> targets{word_ids(2, 2, 1), {1.0, 1.0, 0.0, 1.0}};
     const auto logits = random({2, 2, 3}, 1);
     CHECK(support::message_of<shape_error>([&] {
-              ops::cross_entropy_per_sentence(random({2, 3, 3}, 1), targets);
+              ops::cross_entropy_per_word(random({2, 3, 3}, 1), targets);
           }) ==
-          "cross_entropy_per_sentence: the targets is [2,2] but must be [2,3] (one word for each row of the logits)");
+          "cross_entropy_per_word: the targets is [2,2] but must be [2,3] (one word for each row of the logits)");
     CHECK(support::message_of<shape_error>([&] {
               ops::cross_entropy(random({2, 3}, 1), targets);
           }) == "cross_entropy: the targets is [2,2] but must be [1,2] (one word for each row of the logits)");
@@ -181,8 +181,8 @@ TEST_CASE("cross entropy of logits: what does not fit is refused")
           "cross_entropy: the weights is [3] but must be [4] (one for each target)");
     targets.weights.push_back(1);
     targets.words.ids[3] = 3;
-    CHECK(support::message_of<error>([&] { ops::cross_entropy_per_sentence(logits, targets); }) ==
-          "cross_entropy_per_sentence: target word 3 of a vocabulary of 3 words; ids count from 0");
+    CHECK(support::message_of<error>([&] { ops::cross_entropy_per_word(logits, targets); }) ==
+          "cross_entropy_per_word: target word 3 of a vocabulary of 3 words; ids count from 0");
 }
 
 TEST_CASE("cross entropy: a list of targets that is longer or shorter than steps x batch is refused")
@@ -202,8 +202,8 @@ TEST_CASE("cross entropy: a list of targets that is longer or shorter than steps
         CHECK(said([&] { ops::cross_entropy(logits, targets); }) == reason("cross_entropy", "the logits"));
         CHECK(said([&] { ops::cross_entropy(on.parameter(logits), targets); }) ==
               reason("cross_entropy", "the logits"));
-        CHECK(said([&] { ops::cross_entropy_per_sentence(logits, targets); }) ==
-              reason("cross_entropy_per_sentence", "the logits"));
+        CHECK(said([&] { ops::cross_entropy_per_word(logits, targets); }) ==
+              reason("cross_entropy_per_word", "the logits"));
         CHECK(said([&] { ops::cross_entropy(x, W, b, targets, 0.0); }) == reason("cross_entropy", "x"));
         CHECK(said([&] { ops::cross_entropy(on.parameter(x), on.parameter(W), on.parameter(b), targets, 0.0); }) ==
               reason("cross_entropy", "x"));

@@ -68,7 +68,7 @@ TEST_CASE("the cross-entropy of the output layer, over all words or a list, in o
     for (const double smoothing : {0.0, 0.1}) {
         for (const auto* only : {static_cast<const std::vector<std::uint32_t>*>(nullptr), &some}) {
             const auto each =
-                heed::seq2seq::detail::cross_entropy_per_sentence(readout, last, expected(), smoothing, only);
+                heed::seq2seq::detail::cross_entropy_per_word(readout, last, expected(), smoothing, only);
             double sum = 0;
             for (std::size_t s = 0; s < S; ++s) {
                 for (std::size_t r = 0; r < B; ++r) {

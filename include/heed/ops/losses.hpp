@@ -115,14 +115,14 @@ void cross_entropy_back(in<T, R> logits, const expected_words_view<T>& targets, 
 /// logits [S,B,V] -> [S,B], or [B,V] -> [B]. Rows of weight 0 (padding) are not read and get 0.
 ///
 ///     ∂logits_r += ∂ℓ_r weight_r (p_r − q_r), q_r the expected distribution: see kernels/cross_entropy.hpp
-struct cross_entropy_per_sentence_op : detail::smoothed_operation<cross_entropy_per_sentence_op> {
+struct cross_entropy_per_word_op : detail::smoothed_operation<cross_entropy_per_word_op> {
     static constexpr ranks takes{2, 3};
 
     template <class T>
     static auto shape(const auto& logits, const expected_words_view<T>& targets, double)
     {
         constexpr std::size_t R = rank_of<decltype(logits)>;
-        detail::require_targets_of_logits<T, R>(logits.shape, targets, "cross_entropy_per_sentence");
+        detail::require_targets_of_logits<T, R>(logits.shape, targets, "cross_entropy_per_word");
         shape_of_rank<R - 1> rows;
         std::copy_n(logits.shape.begin(), R - 1, rows.begin());
         return rows;
@@ -144,7 +144,7 @@ struct cross_entropy_per_sentence_op : detail::smoothed_operation<cross_entropy_
                                    [=](std::size_t r) { return d_losses.data[r]; });
     }
 };
-inline constexpr cross_entropy_per_sentence_op cross_entropy_per_sentence{};
+inline constexpr cross_entropy_per_word_op cross_entropy_per_word{};
 
 /// ℓ = Σ_r weight_r (−log p_r[target_r]), in nats: logits [S,B,V] or [B,V], or x [S,B,N], W [N,V], b [V] -> []. Rows of
 /// weight 0 (padding) are not read.

@@ -124,7 +124,7 @@ struct captioner {
             weights.push_back(std::move(seen.weights));
         }
         auto costs =
-            ops::cross_entropy_per_sentence(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
+            ops::cross_entropy_per_word(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
         return teacher_forced{std::move(costs), std::move(weights), std::move(state)};
     }
 

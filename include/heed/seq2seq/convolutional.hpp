@@ -246,7 +246,7 @@ struct convolutional_decoder {
             }
             return ops::swap_axes(ops::stack(contexts));
         });
-        return teacher_forced{detail::cross_entropy_per_sentence(readout, output(), batch.targets, smoothing, only),
+        return teacher_forced{detail::cross_entropy_per_word(readout, output(), batch.targets, smoothing, only),
                               std::move(weights), no_state{}};
     }
 

@@ -222,7 +222,7 @@ struct decoder {
                 "heed: this attention has no weights, so no loss can ask for them; use decoder::loss");
             weights.push_back(detail::weights_per_position<Attention>(each.weights));
         });
-        return teacher_forced{detail::cross_entropy_per_sentence(led.first, output(), batch.targets, smoothing, only),
+        return teacher_forced{detail::cross_entropy_per_word(led.first, output(), batch.targets, smoothing, only),
                               std::move(weights), std::move(led.second)};
     }
 

@@ -20,7 +20,7 @@
 ///
 ///     const auto loss = loss_with(model, batch, objective::coverage{0.1}, smoothing, drop);
 ///
-/// A model takes part by `follow(batch, smoothing, drop, only)`, which returns a `followed`.
+/// A model takes part by `follow(batch, smoothing, drop, only)`, which returns a `teacher_forced`.
 namespace heed::seq2seq {
 
 /// The cross-entropy of a batch plus objective(seen, batch) of the `followed`; arguments as of the model's `loss`.

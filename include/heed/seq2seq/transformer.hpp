@@ -304,7 +304,7 @@ struct transformer {
             y = i == aligning() ? decoder[i].follow(y, on(i), drop, weights) : decoder[i](y, on(i), drop);
         }
         const auto readout = ops::swap_axes(after_decoder(y));
-        return teacher_forced{detail::cross_entropy_per_sentence(readout, output(), batch.targets, smoothing, only),
+        return teacher_forced{detail::cross_entropy_per_word(readout, output(), batch.targets, smoothing, only),
                               std::move(weights), no_state{}};
     }
 
