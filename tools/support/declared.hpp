@@ -88,7 +88,7 @@ inline std::vector<declared> options_of(CLI::App& command)
         for (const CLI::Option* other : each->get_excludes()) one.excludes.push_back(name_of(*other));
         one.argument = each->get_positional();
         one.required = each->get_required();
-        // one_value_per_position() lets an option that may be repeated take one value each time.
+        // one_value_each() lets an option that may be repeated take one value each time.
         one.repeated = each->get_expected_max() > 1;
     }
     return all;

@@ -63,12 +63,12 @@ inline void ask_for_threads(CLI::App& app, std::size_t& threads)
 }
 
 /// An option that may be repeated takes one value each time, in this command and its subcommands.
-inline void one_value_per_position(CLI::App& app)
+inline void one_value_each(CLI::App& app)
 {
     for (CLI::Option* option : app.get_options()) {
         if (option->nonpositional() && option->get_expected_max() > 1) option->allow_extra_args(false);
     }
-    for (CLI::App* command : app.get_subcommands({})) one_value_per_position(*command);
+    for (CLI::App* command : app.get_subcommands({})) one_value_each(*command);
 }
 
 /// Stands for an empty value until its option has seen it: CLI11 confuses `--option ""` with `--option`, and reads the
@@ -177,7 +177,7 @@ inline int run(
     const std::function<void(std::vector<std::string>&)>& prepare = [](std::vector<std::string>&) {},
     const manual_sections& more = {}, const std::vector<std::string>& related = {})
 {
-    one_value_per_position(app);
+    one_value_each(app);
     refuse_empty_paths(app);
     app.name(argv[0]);
     std::ios::sync_with_stdio(false);

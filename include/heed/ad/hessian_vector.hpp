@@ -66,12 +66,12 @@ struct as_module {
 template <class... X>
 struct as_module<std::tuple<X...>> {
     template <class Loss, class Tape, class... Y>
-    static constexpr bool takes_per_position(const std::tuple<Y...>*)
+    static constexpr bool takes_each(const std::tuple<Y...>*)
     {
         return std::is_invocable_v<const Loss&, Tape&, const Y&...>;
     }
     template <class Loss, class Tape, class M>
-    static constexpr bool takes = takes_per_position<Loss, Tape>(static_cast<const decltype(M::at)*>(nullptr));
+    static constexpr bool takes = takes_each<Loss, Tape>(static_cast<const decltype(M::at)*>(nullptr));
     static auto of(const std::tuple<X...>& x)
     {
         return std::apply(
