@@ -164,36 +164,33 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     {
         const auto& memory = detail::memory_of_several(given);
         check(memory);
-        return several_states{each([&](const auto& head, auto i) {
-                                  auto state = head.start(memory_of_head(memory, i));
-                                  state.head = i;
-                                  return state;
-                              }),
-                              0};
+        auto states = detail::each_with_index(heads, [&](const auto& head, auto i) {
+            auto state = head.start(memory_of_head(memory, i));
+            state.head = i;
+            return state;
+        });
+        return several_states{std::move(states), 0};
     }
 
     /// One query: its context [B,O], the weights of every head [B,n,T], and the state for the next.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, state, query,
-                                   [&](const auto& head, const auto&... in) { return head.step(in..., mask); });
+        return answer_with_weights(detail::call_step, memory, query, state, mask);
     }
 
     /// The same without fused kernels: the specification of `step`.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, state, query,
-                                   [&](const auto& head, const auto&... in) { return head.compose(in..., mask); });
+        return answer_with_weights(detail::call_compose, memory, query, state, mask);
     }
 
     /// The same context and state as `step` returns; the weights are not kept.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers = ask_per_hop(memory, state, queries_of_heads<2>(query),
-                                         [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
+        const auto answers = answers_of_heads<2>(detail::call_read, memory, query, state, mask);
         return context_result{from_heads(ops::concat_heads(detail::collect(answers, detail::context_of)), query),
                               detail::states_of(answers, state.step + 1)};
     }
@@ -203,9 +200,7 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers =
-            ask_per_hop(memory, state, queries_of_heads<3>(queries),
-                        [&](const auto& head, const auto&... in) { return head.read_all(in..., mask); });
+        const auto answers = answers_of_heads<3>(detail::call_read_all, memory, queries, state, mask);
         auto contexts = from_heads(ops::concat_heads(detail::collect(answers, detail::contexts_of)), queries);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
         return sequence_result{std::move(contexts), std::move(next)};
@@ -215,11 +210,9 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     template <class Mask>
     auto all_weights(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
-        const auto weights =
-            ask_per_hop(memory, state, queries_of_heads<3>(queries),
-                        [&](const auto& head, const auto&... in) { return head.weights_of(in..., mask); });
-        const auto itself = [](const auto& x) -> const auto& { return x; };
-        return ops::swap_axes(ops::stack(detail::collect(weights, itself)));
+        const auto weights = answers_of_heads<3>(detail::call_weights_of, memory, queries, state, mask);
+        return detail::side_by_side(detail::collect(
+            weights, [](const auto& x) -> const auto& { return x; }));
     }
 
     /// What answers the first head, in one sentence: see heed::explain.
@@ -227,11 +220,10 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         constexpr std::size_t axes = detail::has_axes<2, std::remove_cvref_t<decltype(queries)>>() ? 2 : 3;
-        const auto texts = ask_per_hop(memory, start(memory), queries_of_heads<axes>(queries),
-                                       [&](const auto& head, const auto& of, const auto& asked, const auto&) {
-                                           return head.explain(of, asked, mask);
-                                       });
-        return detail::first_of(texts);
+        const auto explained = [&](const auto& head, const auto& of, const auto& asked, const auto&...) {
+            return head.explain(of, asked, mask);
+        };
+        return detail::first_of(answers_of_heads<axes>(explained, memory, queries, start(memory), mask));
     }
 
     /// The keys and values that a head asks.
@@ -257,11 +249,6 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     }
 
 private:
-    auto each(auto&& f) const
-    {
-        return detail::each_of(heads, [&](auto i) { return f(detail::nth(heads, i), i); });
-    }
-
     void check(const auto& memory, const auto&... state) const
     {
         if (const std::size_t is = detail::count_of(memory.of), must = groups(); is != must) {
@@ -305,14 +292,15 @@ private:
     auto queries_of_heads(const auto& given) const
     {
         const auto& query = detail::query_beside<R>(W_Q, given);
-        if constexpr (tensor<std::remove_cvref_t<decltype(query)>>) {
-            return projected("the query", query, W_Q, bias.query(), detail::count_of(heads));
-        } else {
-            auto states = projected("the query", query.state, W_Q, bias.query(), detail::count_of(heads));
-            std::vector<decltype(detail::with_state(query, states[0]))> queries;
-            for (auto& state : states) queries.push_back(detail::with_state(query, std::move(state)));
-            return queries;
-        }
+        return with_states(query,
+                           projected("the query", detail::state_of(query), W_Q, bias.query(), detail::count_of(heads)));
+    }
+    static auto with_states(const tensor auto&, auto states) { return states; }
+    static auto with_states(const auto& query, auto states)
+    {
+        std::vector<decltype(detail::with_state(query, states[0]))> queries;
+        for (auto& state : states) queries.push_back(detail::with_state(query, std::move(state)));
+        return queries;
     }
 
     /// x W, and b if there is one, cut into one piece for each head.
@@ -351,27 +339,32 @@ private:
                 for (std::size_t g = 0; g < G; ++g) memories.push_back(memory_at(heads[g * n / G], g));
                 return memory_list{std::move(memories)};
             } else {
-                return memory_list{each(memory_at)};
+                return memory_list{detail::each_with_index(heads, memory_at)};
             }
         };
         return detail::from_source("multi_head::on", project, detail::read_in_place(source)...);
     }
 
-    auto ask_per_hop(const auto& given, const auto& given_state, const auto& queries, const auto& ask) const
+    /// What each head's `call` returns, given its memory, query or queries, and state.
+    template <std::size_t R>
+    auto answers_of_heads(const auto& call, const auto& given, const auto& query, const auto& given_state,
+                          const auto& mask) const
     {
+        const auto queries = queries_of_heads<R>(query);
         const auto& memory = detail::memory_of_several(given);
         const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
-        return each([&](const auto& head, auto i) {
-            return ask(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i));
+        return detail::each_with_index(heads, [&](const auto& head, auto i) {
+            return call(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i), mask);
         });
     }
 
-    auto answer_with_weights(const auto& memory, const auto& state, const auto& query, const auto& ask) const
+    auto answer_with_weights(const auto& call, const auto& memory, const auto& query, const auto& state,
+                             const auto& mask) const
     {
-        const auto answers = ask_per_hop(memory, state, queries_of_heads<2>(query), ask);
+        const auto answers = answers_of_heads<2>(call, memory, query, state, mask);
         return step_result{from_heads(ops::concat_heads(detail::collect(answers, detail::context_of)), query),
-                           ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+                           detail::side_by_side(detail::collect(answers, detail::weights_of)),
                            detail::states_of(answers, state.step + 1)};
     }
 };
