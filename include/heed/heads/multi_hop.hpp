@@ -171,32 +171,23 @@ private:
         return detail::with_state(query, same_family(beside, query.state));
     }
 
-    /// What each hop's `call` returns, and the query of a next hop. The first query may be plain where contexts, and so
+    /// answer(hop, i, q) for each hop, and the query of a next one. The first query may be plain where contexts, and so
     /// later queries, are taped.
-    auto answers_of_hops(const auto& call, const auto& context_of, const auto& memory, const auto& query,
-                         const auto& state, const auto& mask) const
+    auto hop_by_hop(const auto& first, const auto& answer, const auto& context_of) const
     {
-        check(memory, state);
-        const auto values = detail::collect(
-            memory.of, [](const auto& m) -> const auto& { return m.values; });
-        const auto first = in_family(values.front(), query);
-        const auto answer = [&](auto i, const auto& q) {
-            return call(detail::nth(hops, i), detail::nth(memory.of, i), q, detail::nth(state.of, i), mask);
-        };
-        const auto next = [&](auto i, const auto& q, const auto& result) { return update(q, context_of(result), i); };
         using zero = decltype(detail::first_index(hops));
-        using first_answer = decltype(answer(zero{}, first));
-        using later_query = decltype(next(zero{}, first, std::declval<const first_answer&>()));
+        using answer_type = decltype(answer(detail::first_of(hops), zero{}, first));
+        using later_query = decltype(update(first, context_of(std::declval<const answer_type&>()), zero{}));
         static_assert(
-            std::is_same_v<decltype(next(zero{}, std::declval<const later_query&>(),
-                                         std::declval<const first_answer&>())),
+            std::is_same_v<decltype(update(std::declval<const later_query&>(),
+                                           context_of(std::declval<const answer_type&>()), zero{})),
                            later_query>,
             "heed: multi_hop's update must return a query of the type that it takes: the next hop asks with it");
         std::optional<later_query> later;
-        auto answers = detail::each_of(hops, [&](auto i) {
+        auto answers = detail::each_with_index(hops, [&](const auto& hop, auto i) {
             const auto go = [&](const auto& q) {
-                auto result = answer(i, q);
-                later.emplace(next(i, q, result));
+                auto result = answer(hop, i, q);
+                later.emplace(update(q, context_of(result), i));
                 return result;
             };
             if constexpr (requires { requires decltype(i)::value == 0; }) {
@@ -210,6 +201,19 @@ private:
             }
         });
         return std::pair{std::move(answers), *std::move(later)};
+    }
+
+    /// What each hop's `call` returns, and the query of a next hop.
+    auto answers_of_hops(const auto& call, const auto& context_of, const auto& memory, const auto& query,
+                         const auto& state, const auto& mask) const
+    {
+        check(memory, state);
+        const auto answer = [&](const auto& hop, auto i, const auto& q) {
+            return call(hop, detail::nth(memory.of, i), q, detail::nth(state.of, i), mask);
+        };
+        const auto values = detail::collect(
+            memory.of, [](const auto& m) -> const auto& { return m.values; });
+        return hop_by_hop(in_family(values.front(), query), answer, context_of);
     }
 
     auto answer_with_weights(const auto& call, const auto& memory, const auto& query, const auto& state,
