@@ -10,11 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/core/cache_tensor.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/mechanism_list.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/heads/mechanism.hpp>
 #include <heed/normalize/softmax.hpp>

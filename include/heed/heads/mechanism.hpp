@@ -6,8 +6,6 @@
 #include <utility>
 
 #include <heed/attention.hpp>
-#include <heed/attention/check.hpp>
-#include <heed/attention/query.hpp>
 #include <heed/core/mechanism_list.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>

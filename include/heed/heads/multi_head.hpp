@@ -8,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/mechanism_list.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/heads/mechanism.hpp>
 #include <heed/ops/products.hpp>
@@ -34,14 +32,12 @@ consteval bool prepares_keys()
     }
 }
 
-/// May heads share keys? Not if each prepares its own, nor if they are of different kinds. (Free, since clang++ 14
-/// takes no call to a consteval member for a constant.)
-template <class Heads>
-consteval bool may_share_keys()
+/// May heads share keys? Not if each prepares its own, nor if they are of different kinds.
+constexpr bool may_share_keys(const auto&) { return false; }
+template <class Head>
+constexpr bool may_share_keys(const std::vector<Head>&)
 {
-    if constexpr (requires(const Heads& all) { all[0].score; })
-        return !prepares_keys<std::remove_cvref_t<decltype(Heads::value_type::score)>>();
-    return false;
+    return !prepares_keys<decltype(Head::score)>();
 }
 
 }  // namespace detail
@@ -58,11 +54,7 @@ namespace per_head {
 struct identity {
     static constexpr std::size_t heads_per_value = 1;
 
-    template <tensor Contexts>
-    Contexts operator()(Contexts contexts, const auto&) const
-    {
-        return contexts;
-    }
+    auto operator()(tensor auto contexts, const auto&) const { return contexts; }
 
     static auto parameters(auto&, auto&&) { return per_head::identity{}; }
 };
@@ -271,7 +263,7 @@ private:
                               std::to_string(HeadTransform::heads_per_value) +
                               " in a row read the same values; give a multiple");
         }
-        if constexpr (!detail::may_share_keys<Heads>()) return n;
+        if (!detail::may_share_keys(heads)) return n;
         const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];
         const std::size_t width = queries / n, G = width == 0 ? 0 : keys / width;
         if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || G % HeadTransform::heads_per_value != 0 ||
@@ -335,9 +327,7 @@ private:
                 return detail::memory_by{head.score, first}(K[i], V[i / a_value], real, mask);
             };
             if constexpr (requires { heads[n]; }) {
-                std::vector<decltype(memory_at(heads[0], std::size_t{0}))> memories;
-                for (std::size_t g = 0; g < G; ++g) memories.push_back(memory_at(heads[g * n / G], g));
-                return memory_list{std::move(memories)};
+                return memory_list{detail::each_of(K, [&](std::size_t g) { return memory_at(heads[g * n / G], g); })};
             } else {
                 return memory_list{detail::each_with_index(heads, memory_at)};
             }

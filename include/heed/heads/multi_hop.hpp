@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
-#include <heed/core/mechanism_list.hpp>
 #include <heed/heads/mechanism.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/shape.hpp>

@@ -8,12 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/execute/blocked.hpp>
 #include <heed/attention/execute/many_queries.hpp>
-#include <heed/attention/masks.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/heads/mechanism.hpp>
 #include <heed/heads/multi_head.hpp>
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/rows.hpp>
@@ -292,9 +288,9 @@ private:
                       "heed: talking_heads: the heads' combiner must be combine::weighted_sum");
         constexpr bool taped = detail::taped_policy<head> || !plain_tensor<Matrix> ||
                                !plain_tensor<decltype(projected)> || !plain_tensor<keys> || !plain_tensor<values>;
-        const std::size_t n = detail::count_of(base.heads);
-        require_shape("talking_heads", "P_l", shape_of(P_l), shape_of_rank<2>{n, n}, "heads by heads");
-        require_shape("talking_heads", "P_w", shape_of(P_w), shape_of_rank<2>{n, n}, "heads by heads");
+        const shape_of_rank<2> square{base.heads.size(), base.heads.size()};
+        require_shape("talking_heads", "P_l", shape_of(P_l), square, "heads by heads");
+        require_shape("talking_heads", "P_w", shape_of(P_w), square, "heads by heads");
         const auto source = [&](const auto& bring) {
             const auto each = [&](const auto& get) { return detail::each_of(base.heads, get); };
             auto policies = detail::talking_policies{
@@ -304,9 +300,8 @@ private:
             return std::tuple{std::move(policies), std::move(k), std::move(v)};
         };
         if constexpr (taped) {
-            using T = element_of<decltype(detail::taped_among(memory.of[0].keys, P_l))>;
             using family = typename detail::recording<std::bool_constant<taped>>::family;
-            return source(variables_beside<T>(family{}, [&](const auto& look) {
+            return source(variables_beside<element_of<Matrix>>(family{}, [&](const auto& look) {
                 (void)source(look);
                 (void)look(projected);
             }));
