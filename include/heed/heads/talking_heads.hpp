@@ -153,7 +153,7 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
     const auto& any = detail::first_of(memory.of);
     const std::size_t B = memory.batch(), positions = memory.positions();
     const lengths_view real = visible_lengths(mask, any.real, positions);
-    static_assert(any_predicate_mask<Mask> || mask_of_rows<Mask>,
+    static_assert(std::is_convertible_v<const Mask&, lengths_view> || any_predicate_mask<Mask> || mask_of_rows<Mask>,
                   "heed: talking_heads takes causal{}, lengths, boolean masks and predicate masks");
     const auto& sees = asked_of_queries(mask, memory, projected, attention_state<no_state>{{}, step});
     using family = family_of<decltype(policies.of_scores)>;
