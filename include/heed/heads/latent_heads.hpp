@@ -10,11 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/core/cache_tensor.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/mechanism_list.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/heads/mechanism.hpp>
 #include <heed/normalize/softmax.hpp>
@@ -66,6 +64,8 @@ enum class latent_form { cheaper, expanded, absorbed };
 
 /// c_j as it is made.
 struct no_latent_norm {
+    auto operator()(tensor auto latent) const { return latent; }
+
     static auto parameters(auto&, auto&&) { return no_latent_norm{}; }
 };
 
@@ -74,6 +74,8 @@ template <class Vector>
 struct latent_norm {
     Vector gain;  // [C]
     double epsilon = 1e-6;
+
+    auto operator()(const tensor auto& latent) const { return ops::rms_norm(latent, gain, epsilon); }
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -148,15 +150,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     {
         detail::require_no_padding("latent_heads::extend", memory.real, memory.positions());
         const auto more = memory_from(memory.positions(), annotations);
-        auto all = [&] {
-            if constexpr (is_cache<Latent>) {
-                auto grown = memory.latent;
-                grown.append(view_of(more.latent), more.real);
-                return grown;
-            } else {
-                return ops::append(memory.latent, more.latent);
-            }
-        }();
+        auto all = appended(memory.latent, more);
         const auto shape = shape_of(all);
         return latent_memory<decltype(all)>{std::move(all), lengths::full(shape[0], shape[1])};
     }
@@ -168,11 +162,10 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
-        const auto& state = counting(given_state);
-        check(memory);
+        const auto& state = checked(memory, given_state);
         // The heads are rows of queries that share their keys.
-        const auto asked = ops::swap_axes(
-            ops::stack(queries_of_heads(detail::query_beside<2>(W_Q, given), state.step, true)));  // [B,n,C+R]
+        const auto asked =
+            detail::side_by_side(queries_of_heads(detail::query_beside<2>(W_Q, given), state.step, true));  // [B,n,C+R]
         auto [weights, sums] = summed(memory, asked, state, detail::mask_of_one(mask));
         const auto contexts = each([&, &of = sums](std::size_t h) { return value(ops::step_of(of, h), h); });
         return step_result{ops::linear(ops::concat_heads(contexts), W_O), std::move(weights),
@@ -184,14 +177,13 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     auto compose(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask = {}) const
     {
         const auto& memory = in_one_piece(given_memory);
-        const auto& state = counting(given_state);
-        check(memory);
+        const auto& state = checked(memory, given_state);
         const auto asked = queries_of_heads(detail::query_beside<2>(W_Q, given), state.step, false);
         const auto answers = each([&](std::size_t h) {
             return asking().compose(expanded(memory, h), asked[h], state_of_head(state, h), mask);
         });
         return step_result{ops::linear(ops::concat_heads(detail::collect(answers, detail::context_of)), W_O),
-                           ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+                           detail::side_by_side(detail::collect(answers, detail::weights_of)),
                            state_of_head(state, 0, 1)};
     }
 
@@ -201,8 +193,7 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     {
         const auto& memory = in_one_piece(given_memory);
         const auto& queries = detail::query_beside<3>(W_Q, given);
-        const auto& state = counting(given_state);
-        check(memory);
+        const auto& state = checked(memory, given_state);
         const std::size_t S = shape_of(queries)[1];
         const bool absorb = absorbs(S, memory.positions());
         const auto asked = queries_of_heads(queries, state.step, absorb);
@@ -220,12 +211,11 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     auto all_weights(const auto& given_memory, const auto& given, const auto& given_state, const Mask& mask) const
     {
         const auto& memory = in_one_piece(given_memory);
-        const auto& state = counting(given_state);
-        check(memory);
+        const auto& state = checked(memory, given_state);
         const auto asked = queries_of_heads(detail::query_beside<3>(W_Q, given), state.step, true);
         const auto known = shown(memory);
-        return ops::swap_axes(ops::stack(
-            each([&](std::size_t h) { return asking().weights_of(known, asked[h], state_of_head(state, h), mask); })));
+        return detail::side_by_side(
+            each([&](std::size_t h) { return asking().weights_of(known, asked[h], state_of_head(state, h), mask); }));
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -245,6 +235,14 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     }
 
 private:
+    static auto appended(const tensor auto& latent, const auto& more) { return ops::append(latent, more.latent); }
+    template <class T>
+    static auto appended(cache_tensor<T> latent, const auto& more)
+    {
+        latent.append(view_of(more.latent), more.real);
+        return latent;
+    }
+
     /// f(h) of each head.
     auto each(const auto& f) const
     {
@@ -260,12 +258,19 @@ private:
         return {{}, state.step + more, {}, h};
     }
 
-    /// The state, where it is one of latent heads: it only counts queries.
+    /// The state, where it is one of latent heads: it only counts queries. Throws unless the memory fits.
     template <class State>
-    static decltype(auto) counting(const State& state)
+    decltype(auto) checked(const auto& memory, const State& state) const
     {
         constexpr bool counts = std::is_same_v<State, attention_state<no_state>>;
         static_assert(counts, HEED_SAYS_ANOTHER_STATE);
+        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(memory.latent)>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
+        check_matrices();
+        const std::size_t must = shape_of(W_DKV)[1] + shape_of(W_KR)[1];
+        if (const std::size_t is = shape_of(memory.latent)[2]; is != must) {
+            throw shape_error("latent_heads: the memory keeps " + std::to_string(is) + " numbers for each position " +
+                              "but must keep C + R = " + std::to_string(must) + "; take the one that this made");
+        }
         return detail::meant_unless<counts, attention_state<no_state>>(state);
     }
 
@@ -325,17 +330,6 @@ private:
         return S * T * 2 * (C + R) + S * C * (K + V) <= S * T * (K + R + V) + T * C * (K + V);
     }
 
-    void check(const auto& memory) const
-    {
-        static_assert(plain_tensor<Matrix> || !plain_tensor<decltype(memory.latent)>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
-        check_matrices();
-        const std::size_t must = shape_of(W_DKV)[1] + shape_of(W_KR)[1];
-        if (const std::size_t is = shape_of(memory.latent)[2]; is != must) {
-            throw shape_error("latent_heads: the memory keeps " + std::to_string(is) + " numbers for each position " +
-                              "but must keep C + R = " + std::to_string(must) + "; take the one that this made");
-        }
-    }
-
     /// Throws shape_error unless all matrices fit.
     void check_matrices() const
     {
@@ -358,32 +352,20 @@ private:
     {
         check_matrices();
         const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask) {
-            auto latent = ops::concat(normalized(detail::projection(*this, "the annotations", x, W_DKV)),
+            auto latent = ops::concat(norm(detail::projection(*this, "the annotations", x, W_DKV)),
                                       ops::rotate(ops::linear(x, W_KR), first, how));
             return latent_memory<decltype(latent), std::remove_cvref_t<decltype(mask)>>{std::move(latent), real, mask};
         };
         return detail::from_source("latent_heads::on", make, detail::read_in_place(annotations), limit...);
     }
 
-    auto normalized(tensor auto latent) const
-    {
-        if constexpr (std::is_empty_v<Norm>) {
-            return latent;
-        } else {
-            return ops::rms_norm(latent, norm.gain, norm.epsilon);
-        }
-    }
-
     /// The memory as an attention reads it whose keys and values are what is kept; nothing is copied.
     template <class Latent, class Mask>
     static auto shown(const latent_memory<Latent, Mask>& memory)
     {
-        if constexpr (plain_tensor<Latent>) {
-            const tensor_view<const element_of<Latent>, 3> view = view_of(memory.latent);
-            return heed::memory<decltype(view), decltype(view), Mask>{view, view, memory.real, memory.mask};
-        } else {
-            return heed::memory<Latent, Latent, Mask>{memory.latent, memory.latent, memory.real, memory.mask};
-        }
+        const auto& kept = detail::read_in_place(memory.latent);
+        using latent = std::remove_cvref_t<decltype(kept)>;
+        return heed::memory<latent, latent, Mask>{kept, kept, memory.real, memory.mask};
     }
 
     /// The memory of head h with keys and values of its own.
@@ -392,27 +374,24 @@ private:
     {
         const std::size_t C = shape_of(W_DKV)[1], R = shape_of(W_KR)[1];
         const auto c = ops::slice_columns(memory.latent, 0, C);
-        auto keys = ops::concat(ops::linear(c, ops::transpose(up_key(h))), ops::slice_columns(memory.latent, C, C + R));
-        auto values = ops::linear(c, up_value(h));
+        auto keys = ops::concat(ops::linear(c, ops::transpose(part_of_head(W_UK, h))),
+                                ops::slice_columns(memory.latent, C, C + R));
+        auto values = ops::linear(c, part_of_head(W_UV, h));
         return heed::memory<decltype(values), decltype(keys), Mask>{std::move(values), std::move(keys), memory.real,
                                                                     memory.mask};
     }
 
-    auto up_key(std::size_t h) const  // W_UK^h [K,C]
+    /// The rows of head h: W_UK^h [K,C], or W_UV^h [C,V].
+    auto part_of_head(const Matrix& W, std::size_t h) const
     {
-        const std::size_t K = shape_of(W_UK)[0] / heads;
-        return ops::slice_rows(W_UK, h * K, (h + 1) * K);
-    }
-    auto up_value(std::size_t h) const  // [C,V]
-    {
-        const std::size_t C = shape_of(W_UV)[0] / heads;
-        return ops::slice_rows(W_UV, h * C, (h + 1) * C);
+        const std::size_t rows = shape_of(W)[0] / heads;
+        return ops::slice_rows(W, h * rows, (h + 1) * rows);
     }
 
     /// The value of head h, of a sum of what is kept: [...,C+R] -> [...,V].
     auto value(const tensor auto& sum, std::size_t h) const
     {
-        return ops::linear(ops::slice_columns(sum, 0, shape_of(W_DKV)[1]), up_value(h));
+        return ops::linear(ops::slice_columns(sum, 0, shape_of(W_DKV)[1]), part_of_head(W_UV, h));
     }
 
     /// Each head's query, [...,K+R], or with W_UK absorbed, [...,C+R].
@@ -421,7 +400,7 @@ private:
         auto asked = ops::split_heads(detail::projection(*this, "the query", queries, W_Q), heads);
         const auto turned = ops::split_heads(ops::linear(queries, W_QR), heads);
         for (std::size_t h = 0; h < heads; ++h) {
-            if (absorb) asked[h] = ops::linear(asked[h], up_key(h));
+            if (absorb) asked[h] = ops::linear(asked[h], part_of_head(W_UK, h));
             asked[h] = ops::concat(asked[h], ops::rotate(turned[h], first, how));
         }
         return asked;

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include <heed/attention.hpp>
-#include <heed/attention/check.hpp>
-#include <heed/attention/query.hpp>
+#include <heed/core/mechanism_list.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/ops/shape.hpp>
 
 /// What every mechanism offers, made of what it must define: for mechanisms of several heads or hops, and for your own.
 namespace heed {
@@ -32,19 +32,21 @@ decltype(auto) query_beside(const Matrix&, const auto& given)
     return query_of_axes<R, typename numbers_in<Matrix>::type>(given);
 }
 
-struct all_weights_of_base {
-    void all_weights() const;
-};
-template <class Self>
-struct beside_all_weights : Self, all_weights_of_base {};
+/// The calls of an attention, as functions of it and of their arguments: for mechanisms of several.
+inline constexpr auto call_step = [](const auto& one, const auto&... in) { return one.step(in...); };
+inline constexpr auto call_compose = [](const auto& one, const auto&... in) { return one.compose(in...); };
+inline constexpr auto call_read = [](const auto& one, const auto&... in) { return one.read(in...); };
+inline constexpr auto call_read_all = [](const auto& one, const auto&... in) { return one.read_all(in...); };
+inline constexpr auto call_weights_of = [](const auto& one, const auto&... in) { return one.weights_of(in...); };
 
-/// Has this mechanism a member `all_weights`? (A template cannot be asked for without arguments; a name that a class
-/// has from two bases is ambiguous.)
-template <class Self>
-inline constexpr bool weighs_all = !requires
+/// f(attention, i) of each, as each_of.
+auto each_with_index(const auto& several, const auto& f)
 {
-    &beside_all_weights<Self>::all_weights;
-};
+    return detail::each_of(several, [&](auto i) { return f(detail::nth(several, i), i); });
+}
+
+/// The weights of several answers, [B,T] or [B,S,T], side by side: [B,n,T] or [B,n,S,T].
+auto side_by_side(const auto& weights) { return ops::swap_axes(ops::stack(weights)); }
 
 }  // namespace detail
 
@@ -59,7 +61,17 @@ inline constexpr bool weighs_all = !requires
 /// and gets the other calls of `attention`. It may define `read`, where it can do without weights, `compose`, `extend`
 /// and `step_into` as well; its own are then called.
 template <class Self>
-struct mechanism {
+class mechanism {
+    friend Self;
+    mechanism() = default;  // a base of nothing else
+
+    template <class Mine = Self>
+    const Mine& self() const
+    {
+        return static_cast<const Mine&>(*this);
+    }
+
+public:
     /// The query-independent part, once per batch; the arguments are those of attention::on.
     auto on(const tensor auto& annotations, const auto&... rest) const
     {
@@ -100,25 +112,19 @@ struct mechanism {
 
     /// The weights of many queries, of every head: [B,n,S,T], all in memory. For pictures and penalties.
     template <class Mask = no_mask, class Mine = Self>
-        requires(detail::weighs_all<Mine>)
     auto weights_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+        -> decltype(self<Mine>().all_weights(memory, queries, self<Mine>().start(memory), mask))
     {
         return self().all_weights(memory, queries, self().start(memory), mask);
     }
 
     /// The same from a state of the caller's.
     template <class Mask = no_mask, class Mine = Self>
-        requires(detail::weighs_all<Mine>)
     auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+        -> decltype(self<Mine>().all_weights(memory, queries, state, mask))
     {
         return self().all_weights(memory, queries, state, mask);
     }
-
-private:
-    friend Self;
-    mechanism() = default;  // a base of nothing else
-
-    const Self& self() const { return static_cast<const Self&>(*this); }
 };
 
 }  // namespace heed

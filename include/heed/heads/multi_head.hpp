@@ -8,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/core/mechanism_list.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/heads/mechanism.hpp>
 #include <heed/ops/products.hpp>
@@ -34,14 +32,12 @@ consteval bool prepares_keys()
     }
 }
 
-/// May heads share keys? Not if each prepares its own, nor if they are of different kinds. (Free, since clang++ 14
-/// takes no call to a consteval member for a constant.)
-template <class Heads>
-consteval bool may_share_keys()
+/// May heads share keys? Not if each prepares its own, nor if they are of different kinds.
+constexpr bool may_share_keys(const auto&) { return false; }
+template <class Head>
+constexpr bool may_share_keys(const std::vector<Head>&)
 {
-    if constexpr (requires(const Heads& all) { all[0].score; })
-        return !prepares_keys<std::remove_cvref_t<decltype(Heads::value_type::score)>>();
-    return false;
+    return !prepares_keys<decltype(Head::score)>();
 }
 
 }  // namespace detail
@@ -58,11 +54,7 @@ namespace per_head {
 struct identity {
     static constexpr std::size_t heads_per_value = 1;
 
-    template <tensor Contexts>
-    Contexts operator()(Contexts contexts, const auto&) const
-    {
-        return contexts;
-    }
+    auto operator()(tensor auto contexts, const auto&) const { return contexts; }
 
     static auto parameters(auto&, auto&&) { return per_head::identity{}; }
 };
@@ -164,36 +156,33 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     {
         const auto& memory = detail::memory_of_several(given);
         check(memory);
-        return several_states{each([&](const auto& head, auto i) {
-                                  auto state = head.start(memory_of_head(memory, i));
-                                  state.head = i;
-                                  return state;
-                              }),
-                              0};
+        auto states = detail::each_with_index(heads, [&](const auto& head, auto i) {
+            auto state = head.start(memory_of_head(memory, i));
+            state.head = i;
+            return state;
+        });
+        return several_states{std::move(states), 0};
     }
 
     /// One query: its context [B,O], the weights of every head [B,n,T], and the state for the next.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, state, query,
-                                   [&](const auto& head, const auto&... in) { return head.step(in..., mask); });
+        return answer_with_weights(detail::call_step, memory, query, state, mask);
     }
 
     /// The same without fused kernels: the specification of `step`.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, state, query,
-                                   [&](const auto& head, const auto&... in) { return head.compose(in..., mask); });
+        return answer_with_weights(detail::call_compose, memory, query, state, mask);
     }
 
     /// The same context and state as `step` returns; the weights are not kept.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers = ask_per_hop(memory, state, queries_of_heads<2>(query),
-                                         [&](const auto& head, const auto&... in) { return head.read(in..., mask); });
+        const auto answers = answers_of_heads<2>(detail::call_read, memory, query, state, mask);
         return context_result{from_heads(ops::concat_heads(detail::collect(answers, detail::context_of)), query),
                               detail::states_of(answers, state.step + 1)};
     }
@@ -203,9 +192,7 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        const auto answers =
-            ask_per_hop(memory, state, queries_of_heads<3>(queries),
-                        [&](const auto& head, const auto&... in) { return head.read_all(in..., mask); });
+        const auto answers = answers_of_heads<3>(detail::call_read_all, memory, queries, state, mask);
         auto contexts = from_heads(ops::concat_heads(detail::collect(answers, detail::contexts_of)), queries);
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
         return sequence_result{std::move(contexts), std::move(next)};
@@ -215,11 +202,9 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     template <class Mask>
     auto all_weights(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
-        const auto weights =
-            ask_per_hop(memory, state, queries_of_heads<3>(queries),
-                        [&](const auto& head, const auto&... in) { return head.weights_of(in..., mask); });
-        const auto itself = [](const auto& x) -> const auto& { return x; };
-        return ops::swap_axes(ops::stack(detail::collect(weights, itself)));
+        const auto weights = answers_of_heads<3>(detail::call_weights_of, memory, queries, state, mask);
+        return detail::side_by_side(detail::collect(
+            weights, [](const auto& x) -> const auto& { return x; }));
     }
 
     /// What answers the first head, in one sentence: see heed::explain.
@@ -227,11 +212,10 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         constexpr std::size_t axes = detail::has_axes<2, std::remove_cvref_t<decltype(queries)>>() ? 2 : 3;
-        const auto texts = ask_per_hop(memory, start(memory), queries_of_heads<axes>(queries),
-                                       [&](const auto& head, const auto& of, const auto& asked, const auto&) {
-                                           return head.explain(of, asked, mask);
-                                       });
-        return detail::first_of(texts);
+        const auto explained = [&](const auto& head, const auto& of, const auto& asked, const auto&...) {
+            return head.explain(of, asked, mask);
+        };
+        return detail::first_of(answers_of_heads<axes>(explained, memory, queries, start(memory), mask));
     }
 
     /// The keys and values that a head asks.
@@ -257,11 +241,6 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     }
 
 private:
-    auto each(auto&& f) const
-    {
-        return detail::each_of(heads, [&](auto i) { return f(detail::nth(heads, i), i); });
-    }
-
     void check(const auto& memory, const auto&... state) const
     {
         if (const std::size_t is = detail::count_of(memory.of), must = groups(); is != must) {
@@ -284,7 +263,7 @@ private:
                               std::to_string(HeadTransform::heads_per_value) +
                               " in a row read the same values; give a multiple");
         }
-        if constexpr (!detail::may_share_keys<Heads>()) return n;
+        if (!detail::may_share_keys(heads)) return n;
         const std::size_t queries = shape_of(W_Q)[1], keys = shape_of(W_K)[1];
         const std::size_t width = queries / n, G = width == 0 ? 0 : keys / width;
         if (queries % n != 0 || G == 0 || keys % width != 0 || n % G != 0 || G % HeadTransform::heads_per_value != 0 ||
@@ -305,14 +284,15 @@ private:
     auto queries_of_heads(const auto& given) const
     {
         const auto& query = detail::query_beside<R>(W_Q, given);
-        if constexpr (tensor<std::remove_cvref_t<decltype(query)>>) {
-            return projected("the query", query, W_Q, bias.query(), detail::count_of(heads));
-        } else {
-            auto states = projected("the query", query.state, W_Q, bias.query(), detail::count_of(heads));
-            std::vector<decltype(detail::with_state(query, states[0]))> queries;
-            for (auto& state : states) queries.push_back(detail::with_state(query, std::move(state)));
-            return queries;
-        }
+        return with_states(query,
+                           projected("the query", detail::state_of(query), W_Q, bias.query(), detail::count_of(heads)));
+    }
+    static auto with_states(const tensor auto&, auto states) { return states; }
+    static auto with_states(const auto& query, auto states)
+    {
+        std::vector<decltype(detail::with_state(query, states[0]))> queries;
+        for (auto& state : states) queries.push_back(detail::with_state(query, std::move(state)));
+        return queries;
     }
 
     /// x W, and b if there is one, cut into one piece for each head.
@@ -347,31 +327,34 @@ private:
                 return detail::memory_by{head.score, first}(K[i], V[i / a_value], real, mask);
             };
             if constexpr (requires { heads[n]; }) {
-                std::vector<decltype(memory_at(heads[0], std::size_t{0}))> memories;
-                for (std::size_t g = 0; g < G; ++g) memories.push_back(memory_at(heads[g * n / G], g));
-                return memory_list{std::move(memories)};
+                return memory_list{detail::each_of(K, [&](std::size_t g) { return memory_at(heads[g * n / G], g); })};
             } else {
-                return memory_list{each(memory_at)};
+                return memory_list{detail::each_with_index(heads, memory_at)};
             }
         };
         return detail::from_source("multi_head::on", project, detail::read_in_place(source)...);
     }
 
-    auto ask_per_hop(const auto& given, const auto& given_state, const auto& queries, const auto& ask) const
+    /// What each head's `call` returns, given its memory, query or queries, and state.
+    template <std::size_t R>
+    auto answers_of_heads(const auto& call, const auto& given, const auto& query, const auto& given_state,
+                          const auto& mask) const
     {
+        const auto queries = queries_of_heads<R>(query);
         const auto& memory = detail::memory_of_several(given);
         const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
-        return each([&](const auto& head, auto i) {
-            return ask(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i));
+        return detail::each_with_index(heads, [&](const auto& head, auto i) {
+            return call(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i), mask);
         });
     }
 
-    auto answer_with_weights(const auto& memory, const auto& state, const auto& query, const auto& ask) const
+    auto answer_with_weights(const auto& call, const auto& memory, const auto& query, const auto& state,
+                             const auto& mask) const
     {
-        const auto answers = ask_per_hop(memory, state, queries_of_heads<2>(query), ask);
+        const auto answers = answers_of_heads<2>(call, memory, query, state, mask);
         return step_result{from_heads(ops::concat_heads(detail::collect(answers, detail::context_of)), query),
-                           ops::swap_axes(ops::stack(detail::collect(answers, detail::weights_of))),
+                           detail::side_by_side(detail::collect(answers, detail::weights_of)),
                            detail::states_of(answers, state.step + 1)};
     }
 };

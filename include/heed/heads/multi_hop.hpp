@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention.hpp>
-#include <heed/core/mechanism_list.hpp>
 #include <heed/heads/mechanism.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/shape.hpp>
@@ -17,16 +15,15 @@ namespace heed {
 
 /// The next hop's query is this hop's query plus its context: the two have the same size.
 struct add_context {
-    template <class Query>
-    auto operator()(const Query& query, const tensor auto& context, std::size_t) const
+    auto operator()(const tensor auto& query, const tensor auto& context, std::size_t) const
     {
-        if constexpr (tensor<Query>) {
-            require_shape("multi_hop", "the context", shape_of(context), shape_of(query),
-                          "as the query that it is added to; or give multi_hop an update of your own");
-            return ops::add_same_shape(query, context);
-        } else {
-            return detail::with_state(query, (*this)(query.state, context, 0));
-        }
+        require_shape("multi_hop", "the context", shape_of(context), shape_of(query),
+                      "as the query that it is added to; or give multi_hop an update of your own");
+        return ops::add_same_shape(query, context);
+    }
+    auto operator()(const auto& query, const tensor auto& context, std::size_t hop) const
+    {
+        return detail::with_state(query, (*this)(query.state, context, hop));
     }
 
     static auto parameters(auto&, auto&&) { return add_context{}; }
@@ -89,38 +86,38 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     auto memory_of(const tensor auto& annotations, const auto&... rest) const
     {
         detail::require_some("multi_hop: hops", detail::count_of(hops));
-        return memory_list{each([&](const auto& hop, auto) { return hop.on(annotations, rest...); })};
+        return memory_list{
+            detail::each_with_index(hops, [&](const auto& hop, auto) { return hop.on(annotations, rest...); })};
     }
 
     /// The state before the first step of a batch: one per hop.
     auto start(const auto& memory) const
     {
         check(memory);
-        return several_states{each([&](const auto& hop, auto i) { return hop.start(detail::nth(memory.of, i)); }), 0};
+        auto states = detail::each_with_index(
+            hops, [&](const auto& hop, auto i) { return hop.start(detail::nth(memory.of, i)); });
+        return several_states{std::move(states), 0};
     }
 
     /// One query [B,Q]: the last hop's context, the weights of every hop [B,K,T], the state for the next step.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, query, state,
-                                   [&mask](const auto& hop, const auto&... in) { return hop.step(in..., mask); });
+        return answer_with_weights(detail::call_step, memory, query, state, mask);
     }
 
     /// The same without fused kernels: the specification of `step`.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer_with_weights(memory, query, state,
-                                   [&mask](const auto& hop, const auto&... in) { return hop.compose(in..., mask); });
+        return answer_with_weights(detail::call_compose, memory, query, state, mask);
     }
 
     /// The same context, state and query as `step` returns; the weights are not kept.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        auto [answers, last] = ask_per_hop(
-            memory, query, state, [&mask](const auto& hop, const auto&... in) { return hop.read(in..., mask); });
+        auto [answers, last] = answers_of_hops(detail::call_read, detail::context_of, memory, query, state, mask);
         auto contexts = detail::collect(answers, detail::context_of);
         auto context = contexts.back();
         return hopped_context_result{std::move(context), detail::states_of(answers, state.step + 1), std::move(last),
@@ -138,9 +135,8 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        auto [answers, last] = ask_per_hop(
-            memory, queries, state, [&mask](const auto& hop, const auto&... in) { return hop.read_all(in..., mask); },
-            detail::contexts_of);
+        auto [answers, last] =
+            answers_of_hops(detail::call_read_all, detail::contexts_of, memory, queries, state, mask);
         auto contexts = std::move(detail::collect(answers, detail::contexts_of).back());
         auto next = detail::states_of(answers, state.step + shape_of(contexts)[1]);
         return hopped_all{std::move(contexts), std::move(next), std::move(last)};
@@ -160,11 +156,6 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
     }
 
 private:
-    auto each(auto&& f) const
-    {
-        return detail::each_of(hops, [&](auto i) { return f(detail::nth(hops, i), i); });
-    }
-
     void check(const auto& memory, const auto&... state) const
     {
         detail::require_one_per_position("multi_hop", "the memory", memory, hops);
@@ -172,22 +163,15 @@ private:
     }
 
     /// The query in the memory's family, so that it has one type from the first hop to the last.
-    template <class Query>
-    static auto in_family(const auto& memory, const Query& query)
+    static auto in_family(const auto& beside, const tensor auto& query) { return same_family(beside, query); }
+    static auto in_family(const auto& beside, const auto& query)
     {
-        const auto beside = detail::collect(
-            memory.of, [](const auto& m) -> const auto& { return m.values; });
-        if constexpr (tensor<Query>) {
-            return same_family(beside.front(), query);
-        } else {
-            return detail::with_state(query, same_family(beside.front(), query.state));
-        }
+        return detail::with_state(query, same_family(beside, query.state));
     }
 
     /// answer(hop, i, q) for each hop, and the query of a next one. The first query may be plain where contexts, and so
     /// later queries, are taped.
-    template <class Query, class Answer, class Context>
-    auto hop_by_hop(const Query& first, const Answer& answer, const Context& context_of) const
+    auto hop_by_hop(const auto& first, const auto& answer, const auto& context_of) const
     {
         using zero = decltype(detail::first_index(hops));
         using answer_type = decltype(answer(detail::first_of(hops), zero{}, first));
@@ -198,7 +182,7 @@ private:
                            later_query>,
             "heed: multi_hop's update must return a query of the type that it takes: the next hop asks with it");
         std::optional<later_query> later;
-        auto answers = each([&](const auto& hop, auto i) {
+        auto answers = detail::each_with_index(hops, [&](const auto& hop, auto i) {
             const auto go = [&](const auto& q) {
                 auto result = answer(hop, i, q);
                 later.emplace(update(q, context_of(result), i));
@@ -217,22 +201,23 @@ private:
         return std::pair{std::move(answers), *std::move(later)};
     }
 
-    template <class Context = decltype(detail::context_of)>
-    auto ask_per_hop(const auto& memory, const auto& query, const auto& state, const auto& ask,
-                     const Context& context_of = detail::context_of) const
+    /// What each hop's `call` returns, and the query of a next hop.
+    auto answers_of_hops(const auto& call, const auto& context_of, const auto& memory, const auto& query,
+                         const auto& state, const auto& mask) const
     {
         check(memory, state);
-        return hop_by_hop(
-            in_family(memory, query),
-            [&](const auto& hop, auto i, const auto& q) {
-                return ask(hop, detail::nth(memory.of, i), q, detail::nth(state.of, i));
-            },
-            context_of);
+        const auto answer = [&](const auto& hop, auto i, const auto& q) {
+            return call(hop, detail::nth(memory.of, i), q, detail::nth(state.of, i), mask);
+        };
+        const auto values = detail::collect(
+            memory.of, [](const auto& m) -> const auto& { return m.values; });
+        return hop_by_hop(in_family(values.front(), query), answer, context_of);
     }
 
-    auto answer_with_weights(const auto& memory, const auto& query, const auto& state, const auto& ask) const
+    auto answer_with_weights(const auto& call, const auto& memory, const auto& query, const auto& state,
+                             const auto& mask) const
     {
-        auto [answers, last] = ask_per_hop(memory, query, state, ask);
+        auto [answers, last] = answers_of_hops(call, detail::context_of, memory, query, state, mask);
         auto contexts = detail::collect(answers, detail::context_of);
         const auto of_hops = detail::collect(answers, detail::weights_of);
         static_assert(
@@ -240,8 +225,8 @@ private:
             "heed: multi_hop returns one weight for each hop and position, [B,K,T]: its hops need a score per "
             "position");
         auto context = contexts.back();
-        return hopped{std::move(context), ops::swap_axes(ops::stack(of_hops)),
-                      detail::states_of(answers, state.step + 1), std::move(last), std::move(contexts)};
+        return hopped{std::move(context), detail::side_by_side(of_hops), detail::states_of(answers, state.step + 1),
+                      std::move(last), std::move(contexts)};
     }
 };
 

@@ -8,11 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/execute/blocked.hpp>
-#include <heed/attention/masks.hpp>
-#include <heed/attention/weigh.hpp>
+#include <heed/attention/execute/many_queries.hpp>
 #include <heed/core/errors.hpp>
-#include <heed/heads/mechanism.hpp>
 #include <heed/heads/multi_head.hpp>
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/rows.hpp>
@@ -103,57 +100,48 @@ struct talk {
         const std::size_t n = heads.size(), B = shape_of(in.queries)[0], S = in.part.count, positions = reach(in);
         const auto queries = ops::split_heads(in.queries, n);
         const auto scores = each_of(heads, [&](std::size_t h) {
-            return heed::score::over::score_matrix(heads[h].score, queries[h], cut(in, in.keys[h], positions),
+            return heed::score::over::score_matrix(heads[h].score, queries[h], cut(in.keys[h], positions),
                                                    {in.from.first, h, in.from.real, in.from.sentence});
         });
         const auto mixed = ops::mix_heads(ops::stack(scores), in.score.of_scores);  // [n,B·s,T]
         const auto weighed = each_of(heads, [&](std::size_t g) {
-            return weights_by_scores(heads[g].normalize, ops::block(mixed, g), cut(in, in.source, positions),
-                                     in.from.real, in.queries, g,
-                                     detail::drawn_of_part(in.mask, in.from.real, in.part, g), in.part);
+            return weights_by_scores(heads[g].normalize, ops::block(mixed, g), cut(in.source, positions), in.from.real,
+                                     in.queries, g, detail::drawn_of_part(in.mask, in.from.real, in.part, g), in.part);
         });
         const auto weights = ops::mix_heads(ops::stack(weighed), in.score.of_weights);
         auto all = ops::concat_heads(each_of(
-            heads, [&](std::size_t h) { return ops::bmm(ops::block(weights, h), cut(in, in.values[h], positions)); }));
+            heads, [&](std::size_t h) { return ops::bmm(ops::block(weights, h), cut(in.values[h], positions)); }));
         // No rows do not tell how many queries they would have had.
         if (B == 0) all = constant_like(all, shape_of_rank<3>{0, S, shape_of(all)[2]}, 0.0);
-        if constexpr (with_weights) {
-            auto by_row = ops::swap_axes(ops::reshaped(weights, shape_of_rank<3>{n, B, S * positions}));  // [B,n,S·T]
-            return outcome{std::move(all), std::move(by_row), no_state{}};
-        } else {
-            auto none = constant_like(all, shape_of_rank<3>{B, 0, 0}, 0.0);
-            return outcome{std::move(all), std::move(none), no_state{}};
-        }
+        auto kept = constant_like(all, shape_of_rank<3>{B, 0, 0}, 0.0);
+        if (with_weights)  // [B,n,s·T]
+            kept = ops::swap_axes(ops::reshaped(weights, shape_of_rank<3>{n, B, S * positions}));
+        return outcome{std::move(all), std::move(kept), no_state{}};
     }
 
 private:
-    /// Are keys left out that no query of a block sees? A score that carries sums reads the query's own position.
-    template <class In>
-    static consteval bool cuts()
+    /// How many positions the last query of a block of one sentence sees, at least one; others need no keys and values.
+    /// A score that carries sums reads the query's own position.
+    static std::size_t reach(const auto& in)
     {
-        using head = std::remove_cvref_t<decltype(std::declval<const In&>().score.heads[0])>;
-        return std::is_same_v<std::remove_cvref_t<decltype(In::mask)>, causal> && !with_weights &&
-               !score_traits_of<std::remove_cvref_t<decltype(head::score)>>().extends_keys;
-    }
-
-    /// How many positions the last query of a block of one sentence sees, at least one.
-    template <class In>
-    static std::size_t reach(const In& in)
-    {
+        constexpr bool cuts = std::is_same_v<std::remove_cvref_t<decltype(in.mask)>, causal> && !with_weights &&
+                              !score_traits_of<std::remove_cvref_t<decltype(in.score.heads[0].score)>>().extends_keys;
         const std::size_t positions = shape_of(in.keys[0])[1], end = in.part.first + in.part.count;
-        if (!cuts<In>() || in.from.real.batch() != 1) return positions;
+        if (!cuts || in.from.real.batch() != 1) return positions;
         return std::min(positions, std::max(in.from.real[0] + end, in.part.all + 1) - in.part.all);
     }
-    template <class In, class X>
-    static X cut(const In&, const X& x, std::size_t positions)
+
+    /// The first positions of keys or values, and of a mask.
+    template <tensor X>
+    static X cut(const X& x, std::size_t positions)
     {
-        if constexpr (std::is_same_v<X, boolean_mask_view<2>>) {
-            return {x.data(), {x.shape()[0], positions}};  // of one sentence, if there are fewer
-        } else if constexpr (tensor<X> && cuts<In>()) {
-            if (shape_of(x)[0] == 1) return ops::positions_between(x, 0, positions);
-        }
-        return x;  // of several sentences all positions
+        return positions < shape_of(x)[1] ? ops::positions_between(x, 0, positions) : x;
     }
+    static boolean_mask_view<2> cut(const boolean_mask_view<2>& mask, std::size_t positions)
+    {
+        return {mask.data(), {mask.shape()[0], positions}};  // of one sentence, if there are fewer
+    }
+    static no_mask cut(const no_mask& mask, std::size_t) { return mask; }
 };
 
 /// The contexts [B,count,n·V] of a part of the projected queries [B,S,n·K], and the weights if they are wanted.
@@ -165,24 +153,17 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
     const auto& any = detail::first_of(memory.of);
     const std::size_t B = memory.batch(), positions = memory.positions();
     const lengths_view real = visible_lengths(mask, any.real, positions);
-    const auto sees = [&] {
-        if constexpr (std::is_convertible_v<const Mask&, lengths_view>) {
-            return no_mask{};
-        } else if constexpr (any_predicate_mask<Mask>) {
-            return predicate_of_queries<Mask>{mask, step, part.all, positions, 0};
-        } else {
-            static_assert(mask_of_rows<Mask>,
-                          "heed: talking_heads takes causal{}, lengths, boolean masks and predicate masks");
-            return mask_of_part(shown(mask), part, B, positions);
-        }
-    }();
+    static_assert(std::is_convertible_v<const Mask&, lengths_view> || any_predicate_mask<Mask> || mask_of_rows<Mask>,
+                  "heed: talking_heads takes causal{}, lengths, boolean masks and predicate masks");
+    const auto& sees = asked_of_queries(mask, memory, projected, attention_state<no_state>{{}, step});
     using family = family_of<decltype(policies.of_scores)>;
-    auto seen = by_rows(family{}, talk<with_weights>{},
-                        detail::block_of<element_of<decltype(policies.of_scores)>>(
-                            part, heed::score::over::queries_from{step + part.first, 0, real}, policies, no_biases{},
-                            no_biases{}, ops::slice(projected, 1, part.first, part.first + part.count), keys, values,
-                            mask_of_part(shown(any.mask), part, B, positions), sees),
-                        B, keys.size() * part.count * positions * 16);
+    auto seen =
+        by_rows(family{}, talk<with_weights>{},
+                detail::block_of<element_of<decltype(policies.of_scores)>>(
+                    part, heed::score::over::queries_from{step + part.first, 0, real}, policies, no_biases{},
+                    no_biases{}, ops::slice(projected, 1, part.first, part.first + part.count), keys, values,
+                    mask_of_part(shown(any.mask), part, B, positions), mask_of_part(shown(sees), part, B, positions)),
+                B, keys.size() * part.count * positions * 16);
     if constexpr (family::rank == family_rank::taped) {
         return seen;
     } else {
@@ -307,9 +288,9 @@ private:
                       "heed: talking_heads: the heads' combiner must be combine::weighted_sum");
         constexpr bool taped = detail::taped_policy<head> || !plain_tensor<Matrix> ||
                                !plain_tensor<decltype(projected)> || !plain_tensor<keys> || !plain_tensor<values>;
-        const std::size_t n = detail::count_of(base.heads);
-        require_shape("talking_heads", "P_l", shape_of(P_l), shape_of_rank<2>{n, n}, "heads by heads");
-        require_shape("talking_heads", "P_w", shape_of(P_w), shape_of_rank<2>{n, n}, "heads by heads");
+        const shape_of_rank<2> square{base.heads.size(), base.heads.size()};
+        require_shape("talking_heads", "P_l", shape_of(P_l), square, "heads by heads");
+        require_shape("talking_heads", "P_w", shape_of(P_w), square, "heads by heads");
         const auto source = [&](const auto& bring) {
             const auto each = [&](const auto& get) { return detail::each_of(base.heads, get); };
             auto policies = detail::talking_policies{
@@ -319,9 +300,8 @@ private:
             return std::tuple{std::move(policies), std::move(k), std::move(v)};
         };
         if constexpr (taped) {
-            using T = element_of<decltype(detail::taped_among(memory.of[0].keys, P_l))>;
             using family = typename detail::recording<std::bool_constant<taped>>::family;
-            return source(variables_beside<T>(family{}, [&](const auto& look) {
+            return source(variables_beside<element_of<Matrix>>(family{}, [&](const auto& look) {
                 (void)source(look);
                 (void)look(projected);
             }));
