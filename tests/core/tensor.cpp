@@ -99,7 +99,7 @@ TEST_CASE("operations that do not fit say what, where, and what would be right")
     check([&](auto as) { ops::step_of(as(h), std::size_t{6}); }, {"step", "6", "[2,6,3]"});
     check([&](auto as) { ops::block(as(h), std::size_t{2}); }, {"block", "2", "[2,6,3]"});
     check([&](auto as) { ops::clear_padding(as(h), lengths{1, 7}); }, {"clear_padding", "row 1", "7", "6 positions"});
-    check([&](auto as) { ops::dot(as(x), W); }, {"inner", "[4,5]", "must be [2,3]"});
+    check([&](auto as) { ops::dot(as(x), W); }, {"dot", "[4,5]", "must be [2,3]"});
     says([&] { ops::stack(std::vector<array<double, 2>>{}); }, {"stack", "nothing", "at least one"});
 }
 

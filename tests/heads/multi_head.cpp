@@ -244,7 +244,7 @@ TEST_CASE("what does not fit is told with names and numbers")
     CHECK(message([&] { no_hops.on(annotations); }) == "multi_hop: hops: there is none; give at least one");
 }
 
-TEST_CASE("split and join: values and gradients")
+TEST_CASE("split_heads and concat_heads: values and gradients")
 {
     const auto x = random({2, 3, 6}, 1);
     const auto parts = ops::split_heads(x, 3u);

@@ -30,7 +30,7 @@ boolean_mask<2> every_third_hidden(std::size_t rows, std::size_t positions)
 
 }  // namespace
 
-TEST_CASE("hide selects: what is hidden is -inf, whatever it was, and gets no gradient")
+TEST_CASE("masked_fill selects: what is hidden is -inf, whatever it was, and gets no gradient")
 {
     const boolean_mask<2> mask{array<bool, 2>{{true, false, true}, {false, true, false}}};
     const array<double, 2> e{{1.0, not_a_number, 3.0}, {infinity, 5.0, 6.0}};

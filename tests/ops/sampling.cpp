@@ -12,7 +12,7 @@
 
 using namespace heed;
 
-TEST_CASE("greatest: 1 at the first greatest score of each row, or of each dimension")
+TEST_CASE("argmax: 1 at the first greatest score of each row, or of each dimension")
 {
     constexpr double none = -std::numeric_limits<double>::infinity();
     const array<double, 2> e{{1, 3, 3, 9}, {none, none, 5, 5}, {-2, -1, -3, 0}};

@@ -14,7 +14,7 @@
 using namespace heed;
 using support::random;
 
-// unit, match_matrix, match_per_position and grouped_sum: values against one number at a time, and gradients.
+// normalize_l2, match_matrix, match_per_position and grouped_sum: values against one number at a time, and gradients.
 
 namespace {
 
@@ -27,7 +27,7 @@ double distance_of(const double* a, const double* b, std::size_t n)
 
 }  // namespace
 
-TEST_CASE("unit: length 1, the same direction")
+TEST_CASE("normalize_l2: length 1, the same direction")
 {
     for (const std::size_t n : {1u, 3u, 8u, 37u}) {
         const auto x = random({3, 2, n}, n);
@@ -48,7 +48,7 @@ TEST_CASE("unit: length 1, the same direction")
     CHECK(ops::normalize_l2(array<double, 2>(shape_of_rank<2>{3, 0})).size() == 0);
 }
 
-TEST_CASE("unit: zero, tiny and huge vectors")
+TEST_CASE("normalize_l2: zero, tiny and huge vectors")
 {
     const auto check = [](auto type) {
         using T = decltype(type);

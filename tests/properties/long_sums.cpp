@@ -186,7 +186,7 @@ TEST_CASE("gradients that are sums over very many positions")
         },
         3e-6, v, w);
     check(
-        "inner", [](const auto& a, const auto& b) { return ops::dot(a, b); }, enough, x, d);
+        "dot", [](const auto& a, const auto& b) { return ops::dot(a, b); }, enough, x, d);
     check(
         "sum_last", [](const auto& a) { return ops::sum_last(a); }, enough, positive<2>({1, P}, 8));
     word_ids words(P, 1, 1);

@@ -491,7 +491,7 @@ struct split_heads_op {
     {
         constexpr std::size_t R = rank_of<decltype(x)>;
         if (parts == 0 || x.shape[R - 1] % parts != 0)
-            detail::refuse("split: the last axis of ", x.shape, " cannot be cut into ", parts,
+            detail::refuse("split_heads: the last axis of ", x.shape, " cannot be cut into ", parts,
                            " equal parts; its size must be a multiple of their number");
         auto y = x.shape;
         y.back() /= parts;

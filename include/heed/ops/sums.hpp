@@ -43,7 +43,7 @@ inline constexpr sum_last_op sum_last{};
 struct dot_op : operation<dot_op> {
     static shape_of_rank<0> shape(const auto& x, const auto& c)
     {
-        require_shape("inner", "the constants", c.shape, x.shape, "one for each element");
+        require_shape("dot", "the constants", c.shape, x.shape, "one for each element");
         return {};
     }
 
