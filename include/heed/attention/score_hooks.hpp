@@ -18,11 +18,8 @@
 namespace heed::score::over {
 
 /// The innermost score: the one that compares.
-template <class Score>
-const auto& innermost(const Score& score)
-{
-    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<hook::adapts<Layer>>{}; });
-}
+const auto& innermost(const auto& score) { return score; }
+const auto& innermost(const hook::adapts auto& score) { return over::innermost(score.base); }
 
 /// The base's state. A score without one of its own passes it on.
 const auto& state_of_base_of(const auto&, const auto& state) { return state.base; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <any>
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -108,19 +109,14 @@ struct beside_lengths {
     }
 };
 
-/// Does `from` hold the tensors of a `To`, but taped (or is it one)?
-template <class To, class From>
-concept becomes = std::is_same_v<To, From> || requires(const From& from)
-{
-    requires std::is_same_v<decltype(from.map(values_of{})), To>;
-};
-template <class To>
-To numbers_of_state(const To& from)
+/// The numbers of a state that is a `To`, or one with the same tensors on a tape.
+template <class To, std::same_as<To> From>
+To numbers_of_state(const From& from)
 {
     return from;
 }
 template <class To, class From>
-    requires(!std::is_same_v<To, From>)
+    requires(!std::is_same_v<To, From> && std::is_same_v<decltype(std::declval<const From&>().map(values_of{})), To>)
 To numbers_of_state(const From& from) { return from.map(values_of{}); }
 
 }  // namespace detail
@@ -145,8 +141,10 @@ struct attention_state {
 
     /// Copies the numbers of a taped state and keeps the taped state itself.
     template <class H, class P>
-        requires(!std::is_same_v<attention_state<H, P>, attention_state> && detail::becomes<History, H> &&
-                 detail::becomes<State, P>)
+        requires(!std::is_same_v<attention_state<H, P>, attention_state> && requires(const H& history, const P& own) {
+            detail::numbers_of_state<History>(history);
+            detail::numbers_of_state<State>(own);
+        })
     attention_state& operator=(const attention_state<H, P>& taped)
     {
         normalize = detail::numbers_of_state<History>(taped.normalize);
@@ -221,17 +219,12 @@ To in_family_of(const tensor auto& beside, const State& state)
 /// Which family of tensors computes a step, and how results leave the workspace.
 namespace heed::detail {
 
-/// A tensor's plain counterpart.
+/// A tensor's plain counterpart. Declared only.
 struct untaped {
     template <tensor X>
-    auto operator()(const X& x) const
-    {
-        if constexpr (plain_tensor<X>) {
-            return x;
-        } else {
-            return array<element_of<X>, rank_of<X>>{};
-        }
-    }
+    array<element_of<X>, rank_of<X>> operator()(const X& x) const;
+    template <plain_tensor X>
+    X operator()(const X& x) const;
 };
 
 template <class Policy>

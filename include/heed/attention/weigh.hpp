@@ -169,11 +169,8 @@ concept known_to_kernels_as = requires
 &&(std::is_same_v<typename Policy::kernel_tag, Names> || ...);
 
 /// The combiner that sums: the innermost, if others wrap it.
-template <class Combine>
-const auto& summing(const Combine& combine)
-{
-    return detail::below(combine, []<class Layer>(const Layer&) { return std::bool_constant<wraps_another<Layer>>{}; });
-}
+const auto& summing(const auto& combine) { return combine; }
+const auto& summing(const wraps_another auto& combine) { return heed::summing(combine.inner); }
 
 /// The context after the combiners that wrap the summing one.
 template <class Combine>

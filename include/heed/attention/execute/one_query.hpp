@@ -23,11 +23,17 @@
 /// `attend` is the attention throughout.
 namespace heed::detail {
 
-/// Requirements of a memory.
+/// Requirements of a memory: the gradient of its keys reaches the parameters that made them, unless all are plain.
 template <class Attention, class Memory>
 constexpr void require_fits()
 {
-    static_assert(keys_train<decltype(Attention::score), std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    using score = decltype(Attention::score);
+    using keys = std::remove_cvref_t<decltype(std::declval<Memory&>().keys)>;
+    using values = std::remove_cvref_t<decltype(std::declval<Memory&>().values)>;
+    if constexpr (plain_tensor<keys> && hook::prepare<score, const values&>) {
+        static_assert(plain_tensor<decltype(std::declval<const score&>().prepare(std::declval<const values&>()))>,
+                      HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    }
 }
 
 /// Is any input of a step on a tape?

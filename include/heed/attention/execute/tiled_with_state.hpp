@@ -34,7 +34,7 @@ decltype(auto) keys_shown(const auto& mask, const auto&) { return places_shown(m
 first_keys keys_shown(const lengths& mask, const auto& memory)
 {
     const scratch here;
-    (void)shortened(mask, memory.real, memory.positions());
+    (void)visible_lengths(mask, memory.real, memory.positions());
     return first_keys(mask);
 }
 
