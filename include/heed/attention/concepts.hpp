@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <heed/attention/hooks.hpp>
-#include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>

@@ -78,37 +78,6 @@ struct nothing_known {
     static void assign(const std::size_t*, const std::size_t*) {}
 };
 
-/// f, which also gets the lengths of a state, as a tensor [B,1,…] like the first one that it gets: a beam that selects
-/// rows of tensors selects those of the lengths.
-template <class F>
-struct beside_lengths {
-    F& f;
-    const std::vector<std::size_t>& known;
-    std::vector<std::size_t>& selected;
-    bool& done;
-
-    template <tensor X>
-    decltype(auto) operator()(const X& x) const
-    {
-        if constexpr (owning_tensor<X> && rank_of < X >> 1) {
-            if (!done) {
-                done = true;
-                shape_of_rank<rank_of<X>> shape;
-                shape.fill(1);
-                shape[0] = known.size();
-                array<element_of<X>, rank_of<X>> counts(shape);
-                std::copy(known.begin(), known.end(), counts.data());
-                const auto some = f(counts);
-                if constexpr (plain_tensor<decltype(some)>) {
-                    for (std::size_t i = 0; i < view_of(some).size(); ++i)
-                        selected.push_back(static_cast<std::size_t>(value_of(view_of(some).data[i])));
-                }
-            }
-        }
-        return f(x);
-    }
-};
-
 /// The numbers of a state that is a `To`, or one with the same tensors on a tape.
 template <class To, std::same_as<To> From>
 To numbers_of_state(const From& from)
@@ -166,10 +135,28 @@ struct attention_state {
         }
         using mapped = attention_state<decltype(normalize.map(f)), decltype(score.map(f))>;
         if constexpr (has_tensors && mapped::has_tensors && !spares_rows<decltype(f)>) {
+            // f also gets the lengths, as a tensor [B,1,…] like the first one that it gets: a beam that selects rows of
+            // tensors selects those of the lengths.
             std::vector<std::size_t> selected;
             bool done = known.empty();
-            const detail::beside_lengths<std::remove_reference_t<decltype(f)>> g{f, known, selected, done};
-            mapped next{normalize.map(g), step, score.map(g), head};
+            const auto with_lengths = [&]<tensor X>(const X& x) -> decltype(auto) {
+                if constexpr (owning_tensor<X> && (rank_of<X>) > 1) {
+                    if (!std::exchange(done, true)) {
+                        shape_of_rank<rank_of<X>> shape;
+                        shape.fill(1);
+                        shape[0] = known.size();
+                        array<element_of<X>, rank_of<X>> counts(shape);
+                        std::copy(known.begin(), known.end(), counts.data());
+                        const auto some = f(counts);
+                        if constexpr (plain_tensor<decltype(some)>) {
+                            for (std::size_t i = 0; i < view_of(some).size(); ++i)
+                                selected.push_back(static_cast<std::size_t>(value_of(view_of(some).data[i])));
+                        }
+                    }
+                }
+                return f(x);
+            };
+            mapped next{normalize.map(with_lengths), step, score.map(with_lengths), head};
             next.known = std::move(selected);
             return next;
         } else {
@@ -276,17 +263,14 @@ void assign(array<T, N>& to, const plain_tensor auto& from)
 }
 
 /// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.
-struct assign_per_position {
-    visited operator()(const auto& to, const plain_tensor auto& from) const
-    {
-        assign(const_cast<std::remove_cvref_t<decltype(to)>&>(to), from);
-        return {};
-    }
-};
-template <class State>
-void assign_state(State& to, const auto& from)
+void assign_state(auto& to, const auto& from)
 {
-    (void)to.map(assign_per_position{}, from);
+    (void)to.map(
+        []<class X>(const X& x, const plain_tensor auto& y) {
+            assign(const_cast<X&>(x), y);
+            return visited{};
+        },
+        from);
 }
 
 }  // namespace heed::detail
