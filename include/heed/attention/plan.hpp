@@ -91,8 +91,6 @@ concept fades = known_to_kernels_as<Score, kernels::gated_decay_score>;
 /// The score whose products are summed: the base of one that fades.
 const auto& summed(const auto& score) { return score; }
 const auto& summed(const fades auto& score) { return detail::summed(score.base); }
-template <class Score>
-using summed_score = std::remove_cvref_t<decltype(detail::summed(std::declval<const Score&>()))>;
 
 /// Do tiles know how to compare by this score, with these queries? An inner product has a(Q) of all queries.
 template <class Score, class Projected>
@@ -222,7 +220,7 @@ consteval std::string_view not_summed()
 template <class Call>
 consteval std::string_view not_linear()
 {
-    using score = summed_score<typename Call::score>;
+    using score = std::remove_cvref_t<decltype(detail::summed(std::declval<const typename Call::score&>()))>;
     using products = comparing_score<score>;
     constexpr bool is_causal = std::is_same_v<typename Call::mask, causal>;
     return first_lacking({

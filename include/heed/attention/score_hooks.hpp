@@ -212,11 +212,10 @@ try {
 /// Lets this score, and those that it wraps, refuse a state of type Past by a static assertion in
 /// `check_state<Past>()`, before a step on a tape brings the state there.
 template <class Score, class State>
-consteval bool check_state()
+consteval void check_state()
 {
     if constexpr (requires { Score::template check_state<State>(); }) Score::template check_state<State>();
     if constexpr (hook::adapts<Score>) over::check_state<typename Score::wraps, state_of_base<Score, State>>();
-    return true;
 }
 
 /// Does this score project the words of all steps at once?

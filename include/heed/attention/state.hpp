@@ -240,8 +240,6 @@ concept taped_state =
 template <class Query>
 concept taped_query =
     mappable_query<Query> && !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
-template <class Mask>
-concept taped_mask = !plain_tensor<decltype(Mask::bias)>;
 
 /// An owning copy; beside another tensor, of that one.
 struct owned {

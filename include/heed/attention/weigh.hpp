@@ -22,9 +22,8 @@
 ///     α = normalize(e, state, at)
 ///     c = combine(α, values)
 ///
-/// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing. A normalizer
-/// that wraps another declares `using wraps = Inner;` and has a member `inner`, whose hooks `start`, `advance` and
-/// `weights_for_combiner` and whose traits stand in for those that it lacks.
+/// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing: that of the
+/// table in attention/hooks.hpp.
 namespace heed {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.

@@ -45,9 +45,10 @@ consteval bool on_a_tape()
     using values = std::remove_cvref_t<decltype(std::declval<const memory_type&>().values)>;
     return taped_policy<decltype(Attention::score)> || taped_policy<decltype(Attention::normalize)> ||
            taped_policy<decltype(Attention::combine)> || !plain_tensor<keys> || !plain_tensor<values> ||
-           taped_query<std::remove_cvref_t<Query>> || taped_state<std::remove_cvref_t<State>> ||
-           taped_mask<std::remove_cvref_t<Mask>> ||
-           taped_mask<std::remove_cvref_t<decltype(std::declval<const memory_type&>().mask)>>;
+           taped_query<std::remove_cvref_t<Query>> || taped_state<std::remove_cvref_t<State>> || requires
+    {
+        requires !plain_tensor<decltype(std::remove_cvref_t<Mask>::bias)>;
+    };
 }
 
 /// Requirements of a KV cache: what it shows may be gone before a tape reads it again.
@@ -90,8 +91,7 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                       "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
                       "query");
         require_no_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>();
-        static_assert(
-            heed::score::over::check_state<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>());
+        heed::score::over::check_state<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>();
         const auto& query = projected_by(attend, projected, given);
         // Put every tensor on the tape, even if only some need gradients, so that one taped step is compiled.
         using family = typename recording<std::bool_constant<taped>>::family;
