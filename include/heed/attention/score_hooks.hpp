@@ -261,28 +261,32 @@ try {
 template <class Own, class Inner>
 struct adaptor_state;
 
+/// The part of `grow` that is a score's own.
+template <class Score>
+auto grow_own(const Score& score, const auto& state, const auto& begun, const auto& join, const auto& at)
+{
+    if constexpr (hook::grow<Score, decltype(state), decltype(begun), decltype(join), decltype(at)>) {
+        return score.grow(state, begun, join, at);
+    } else {
+        HEED_MAY_LACK(Score, grow);
+        return state.map(join, begun);
+    }
+}
+
 /// The state of a memory that has grown: `state` remembers some positions and knows the query at `at`, `begun` is the
 /// state that `start` makes for the memory, and join(x, y) has the positions of x that are remembered, and the others
 /// of y. A score whose state of a position depends on its neighbors makes it anew.
 template <class Score, class State>
 auto grow(const Score& score, const State& state, const auto& begun, const auto& join, const auto& at)
 {
-    const auto grow_own = [&](const auto& old, const auto& fresh) {
-        if constexpr (hook::grow<Score, decltype(old), decltype(fresh), decltype(join), decltype(at)>) {
-            return score.grow(old, fresh, join, at);
-        } else {
-            HEED_MAY_LACK(Score, grow);
-            return old.map(join, fresh);
-        }
-    };
     if constexpr (hook::passes_state<Score>) {
         return over::grow(score.base, state, begun, join, at);
     } else if constexpr (requires { score.base, state.base, state.own(); }) {
-        auto own = grow_own(state.own(), begun.own());
+        auto own = over::grow_own(score, state.own(), begun.own(), join, at);
         auto inner = over::grow(score.base, state.base, begun.base, join, at);
         return over::adaptor_state<decltype(own), decltype(inner)>{std::move(own), std::move(inner)};
     } else {
-        return grow_own(state, begun);
+        return over::grow_own(score, state, begun, join, at);
     }
 }
 
