@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -14,7 +13,6 @@
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/core/workspace.hpp>
 
 /// Attention: three policies make a mechanism.
 ///
@@ -223,12 +221,7 @@ struct attention {
     template <class Mask = no_mask>
     std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        const auto& source = detail::memory_of_one(memory);
-        if constexpr (detail::has_axes<2, std::remove_cvref_t<decltype(queries)>>()) {
-            return detail::explained(*this, source, detail::asked<2>(source, queries), detail::mask_of_one(mask));
-        } else {
-            return detail::explained(*this, source, detail::asked<3>(source, queries), detail::mask_of_many(mask));
-        }
+        return detail::explained(*this, detail::memory_of_one(memory), queries, mask);
     }
 
     static auto parameters(auto& self, auto&& visit)

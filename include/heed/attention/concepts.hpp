@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <heed/attention/hooks.hpp>
-#include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
@@ -42,28 +41,6 @@ concept wraps_another = requires
 {
     typename P::wraps;
 };
-
-namespace detail {
-
-/// The policy that this one wraps.
-constexpr const auto& wrapped_by(const auto& policy) { return policy.inner; }
-template <class P>
-    requires requires(const P& policy) { policy.base; }
-constexpr const auto& wrapped_by(const P& policy) { return policy.base; }
-
-/// The policy below all layers for which `is_layer` says yes; it is called with a policy and returns a
-/// std::bool_constant.
-template <class P, class IsLayer>
-constexpr const auto& below(const P& policy, const IsLayer& is_layer)
-{
-    if constexpr (decltype(is_layer(policy))::value) {
-        return detail::below(detail::wrapped_by(policy), is_layer);
-    } else {
-        return policy;
-    }
-}
-
-}  // namespace detail
 
 /// What a score assigns a weight to. A score and a combiner must agree.
 enum class weight_kind {
@@ -209,9 +186,8 @@ consteval bool remembers_of()
         return !std::is_empty_v<decltype(std::declval<const P&>().start(blank_probe{}))>;
     } else if constexpr (wraps_another<P>) {
         return remembers_of<typename P::wraps>();
-    } else {
-        return false;
     }
+    return false;
 }
 
 // Whose tensor does not fit: an operation deep inside of a policy knows that x [2,5] does not fit a matrix [6,4]; where

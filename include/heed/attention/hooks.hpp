@@ -168,22 +168,18 @@ concept has_call = shows_names<P> && !requires
 /// Is this the name of a hook?
 consteval bool is_hook(std::string_view name)
 {
-#define HEED_FIND(hook, ...)                                                                                           \
-    if (name == #hook) return true;
-    HEED_HOOKS(HEED_FIND)
+#define HEED_FIND(hook, ...) || name == #hook
+    return false HEED_HOOKS(HEED_FIND);
 #undef HEED_FIND
-    return false;
 }
 
 /// Does P have the hook of this name?
 template <class P>
 consteval bool has_hook(std::string_view name)
 {
-#define HEED_FIND(hook, ...)                                                                                           \
-    if (name == #hook) return has_##hook<P>;
-    HEED_HOOKS(HEED_FIND)
+#define HEED_FIND(hook, ...) || (name == #hook && has_##hook<P>)
+    return false HEED_HOOKS(HEED_FIND);
 #undef HEED_FIND
-    return false;
 }
 
 /// A string as a template argument.

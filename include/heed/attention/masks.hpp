@@ -140,9 +140,12 @@ struct step_masks {
     }
 };
 
-/// The rows' lengths, shortened by a mask of lengths: so many of the memory's positions.
-inline lengths_view shortened(const lengths_view& mask, const lengths_view& real, std::size_t positions)
+/// How many of the memory's positions the query may see in each row: all real ones, or fewer by a mask of lengths.
+lengths_view visible_lengths(const auto&, const lengths_view& real, std::size_t) { return real; }
+lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& given, const lengths_view& real,
+                             std::size_t positions)
 {
+    const lengths_view mask = given;
     if (mask.batch() != real.batch()) {
         throw shape_error("attention: the mask has " + std::to_string(mask.batch()) + " lengths but the batch has " +
                           std::to_string(real.batch()) + " rows; give one length per row");
@@ -182,14 +185,6 @@ auto masks_of(const Source& source, const Mask& mask, const auto& bring)
     } else {
         return no_masks{};
     }
-}
-
-/// How many of the memory's positions the query may see in each row: all real ones, or fewer by a mask of lengths.
-lengths_view visible_lengths(const auto&, const lengths_view& real, std::size_t) { return real; }
-lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& mask, const lengths_view& real,
-                             std::size_t positions)
-{
-    return shortened(mask, real, positions);
 }
 
 /// Tags: outside of a window, and within one.
@@ -257,7 +252,7 @@ struct predicate_of_queries {
 template <class Mask>
 predicate_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> predicate_of_queries<Mask>;
 
-/// What `count` queries from the begin-th on see: [B,count,T] at `to`.
+/// What `count` queries from the begin-th on see: [B,count,T] at `to`. A query beyond the last sees nothing.
 template <class Mask>
 void draw(const predicate_of_queries<Mask>& what, const lengths_view& real, std::size_t begin, std::size_t count,
           std::uint8_t* to)
@@ -269,6 +264,7 @@ void draw(const predicate_of_queries<Mask>& what, const lengths_view& real, std:
     for (std::size_t b = 0; b < real.batch(); ++b) {
         p.batch = static_cast<std::int32_t>(real.first_row() + b);
         for (std::size_t s = begin; s < begin + count; ++s, to += T) {
+            if (s >= what.all) continue;
             p.query = static_cast<std::int32_t>(what.first + s);
             p.diagonal = static_cast<std::int32_t>(real[b] + s) - static_cast<std::int32_t>(what.all);
             for (std::size_t t = 0; t < real[b]; t += lane_count) {
@@ -303,14 +299,9 @@ boolean_mask<3> materialize_mask(const Mask& mask, const lengths_view& real, std
 
 /// The part of a mask that applies to query s, [B,T].
 template <class Mask>
-boolean_mask_view<2> mask_of_step(const predicate_of_queries<Mask>& what, std::size_t s, std::size_t S,
+boolean_mask_view<2> mask_of_step(const predicate_of_queries<Mask>& what, std::size_t s, std::size_t,
                                   const lengths_view& real)
 {
-    if (s >= S) {  // where there is no query, one of zeros stands in, and sees nothing
-        auto* const none = workspace_family::take<std::uint8_t>(real.batch() * what.positions);
-        std::fill_n(none, real.batch() * what.positions, std::uint8_t{0});
-        return {none, {real.batch(), what.positions}};
-    }
     return {detail::materialized(what, real, s, 1).data(), {real.batch(), what.positions}};
 }
 

@@ -85,24 +85,9 @@ concept shared_by_rows = requires(const Memory& memory)
     memory.sentence;
 };
 
-namespace detail {
-
-/// Does the gradient of the keys reach the parameters that made them? Not if the plain score made them.
-template <class Score, class Memory>
-consteval bool keys_train()
-{
-    using keys = std::remove_cvref_t<decltype(std::declval<const Memory&>().keys)>;
-    using values = std::remove_cvref_t<decltype(std::declval<const Memory&>().values)>;
-    if constexpr (plain_tensor<keys> && hook::prepare<Score, const values&>)
-        return plain_tensor<decltype(std::declval<const Score&>().prepare(std::declval<const values&>()))>;
-    return true;
-}
-
 #define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
     "heed: this memory was made by the plain mechanism, so the parameters that made its keys would get no gradient: "  \
     "make the memory with the lifted one, lifted.on(annotations, lengths)"
-
-}  // namespace detail
 
 }  // namespace heed
 
@@ -156,9 +141,7 @@ namespace detail {
 
 /// Does this memory grow?
 template <class Memory>
-inline constexpr bool grows = false;
-template <class T>
-inline constexpr bool grows<memory<cache_tensor<T>, cache_tensor<T>>> = true;
+concept grows = is_cache<decltype(Memory::keys)> && is_cache<decltype(Memory::values)>;
 
 /// The positions [begin, end) of a memory of one sentence.
 template <class T>

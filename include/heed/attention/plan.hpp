@@ -55,34 +55,23 @@ consteval std::size_t functions_in();
 
 /// Does this score add columns to inner products? Not if a function changes them before.
 template <class Score>
-consteval bool adds_columns()
-{
-    if constexpr (has_asked_all<Score>) return functions_in<typename Score::wraps>() == 0;
-    return false;
-}
+concept adds_columns = has_asked_all<Score> &&(functions_in<typename Score::wraps>() == 0);
 
 /// Does this score wrap one that compares all queries at once?
 template <class Score>
-inline constexpr bool over_comparing = changes_by_index<Score> ||
-                                       (hook::adapts<Score> && has_query_all<Score>) || adds_columns<Score>();
+concept over_comparing = changes_by_index<Score> ||(hook::adapts<Score>&& has_query_all<Score>) || adds_columns<Score>;
 
 /// The score that compares, below functions of scores and positions.
-template <class Score>
-const auto& comparing(const Score& score)
-{
-    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<over_comparing<Layer>>{}; });
-}
+const auto& comparing(const auto& score) { return score; }
+const auto& comparing(const over_comparing auto& score) { return detail::comparing(score.base); }
 template <class Score>
 using comparing_score = std::remove_cvref_t<decltype(detail::comparing(std::declval<const Score&>()))>;
 
 /// The score with a function that changes scores; the comparing one, if there is none.
-template <class Score>
-const auto& changing(const Score& score)
-{
-    return detail::below(score, []<class Layer>(const Layer&) {
-        return std::bool_constant<(over_comparing<Layer> && !changes_by_index<Layer>)>{};
-    });
-}
+const auto& changing(const auto& score) { return score; }
+template <over_comparing Score>
+    requires(!changes_by_index<Score>)
+const auto& changing(const Score& score) { return detail::changing(score.base); }
 template <class Score>
 using changing_score = std::remove_cvref_t<decltype(detail::changing(std::declval<const Score&>()))>;
 
@@ -100,21 +89,17 @@ template <class Score>
 concept fades = known_to_kernels_as<Score, kernels::gated_decay_score>;
 
 /// The score whose products are summed: the base of one that fades.
-template <class Score>
-const auto& summed(const Score& score)
-{
-    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<fades<Layer>>{}; });
-}
-template <class Score>
-using summed_score = std::remove_cvref_t<decltype(detail::summed(std::declval<const Score&>()))>;
+const auto& summed(const auto& score) { return score; }
+const auto& summed(const fades auto& score) { return detail::summed(score.base); }
 
-/// Can this score be asked for a(Q) of all queries, as inner products need?
+/// Do tiles know how to compare by this score, with these queries? An inner product has a(Q) of all queries.
 template <class Score, class Projected>
-concept asks_all = !known_to_kernels_as<Score, kernels::inner_product_score> ||
-                   requires(const Score& score, const Projected& projected)
+concept tiles_compare = requires
 {
-    score.asking(projected);
-};
+    typename Score::kernel_tag::in_tiles;
+}
+&&(!known_to_kernels_as<Score, kernels::inner_product_score> ||
+   requires(const Score& score, const Projected& projected) { score.asking(projected); });
 
 /// The rule by which tiles compute the weights of this normalizer; no_rule if they do not know it.
 template <class Normalize>
@@ -235,12 +220,13 @@ consteval std::string_view not_summed()
 template <class Call>
 consteval std::string_view not_linear()
 {
-    using score = summed_score<typename Call::score>;
+    using score = std::remove_cvref_t<decltype(detail::summed(std::declval<const typename Call::score&>()))>;
     using products = comparing_score<score>;
     constexpr bool is_causal = std::is_same_v<typename Call::mask, causal>;
     return first_lacking({
         {functions_in<score>() > 0, "a function changes the scores"},
-        {!known_to_kernels_as<products, kernels::inner_product_score> || !asks_all<products, typename Call::projected>,
+        {!known_to_kernels_as<products, kernels::inner_product_score> ||
+             !tiles_compare<products, typename Call::projected>,
          "the score is no inner product"},
         {!hook::linear_rule<typename Call::normalize>, "the normalizer has no `linear_rule()`"},
         {fades<typename Call::score> && !is_causal, "gates need `causal{}`"},
@@ -248,13 +234,6 @@ consteval std::string_view not_linear()
         {!not_summed<Call>().empty(), not_summed<Call>()},
     });
 }
-
-/// Do tiles know how to compare by this score, with these queries?
-template <class Score, class Projected>
-concept tiles_compare = asks_all<Score, Projected> && requires
-{
-    typename Score::kernel_tag::in_tiles;
-};
 
 /// Why tiles cannot answer.
 template <class Call>

@@ -18,11 +18,8 @@
 namespace heed::score::over {
 
 /// The innermost score: the one that compares.
-template <class Score>
-const auto& innermost(const Score& score)
-{
-    return detail::below(score, []<class Layer>(const Layer&) { return std::bool_constant<hook::adapts<Layer>>{}; });
-}
+const auto& innermost(const auto& score) { return score; }
+const auto& innermost(const hook::adapts auto& score) { return over::innermost(score.base); }
 
 /// The base's state. A score without one of its own passes it on.
 const auto& state_of_base_of(const auto&, const auto& state) { return state.base; }
@@ -215,11 +212,10 @@ try {
 /// Lets this score, and those that it wraps, refuse a state of type Past by a static assertion in
 /// `check_state<Past>()`, before a step on a tape brings the state there.
 template <class Score, class State>
-consteval bool check_state()
+consteval void check_state()
 {
     if constexpr (requires { Score::template check_state<State>(); }) Score::template check_state<State>();
     if constexpr (hook::adapts<Score>) over::check_state<typename Score::wraps, state_of_base<Score, State>>();
-    return true;
 }
 
 /// Does this score project the words of all steps at once?

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <any>
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -77,50 +78,14 @@ struct nothing_known {
     static void assign(const std::size_t*, const std::size_t*) {}
 };
 
-/// f, which also gets the lengths of a state, as a tensor [B,1,…] like the first one that it gets: a beam that selects
-/// rows of tensors selects those of the lengths.
-template <class F>
-struct beside_lengths {
-    F& f;
-    const std::vector<std::size_t>& known;
-    std::vector<std::size_t>& selected;
-    bool& done;
-
-    template <tensor X>
-    decltype(auto) operator()(const X& x) const
-    {
-        if constexpr (owning_tensor<X> && rank_of < X >> 1) {
-            if (!done) {
-                done = true;
-                shape_of_rank<rank_of<X>> shape;
-                shape.fill(1);
-                shape[0] = known.size();
-                array<element_of<X>, rank_of<X>> counts(shape);
-                std::copy(known.begin(), known.end(), counts.data());
-                const auto some = f(counts);
-                if constexpr (plain_tensor<decltype(some)>) {
-                    for (std::size_t i = 0; i < view_of(some).size(); ++i)
-                        selected.push_back(static_cast<std::size_t>(value_of(view_of(some).data[i])));
-                }
-            }
-        }
-        return f(x);
-    }
-};
-
-/// Does `from` hold the tensors of a `To`, but taped (or is it one)?
-template <class To, class From>
-concept becomes = std::is_same_v<To, From> || requires(const From& from)
-{
-    requires std::is_same_v<decltype(from.map(values_of{})), To>;
-};
-template <class To>
-To numbers_of_state(const To& from)
+/// The numbers of a state that is a `To`, or one with the same tensors on a tape.
+template <class To, std::same_as<To> From>
+To numbers_of_state(const From& from)
 {
     return from;
 }
 template <class To, class From>
-    requires(!std::is_same_v<To, From>)
+    requires(!std::is_same_v<To, From> && std::is_same_v<decltype(std::declval<const From&>().map(values_of{})), To>)
 To numbers_of_state(const From& from) { return from.map(values_of{}); }
 
 }  // namespace detail
@@ -145,8 +110,10 @@ struct attention_state {
 
     /// Copies the numbers of a taped state and keeps the taped state itself.
     template <class H, class P>
-        requires(!std::is_same_v<attention_state<H, P>, attention_state> && detail::becomes<History, H> &&
-                 detail::becomes<State, P>)
+        requires(!std::is_same_v<attention_state<H, P>, attention_state> && requires(const H& history, const P& own) {
+            detail::numbers_of_state<History>(history);
+            detail::numbers_of_state<State>(own);
+        })
     attention_state& operator=(const attention_state<H, P>& taped)
     {
         normalize = detail::numbers_of_state<History>(taped.normalize);
@@ -168,10 +135,28 @@ struct attention_state {
         }
         using mapped = attention_state<decltype(normalize.map(f)), decltype(score.map(f))>;
         if constexpr (has_tensors && mapped::has_tensors && !spares_rows<decltype(f)>) {
+            // f also gets the lengths, as a tensor [B,1,…] like the first one that it gets: a beam that selects rows of
+            // tensors selects those of the lengths.
             std::vector<std::size_t> selected;
             bool done = known.empty();
-            const detail::beside_lengths<std::remove_reference_t<decltype(f)>> g{f, known, selected, done};
-            mapped next{normalize.map(g), step, score.map(g), head};
+            const auto with_lengths = [&]<tensor X>(const X& x) -> decltype(auto) {
+                if constexpr (owning_tensor<X> && (rank_of<X>) > 1) {
+                    if (!std::exchange(done, true)) {
+                        shape_of_rank<rank_of<X>> shape;
+                        shape.fill(1);
+                        shape[0] = known.size();
+                        array<element_of<X>, rank_of<X>> counts(shape);
+                        std::copy(known.begin(), known.end(), counts.data());
+                        const auto some = f(counts);
+                        if constexpr (plain_tensor<decltype(some)>) {
+                            for (std::size_t i = 0; i < view_of(some).size(); ++i)
+                                selected.push_back(static_cast<std::size_t>(value_of(view_of(some).data[i])));
+                        }
+                    }
+                }
+                return f(x);
+            };
+            mapped next{normalize.map(with_lengths), step, score.map(with_lengths), head};
             next.known = std::move(selected);
             return next;
         } else {
@@ -221,17 +206,12 @@ To in_family_of(const tensor auto& beside, const State& state)
 /// Which family of tensors computes a step, and how results leave the workspace.
 namespace heed::detail {
 
-/// A tensor's plain counterpart.
+/// A tensor's plain counterpart. Declared only.
 struct untaped {
     template <tensor X>
-    auto operator()(const X& x) const
-    {
-        if constexpr (plain_tensor<X>) {
-            return x;
-        } else {
-            return array<element_of<X>, rank_of<X>>{};
-        }
-    }
+    array<element_of<X>, rank_of<X>> operator()(const X& x) const;
+    template <plain_tensor X>
+    X operator()(const X& x) const;
 };
 
 template <class Policy>
@@ -260,8 +240,6 @@ concept taped_state =
 template <class Query>
 concept taped_query =
     mappable_query<Query> && !std::is_same_v<Query, decltype(map_query(std::declval<const Query&>(), untaped{}))>;
-template <class Mask>
-concept taped_mask = !plain_tensor<decltype(Mask::bias)>;
 
 /// An owning copy; beside another tensor, of that one.
 struct owned {
@@ -283,17 +261,14 @@ void assign(array<T, N>& to, const plain_tensor auto& from)
 }
 
 /// The same for every tensor of a state. `map` shows members as constants; the state itself is not one.
-struct assign_per_position {
-    visited operator()(const auto& to, const plain_tensor auto& from) const
-    {
-        assign(const_cast<std::remove_cvref_t<decltype(to)>&>(to), from);
-        return {};
-    }
-};
-template <class State>
-void assign_state(State& to, const auto& from)
+void assign_state(auto& to, const auto& from)
 {
-    (void)to.map(assign_per_position{}, from);
+    (void)to.map(
+        []<class X>(const X& x, const plain_tensor auto& y) {
+            assign(const_cast<X&>(x), y);
+            return visited{};
+        },
+        from);
 }
 
 }  // namespace heed::detail

@@ -22,9 +22,8 @@
 ///     α = normalize(e, state, at)
 ///     c = combine(α, values)
 ///
-/// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing. A normalizer
-/// that wraps another declares `using wraps = Inner;` and has a member `inner`, whose hooks `start`, `advance` and
-/// `weights_for_combiner` and whose traits stand in for those that it lacks.
+/// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing: that of the
+/// table in attention/hooks.hpp.
 namespace heed {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
@@ -169,11 +168,8 @@ concept known_to_kernels_as = requires
 &&(std::is_same_v<typename Policy::kernel_tag, Names> || ...);
 
 /// The combiner that sums: the innermost, if others wrap it.
-template <class Combine>
-const auto& summing(const Combine& combine)
-{
-    return detail::below(combine, []<class Layer>(const Layer&) { return std::bool_constant<wraps_another<Layer>>{}; });
-}
+const auto& summing(const auto& combine) { return combine; }
+const auto& summing(const wraps_another auto& combine) { return heed::summing(combine.inner); }
 
 /// The context after the combiners that wrap the summing one.
 template <class Combine>

@@ -33,18 +33,6 @@
 /// again in the backward pass (by_rows.hpp).
 namespace heed::detail {
 
-/// The contexts [B,S,D] of all queries by their weights [B·S,T].
-template <class Combine>
-auto combined_all(const Combine& combine, const tensor auto& weights, const tensor auto& values,
-                  const heed::score::over::queries_from& from)
-{
-    if constexpr (hook::combine_matrix<Combine, decltype(weights), decltype(values), decltype(from)>) {
-        return combine.combine_matrix(weights, values, from);
-    } else {
-        return combine.combine_matrix(weights, values);
-    }
-}
-
 /// Refuses a `score_matrix` or `combine_matrix` that cannot be called.
 template <class Score, class Combine, class Projected, class Memory>
 consteval bool check_at_once()
@@ -243,7 +231,13 @@ struct contexts_of_block {
     /// The same of all sentences at once.
     static auto all(const auto& in)
     {
-        return detail::combined_all(in.combine, weights_of_block(in), in.values, in.from);
+        using combine = std::remove_cvref_t<decltype(in.combine)>;
+        const auto weights = weights_of_block(in);
+        if constexpr (hook::combine_matrix<combine, decltype(weights), decltype((in.values)), decltype((in.from))>) {
+            return in.combine.combine_matrix(weights, in.values, in.from);
+        } else {
+            return in.combine.combine_matrix(weights, in.values);
+        }
     }
 };
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -93,22 +92,6 @@ struct attention;
 
 namespace detail {
 
-/// One query, [B,1,Q], of a KV cache. Of one sentence, only the positions that the mask shows are read, if they
-/// are in one piece and neither history nor keys count positions: generation with a window costs the same for each
-/// word.
-template <class Score, class Normalize, class Combine, class Mask>
-auto read_one(const attention<Score, Normalize, Combine>& attend, const auto& memory, const auto& queries,
-              const auto& projected, const auto& state, const Mask& mask)
-{
-    using plan = plan_of<attention<Score, Normalize, Combine>, decltype(projected), decltype(memory), Mask>;
-    if constexpr (any_predicate_mask<Mask> && functions_in<Score>() == 0 && !score_traits_of<Score>().extends_keys &&
-                  plan::tiled && !plan::with_state) {
-        if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end)
-            return execute::stepwise(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
-    }
-    return execute::stepwise(attend, memory, queries, projected, state, mask);
-}
-
 /// The contexts of many queries and the state after them.
 template <class Attention, class Mask>
 auto read_many(const Attention& attend, const auto& memory, const auto& queries, const auto& projected,
@@ -148,16 +131,24 @@ auto read_many(const Attention& attend, const auto& memory, const auto& queries,
     }
 }
 
-/// The same of a memory that grows. One query runs by rows, wherever they lie; many need them in one piece, and are
-/// worth a copy.
+/// The same of a memory that grows. One query, [B,1,Q], runs by rows, wherever they lie; many need them in one piece,
+/// and are worth a copy. For one query of one sentence, only the positions that the mask shows are read, if they are in
+/// one piece and neither history nor keys count positions: generation with a window costs the same for each word.
 template <class Attention, class Mask, class T>
 auto read_many(const Attention& attend, const memory<cache_tensor<T>, cache_tensor<T>>& memory, const auto& queries,
                const auto& projected, const auto& state, const Mask& mask)
 {
     require_no_tape<Attention, decltype(memory), decltype(projected), decltype(state), Mask>();
-    if (shape_of(projected)[1] == 1) return read_one(attend, memory, queries, projected, state, mask);
-    if (numbers_differ<decltype(Attention::score)>(memory))
-        return execute::stepwise(attend, memory, queries, projected, state, mask);
+    using score = decltype(Attention::score);
+    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
+    const bool one = shape_of(projected)[1] == 1;
+    if constexpr (any_predicate_mask<Mask> && functions_in<score>() == 0 && !score_traits_of<score>().extends_keys &&
+                  plan::tiled && !plan::with_state) {
+        using range = std::pair<std::size_t, std::size_t>;
+        if (const auto [begin, end] = one ? seen_in_one_piece(mask, memory) : range{}; begin < end)
+            return execute::stepwise(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
+    }
+    if (one || numbers_differ<score>(memory)) return execute::stepwise(attend, memory, queries, projected, state, mask);
     return knowing_lengths(memory, read_many(attend, in_one_piece(memory), queries, projected, state, mask));
 }
 
@@ -199,7 +190,7 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
 namespace heed::detail {
 
 /// Which executor runs a step, by the types.
-template <class Attention, class Memory, class Query, class Mask = no_mask>
+template <class Attention, class Memory, class Query, class Mask>
 consteval step_executor executor_of_a_step()
 {
     using state = decltype(std::declval<const Attention&>().start(std::declval<const Memory&>()));
@@ -233,22 +224,27 @@ inline std::string sentence_of(step_executor by, bool masked)
 
 /// The sentence of heed::explain.
 template <class Attention, class Mask>
-std::string explained(const Attention& attend, const auto& memory, const auto& queries, const Mask& mask)
+std::string explained(const Attention& attend, const auto& memory, const auto& given, const Mask& given_mask)
 {
     using memory_type = std::remove_cvref_t<decltype(memory)>;
-    using query = std::remove_cvref_t<decltype(queries)>;
-    if constexpr (has_axes<2, query>()) {
-        constexpr step_executor by = executor_of_a_step<Attention, memory_type, query, Mask>();
-        return sentence_of(by, !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>);
+    constexpr bool one_query = has_axes<2, std::remove_cvref_t<decltype(given)>>();
+    const auto& queries = detail::asked < one_query ? 2 : 3 > (memory, given);
+    if constexpr (one_query) {
+        const auto& mask = mask_of_one(given_mask);
+        return sentence_of(executor_of_a_step<Attention, memory_type, std::remove_cvref_t<decltype(queries)>,
+                                              std::remove_cvref_t<decltype(mask)>>(),
+                           !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>);
     } else if constexpr (grows<memory_type>) {
         if (numbers_differ<decltype(Attention::score)>(memory))
             return "stepwise: one query after another, because the score reads the number of a query, and sentences of "
                    "this KV cache differ in length";
-        return detail::explained(attend, in_one_piece(memory), queries, mask) + "; a KV cache is copied for this";
+        return detail::explained(attend, in_one_piece(memory), queries, given_mask) + "; a KV cache is copied for this";
     } else {
         const auto projected = attend.project(queries);  // [B,S,A]
-        return sentence_of(plan<Attention, std::remove_const_t<decltype(projected)>, memory_type, Mask>::choose(
-            attend, memory, shape_of(projected), 0));
+        return sentence_of(plan_of<Attention, decltype(projected), memory_type,
+                                   std::remove_cvref_t<decltype(mask_of_many(given_mask))>>::choose(attend, memory,
+                                                                                                    shape_of(projected),
+                                                                                                    0));
     }
 }
 

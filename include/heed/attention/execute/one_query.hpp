@@ -23,11 +23,17 @@
 /// `attend` is the attention throughout.
 namespace heed::detail {
 
-/// Requirements of a memory.
+/// Requirements of a memory: the gradient of its keys reaches the parameters that made them, unless all are plain.
 template <class Attention, class Memory>
 constexpr void require_fits()
 {
-    static_assert(keys_train<decltype(Attention::score), std::remove_cvref_t<Memory>>(), HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    using score = decltype(Attention::score);
+    using keys = std::remove_cvref_t<decltype(std::declval<Memory&>().keys)>;
+    using values = std::remove_cvref_t<decltype(std::declval<Memory&>().values)>;
+    if constexpr (plain_tensor<keys> && hook::prepare<score, const values&>) {
+        static_assert(plain_tensor<decltype(std::declval<const score&>().prepare(std::declval<const values&>()))>,
+                      HEED_SAYS_KEYS_DO_NOT_TRAIN);
+    }
 }
 
 /// Is any input of a step on a tape?
@@ -39,9 +45,10 @@ consteval bool on_a_tape()
     using values = std::remove_cvref_t<decltype(std::declval<const memory_type&>().values)>;
     return taped_policy<decltype(Attention::score)> || taped_policy<decltype(Attention::normalize)> ||
            taped_policy<decltype(Attention::combine)> || !plain_tensor<keys> || !plain_tensor<values> ||
-           taped_query<std::remove_cvref_t<Query>> || taped_state<std::remove_cvref_t<State>> ||
-           taped_mask<std::remove_cvref_t<Mask>> ||
-           taped_mask<std::remove_cvref_t<decltype(std::declval<const memory_type&>().mask)>>;
+           taped_query<std::remove_cvref_t<Query>> || taped_state<std::remove_cvref_t<State>> || requires
+    {
+        requires !plain_tensor<decltype(std::remove_cvref_t<Mask>::bias)>;
+    };
 }
 
 /// Requirements of a KV cache: what it shows may be gone before a tape reads it again.
@@ -67,22 +74,6 @@ decltype(auto) projected_by(const auto& attend, const not_projected&, const auto
 }
 const auto& projected_by(const auto&, const auto& projected, const auto&) { return projected; }
 
-/// look(x) for every tensor that a step reads.
-void each_input(const auto& attend, const auto& look, const auto& memory, const auto& projected, const auto& given,
-                const auto& state, const auto& mask)
-{
-    (void)map_parameters(attend, look);
-    (void)look(memory.keys);
-    (void)look(memory.values);
-    (void)query_in(projected, look);
-    (void)query_in(given, look);
-    if constexpr (reachable_state<std::remove_cvref_t<decltype(state)>>) {
-        (void)state.normalize.map(look);
-        (void)state.score.map(look);
-    }
-    if constexpr (requires { mask.bias; }) (void)look(mask.bias);
-}
-
 /// `step` and `read`, and `compose`, if `specified`. `given` is the query, `projected` what the score projects it to,
 /// or not_projected.
 template <bool specified, class With, class Attention, class Mask>
@@ -100,14 +91,23 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                       "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
                       "query");
         require_no_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>();
-        static_assert(
-            heed::score::over::check_state<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>());
+        heed::score::over::check_state<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>();
         const auto& query = projected_by(attend, projected, given);
         // Put every tensor on the tape, even if only some need gradients, so that one taped step is compiled.
         using family = typename recording<std::bool_constant<taped>>::family;
         using T = element_of<decltype(memory.keys)>;
-        const auto lift = variables_beside<T>(
-            family{}, [&](const auto& look) { detail::each_input(attend, look, memory, query, given, state, mask); });
+        const auto lift = variables_beside<T>(family{}, [&](const auto& look) {
+            (void)map_parameters(attend, look);
+            (void)look(memory.keys);
+            (void)look(memory.values);
+            (void)query_in(query, look);
+            (void)query_in(given, look);
+            if constexpr (reachable) {
+                (void)state.normalize.map(look);
+                (void)state.score.map(look);
+            }
+            if constexpr (requires { mask.bias; }) (void)look(mask.bias);
+        });
         const auto& now = state_in(state, lift);
         return answer_of(With{},
                          step<family, specified, With>(map_parameters(attend, lift), memory, query_in(query, lift),
@@ -128,10 +128,17 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
         const as_workspace_tensor bring;
         const auto shown = map_parameters(attend, bring);
         const auto& asked = transient_query(given);
-        return owned_answer<With>(
+        const auto seen =
             step<workspace_family, false, With>(shown, memory, transient_query(projected_by(shown, projected, asked)),
-                                                asked, state_in(state, bring), mask, bring, known_of(state)),
-            state, memory);
+                                                asked, state_in(state, bring), mask, bring, known_of(state));
+        // Owning tensors. The state keeps the types of the caller's, so that one variable can hold each in turn.
+        const owned copy;
+        auto history = state.normalize.map(copy, seen.state.normalize);
+        auto score_state = state.score.map(copy, seen.state.score);
+        attention_state<decltype(history), decltype(score_state)> after{std::move(history), seen.state.step,
+                                                                        std::move(score_state), seen.state.head};
+        know_lengths(after, memory);
+        return answer_of(With{}, step_result{copy(seen.context), copy(seen.weights), std::move(after)});
     }
 }
 
@@ -146,11 +153,16 @@ void answer_into(const auto& attend, Result& result, const auto& memory, const a
     const as_workspace_tensor bring;
     const auto shown = map_parameters(attend, bring);
     const auto& asked = transient_query(given);
-    assign_answer(result,
-                  step<workspace_family, false, wanted>(shown, memory,
-                                                        transient_query(projected_by(shown, projected, asked)), asked,
-                                                        state_in(state, bring), mask, bring, known_of(state)),
-                  memory);
+    const auto seen =
+        step<workspace_family, false, wanted>(shown, memory, transient_query(projected_by(shown, projected, asked)),
+                                              asked, state_in(state, bring), mask, bring, known_of(state));
+    assign(result.context, seen.context);
+    if constexpr (weights) assign(result.weights, seen.weights);
+    assign_state(result.state.normalize, seen.state.normalize);
+    assign_state(result.state.score, seen.state.score);
+    result.state.step = seen.state.step;
+    result.state.head = seen.state.head;
+    know_lengths(result.state, memory);
 }
 
 }  // namespace heed::detail

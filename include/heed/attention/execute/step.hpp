@@ -15,7 +15,6 @@
 #include <heed/attention/state.hpp>
 #include <heed/attention/weigh.hpp>
 #include <heed/ops/by_rows.hpp>
-#include <heed/ops/shape.hpp>
 #include <heed/ops/windows.hpp>
 
 /// One step of attention, written once for all families of tensors.
@@ -211,14 +210,9 @@ auto rows_of_memory(const shared_by_rows auto& memory, const auto& x, const auto
 auto source_in(const auto& memory, const auto& bring)
 {
     if constexpr (requires { memory.require_sentences(); }) memory.require_sentences();
-    using keys = decltype(rows_of_memory(memory, memory.keys, bring));
-    using values = decltype(rows_of_memory(memory, memory.values, bring));
-    return source_of_step<keys, values>{rows_of_memory(memory, memory.keys, bring),
-                                        rows_of_memory(memory, memory.values, bring),
-                                        memory.batch(),
-                                        memory.positions(),
-                                        memory.width(),
-                                        memory.real};
+    const auto rows = [&](const auto& x) -> decltype(auto) { return rows_of_memory(memory, x, bring); };
+    return source_of_step<decltype(rows(memory.keys)), decltype(rows(memory.values))>{
+        rows(memory.keys), rows(memory.values), memory.batch(), memory.positions(), memory.width(), memory.real};
 }
 
 /// A state in the family of tensors that computes: its taped counterpart, if it has one and a tape computes.
@@ -353,38 +347,12 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
 auto answer_of(weights_too, auto seen) { return seen; }
 auto answer_of(context_only, auto seen) { return context_result{std::move(seen.context), std::move(seen.state)}; }
 
-/// The same in owning tensors, copied out of the workspace. The state keeps the types of the caller's, so that one
-/// variable can hold each in turn.
-template <class With>
-auto owned_answer(const auto& seen, const auto& state, const auto& memory)
-{
-    const owned copy;
-    auto history = state.normalize.map(copy, seen.state.normalize);
-    auto score_state = state.score.map(copy, seen.state.score);
-    attention_state<decltype(history), decltype(score_state)> after{std::move(history), seen.state.step,
-                                                                    std::move(score_state), seen.state.head};
-    know_lengths(after, memory);
-    return answer_of(With{}, step_result{copy(seen.context), copy(seen.weights), std::move(after)});
-}
-
 /// An answer moved into results that the caller keeps; without weights if these have none.
 void keep_answer(auto& result, auto answer)
 {
     result.context = std::move(answer.context);
     if constexpr (requires { result.weights; }) result.weights = std::move(answer.weights);
     result.state = std::move(answer.state);
-}
-
-/// An answer in the workspace, written into results that the caller keeps.
-void assign_answer(auto& result, const auto& seen, const auto& memory)
-{
-    assign(result.context, seen.context);
-    if constexpr (requires { result.weights; }) assign(result.weights, seen.weights);
-    assign_state(result.state.normalize, seen.state.normalize);
-    assign_state(result.state.score, seen.state.score);
-    result.state.step = seen.state.step;
-    result.state.head = seen.state.head;
-    know_lengths(result.state, memory);
 }
 
 }  // namespace heed::detail

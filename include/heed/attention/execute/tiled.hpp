@@ -20,7 +20,7 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
 {
     if constexpr (changes_by_index<Score>) {
         return detail::asking_all(score.base, projected, memory, first);
-    } else if constexpr (adds_columns<Score>()) {
+    } else if constexpr (adds_columns<Score>) {
         return score.asked_all(detail::asking_all(score.base, projected, memory, first), memory, first);
     } else if constexpr (over_comparing<Score>) {
         return detail::asking_all(score.base, score.query_all(projected, first), memory, first);
@@ -30,23 +30,6 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
         return projected;
     }
 }
-
-/// A function of scores and indices whose result is multiplied by a number.
-template <class Function>
-struct scaled_function {
-    Function f;
-    double factor;
-
-    auto operator()(const auto& e, const score_index& p, const auto&... table) const requires requires
-    {
-        f(e, p, table...);
-    }
-    {
-        return factor * f(e, p, table...);
-    }
-};
-template <class Function>
-scaled_function(Function, double) -> scaled_function<Function>;
 
 /// What changes the scores of a tile, where the first query is the first-th.
 auto change_of(const auto&, std::size_t) { return kernels::tiles::unmodified{}; }
@@ -100,7 +83,17 @@ double factor_of(const scales_first auto& rule) { return rule.factor; }
 const auto& unscaled(const auto& rule) { return rule; }
 const auto& unscaled(const scales_first auto& rule) { return rule.rule; }
 auto scaled(auto f, const auto&) { return f; }
-auto scaled(auto f, const scales_first auto& rule) { return scaled_function{std::move(f), rule.factor}; }
+auto scaled(auto f, const scales_first auto& rule)
+{
+    return [ f = std::move(f), factor = rule.factor ](const auto& e, const score_index& p,
+                                                      const auto&... table) requires requires
+    {
+        f(e, p, table...);
+    }
+    {
+        return factor * f(e, p, table...);
+    };
+}
 
 /// The factors of a comparison, [A] for additive scores; one number where there are none.
 template <class Score>

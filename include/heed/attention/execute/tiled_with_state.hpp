@@ -17,25 +17,16 @@
 /// Many queries at once by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp.
 namespace heed::detail {
 
-/// The first keys of each sentence, as many as a mask of lengths says. The others count in a history, too.
-struct first_keys : predicate_mask {
-    lengths seen;
-
-    explicit first_keys(lengths of) : seen(std::move(of)) {}
-    lane_mask operator()(const score_index& p) const
-    {
-        return p.key < static_cast<std::int32_t>(seen[static_cast<std::size_t>(p.batch)]);
-    }
-};
-
-/// The places that a mask shows. One of lengths hides keys, and does not shorten the rows. Throws shape_error if it
-/// does not fit.
+/// The places that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
+/// the others count in a history, too. Throws shape_error if it does not fit.
 decltype(auto) keys_shown(const auto& mask, const auto&) { return places_shown(mask); }
-first_keys keys_shown(const lengths& mask, const auto& memory)
+auto keys_shown(const lengths& mask, const auto& memory)
 {
     const scratch here;
-    (void)shortened(mask, memory.real, memory.positions());
-    return first_keys(mask);
+    (void)visible_lengths(mask, memory.real, memory.positions());
+    return mask_mod{[seen = mask](const score_index& p) {
+        return p.key < static_cast<std::int32_t>(seen[static_cast<std::size_t>(p.batch)]);
+    }};
 }
 
 }  // namespace heed::detail
