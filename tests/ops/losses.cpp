@@ -126,8 +126,8 @@ TEST_CASE("cross entropy of logits: what stands in the padding changes nothing, 
         CHECK(support::same_bits(gradient, results(clean, by_word)));
         for (std::size_t v = 0; v < 3; ++v) CHECK(gradient(1, 0, v) == 0);
     }
-    CHECK(support::same_bits(ops::cross_entropy_per_word(rubbish, targets),
-                             ops::cross_entropy_per_word(clean, targets)));
+    CHECK(
+        support::same_bits(ops::cross_entropy_per_word(rubbish, targets), ops::cross_entropy_per_word(clean, targets)));
     CHECK(ops::cross_entropy(rubbish, targets)() == ops::cross_entropy(clean, targets)());
 }
 
@@ -171,8 +171,7 @@ TEST_CASE("cross entropy of logits: what does not fit is refused")
     const auto logits = random({2, 2, 3}, 1);
     CHECK(support::message_of<shape_error>([&] {
               ops::cross_entropy_per_word(random({2, 3, 3}, 1), targets);
-          }) ==
-          "cross_entropy_per_word: the targets is [2,2] but must be [2,3] (one word for each row of the logits)");
+          }) == "cross_entropy_per_word: the targets is [2,2] but must be [2,3] (one word for each row of the logits)");
     CHECK(support::message_of<shape_error>([&] {
               ops::cross_entropy(random({2, 3}, 1), targets);
           }) == "cross_entropy: the targets is [2,2] but must be [1,2] (one word for each row of the logits)");

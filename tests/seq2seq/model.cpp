@@ -67,8 +67,7 @@ TEST_CASE("the cross-entropy of the output layer, over all words or a list, in o
     const std::vector<std::uint32_t> all{0, 1, 2, 3, 4, 5}, some{1, 3, 5};
     for (const double smoothing : {0.0, 0.1}) {
         for (const auto* only : {static_cast<const std::vector<std::uint32_t>*>(nullptr), &some}) {
-            const auto each =
-                heed::seq2seq::detail::cross_entropy_per_word(readout, last, expected(), smoothing, only);
+            const auto each = heed::seq2seq::detail::cross_entropy_per_word(readout, last, expected(), smoothing, only);
             double sum = 0;
             for (std::size_t s = 0; s < S; ++s) {
                 for (std::size_t r = 0; r < B; ++r) {

@@ -97,7 +97,7 @@ inline void require_some(const char* where, std::size_t count)
 }
 
 /// Throws unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
-void require_one_per_position(const char* where, const char* what, const auto& given, const auto& mechanisms)
+void require_one_per_mechanism(const char* where, const char* what, const auto& given, const auto& mechanisms)
 {
     const std::size_t is = count_of(given.of), must = count_of(mechanisms);
     if (is != must) {
@@ -119,7 +119,7 @@ struct several_states {
         requires(!std::is_same_v<Taped, States>)
     several_states& operator=(const several_states<Taped>& taped)
     {
-        detail::require_one_per_position("the states", "what is assigned", taped, of);
+        detail::require_one_per_mechanism("the states", "what is assigned", taped, of);
         (void)detail::each_of(of, [&](auto i) {
             detail::nth(of, i) = detail::nth(taped.of, i);
             return i;

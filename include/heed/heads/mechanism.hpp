@@ -54,7 +54,7 @@ auto side_by_side(const auto& weights) { return ops::swap_axes(ops::stack(weight
 ///
 ///     memory_of(annotations, rest...)               the memory of a batch; `rest` as for attention::on
 ///     start(memory)                                 the state before the first query
-///     step(memory, query, state, mask = {})         one query: attended{context, weights, state}
+///     step(memory, query, state, mask = {})         one query: step_result{context, weights, state}
 ///     read_all(memory, queries, state, mask = {})   many queries: sequence_result{contexts, state}
 ///     all_weights(memory, queries, state, mask)     the weights of many queries; without it, no `weights_of`
 ///

@@ -111,7 +111,7 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 ///
 /// The calls are those of `attention`. `step` returns the weights of every head, [B,n,T], never their mean;
 /// `ops::step_of(weights, i)` are head i's [B,T]. In a state_and_word the state is projected, and every head gets the
-/// word. Masks and functions of scores read the number of their head, `place::head`.
+/// word. Masks and functions of scores read the number of their head, `score_index::head`.
 ///
 /// A sixth policy may change the joined contexts before W_O: per_head::gated, per_head::differential. A seventh,
 /// `biases`, belongs to the four projections.
@@ -247,7 +247,7 @@ private:
             throw shape_error("multi_head: the memory is for " + counted(is, "head") + " of keys, but there are " +
                               std::to_string(must) + "; take the one that this mechanism made");
         }
-        (detail::require_one_per_position("multi_head", "the state", state, heads), ...);
+        (detail::require_one_per_mechanism("multi_head", "the state", state, heads), ...);
         using values = std::remove_cvref_t<decltype(detail::first_of(memory.of).values)>;
         static_assert(plain_tensor<Matrix> || !plain_tensor<values>, HEED_SAYS_KEYS_DO_NOT_TRAIN);
     }

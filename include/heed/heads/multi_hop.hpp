@@ -158,8 +158,8 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
 private:
     void check(const auto& memory, const auto&... state) const
     {
-        detail::require_one_per_position("multi_hop", "the memory", memory, hops);
-        (detail::require_one_per_position("multi_hop", "the state", state, hops), ...);
+        detail::require_one_per_mechanism("multi_hop", "the memory", memory, hops);
+        (detail::require_one_per_mechanism("multi_hop", "the state", state, hops), ...);
     }
 
     /// The query in the memory's family, so that it has one type from the first hop to the last.

@@ -183,8 +183,8 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
 /// P_l and P_w are [n,n]; as unit matrices they leave the multi_head as it is. Deviation: as many heads of scores, of
 /// weights and of values; in the paper the numbers may differ. The heads are a std::vector of one kind, with a score
 /// that compares all queries at once and does not remember, a normalizer that reads one row (`rowwise`), and a
-/// weighted sum. Masks hide positions after the scores are mixed: a mask's `place::head` is a head of softmax, and that
-/// of score::modified a head of scores. Additive masks are not taken.
+/// weighted sum. Masks hide positions after the scores are mixed: a mask's `score_index::head` is a head of softmax,
+/// and that of score::modified a head of scores. Additive masks are not taken.
 ///
 /// Many queries are answered in blocks: the scores of all heads for one block and sentence, about 2^18 numbers, are
 /// stored at a time and computed again in the backward pass. `step` returns the mixed weights U, [B,n,T]: they need not

@@ -123,8 +123,7 @@ struct captioner {
             contexts.push_back(std::move(seen.context));
             weights.push_back(std::move(seen.weights));
         }
-        auto costs =
-            ops::cross_entropy_per_word(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
+        auto costs = ops::cross_entropy_per_word(logits(y, ops::stack(states), ops::stack(contexts)), words.targets);
         return teacher_forced{std::move(costs), std::move(weights), std::move(state)};
     }
 

@@ -110,7 +110,7 @@ auto cross_entropy(const tensor auto& readout, const auto& output, const ops::ex
 /// The same for each word: [S,B].
 template <class T>
 auto cross_entropy_per_word(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected,
-                                T smoothing, const std::vector<std::uint32_t>* only)
+                            T smoothing, const std::vector<std::uint32_t>* only)
 {
     return detail::of_words(output, expected, only, [&](const auto& W, const auto& b, const auto& words) {
         return ops::cross_entropy_per_word(ops::linear(readout, W, b), words, static_cast<double>(smoothing));

@@ -165,14 +165,14 @@ struct input_of_block<T, Score, Normalize, Combine, Queries, Keys, Values, Sourc
         now.real = row.part(from.real);
         now.sentence = now.real.first_row();
         return detail::block_of<T>(part, now, std::move(s), std::move(n), std::move(c), row(queries),
-                                   row_of_per_position(row, keys), row_of_per_position(row, values),
-                                   rows_of_mask(row, source), rows_of_mask(row, mask));
+                                   row_of_each(row, keys), row_of_each(row, values), rows_of_mask(row, source),
+                                   rows_of_mask(row, mask));
     }
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 
 private:
-    static auto row_of_per_position(const auto& row, const tensor auto& x) { return row(x); }
-    static auto row_of_per_position(const auto& row, const auto& several) { return detail::collect(several, row); }
+    static auto row_of_each(const auto& row, const tensor auto& x) { return row(x); }
+    static auto row_of_each(const auto& row, const auto& several) { return detail::collect(several, row); }
     template <class M>
     static M rows_of_mask(const auto& row, const M& mask)
     {

@@ -228,7 +228,8 @@ std::string explained(const Attention& attend, const auto& memory, const auto& g
 {
     using memory_type = std::remove_cvref_t<decltype(memory)>;
     constexpr bool one_query = has_axes<2, std::remove_cvref_t<decltype(given)>>();
-    const auto& queries = detail::asked < one_query ? 2 : 3 > (memory, given);
+    constexpr std::size_t axes = one_query ? 2 : 3;
+    const auto& queries = detail::asked<axes>(memory, given);
     if constexpr (one_query) {
         const auto& mask = mask_of_one(given_mask);
         return sentence_of(executor_of_a_step<Attention, memory_type, std::remove_cvref_t<decltype(queries)>,
@@ -241,10 +242,9 @@ std::string explained(const Attention& attend, const auto& memory, const auto& g
         return detail::explained(attend, in_one_piece(memory), queries, given_mask) + "; a KV cache is copied for this";
     } else {
         const auto projected = attend.project(queries);  // [B,S,A]
-        return sentence_of(plan_of<Attention, decltype(projected), memory_type,
-                                   std::remove_cvref_t<decltype(mask_of_many(given_mask))>>::choose(attend, memory,
-                                                                                                    shape_of(projected),
-                                                                                                    0));
+        using mask = std::remove_cvref_t<decltype(mask_of_many(given_mask))>;
+        using plan = plan_of<Attention, decltype(projected), memory_type, mask>;
+        return sentence_of(plan::choose(attend, memory, shape_of(projected), 0));
     }
 }
 

@@ -230,7 +230,7 @@ auto state_in(const State& state, const auto& bring)
 }
 
 /// Throws shape_error unless a tensor has a row for each sentence.
-struct require_row_per_position {
+struct require_row_per_sentence {
     const char* name;
     std::size_t batch;
 
@@ -247,12 +247,12 @@ struct require_row_per_position {
 
 /// Throws shape_error unless every tensor of a state has a row for each sentence. (A state without tensors is a
 /// counter, which fits any batch.)
-void require_rows(const auto&, const require_row_per_position&) {}
-void require_rows(const mappable_state auto& state, const require_row_per_position& look) { (void)state.map(look); }
+void require_rows(const auto&, const require_row_per_sentence&) {}
+void require_rows(const mappable_state auto& state, const require_row_per_sentence& look) { (void)state.map(look); }
 void require_state_of(std::size_t batch, const auto& score_state, const auto& history)
 {
-    require_rows(history, require_row_per_position{"the normalizer's state", batch});
-    require_rows(score_state, require_row_per_position{"the score's state", batch});
+    require_rows(history, require_row_per_sentence{"the normalizer's state", batch});
+    require_rows(score_state, require_row_per_sentence{"the score's state", batch});
 }
 
 /// The window of a step; no_window of a normalizer without one. Throws shape_error unless the history fits the memory.
@@ -278,8 +278,8 @@ auto run_body(const In& in, std::size_t batch, std::size_t work)
     if constexpr (by == step_executor::fused || by == step_executor::composed) {
         return body(in);
     } else {
-        (void)map_query(in.query, require_row_per_position{"the projected query", batch});
-        (void)map_query(in.given, require_row_per_position{"the query", batch});
+        (void)map_query(in.query, require_row_per_sentence{"the projected query", batch});
+        (void)map_query(in.given, require_row_per_sentence{"the query", batch});
         require_state_of(batch, in.score_state, in.history);
         auto seen = by_rows(Family{}, body, in, batch, work);
         const auto second = [](const auto&, const auto& x) { return x; };

@@ -128,9 +128,9 @@ auto rule_alone(const Rule&)
     return typename Rule::alone{};
 }
 
-/// The places that a mask of tiles shows; the lengths that it may have shorten the rows.
-decltype(auto) places_shown(const auto& mask) { return as_predicate(mask); }
-auto places_shown(const mask_of_lengths auto&) { return kernels::tiles::unmasked{}; }
+/// The keys that a mask of tiles shows; the lengths that it may have shorten the rows.
+decltype(auto) keys_of_mask(const auto& mask) { return as_predicate(mask); }
+auto keys_of_mask(const mask_of_lengths auto&) { return kernels::tiles::unmasked{}; }
 
 /// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
 template <class Score, class Rule, class Memory, class Mask>
@@ -141,7 +141,7 @@ auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, con
     constexpr typename comparison_in_tiles<Score>::type compare{};
     constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
     const auto asked = asking_all(score, projected, memory, state.step);  // [B,S,A]
-    const auto& sees = places_shown(mask);
+    const auto& sees = keys_of_mask(mask);
     const lengths_view real = visible_lengths(mask, memory.real, memory.positions());
     if constexpr (learned<Rule> || looks_up || compare.has_factors) {
         const auto factors = factors_of(score, memory.keys);  // [A], or one number

@@ -17,9 +17,9 @@
 /// Many queries at once by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp.
 namespace heed::detail {
 
-/// The places that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
+/// The keys that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
 /// the others count in a history, too. Throws shape_error if it does not fit.
-decltype(auto) keys_shown(const auto& mask, const auto&) { return places_shown(mask); }
+decltype(auto) keys_shown(const auto& mask, const auto&) { return keys_of_mask(mask); }
 auto keys_shown(const lengths& mask, const auto& memory)
 {
     const scratch here;
