@@ -3,12 +3,24 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include <heed/kernels/tiles/tiles.hpp>
 
 /// One head of a sentence, for tests of tiles.
 namespace heed::test {
+
+/// How far tiles may round.
+template <class T>
+inline constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
+
+/// How far a number is from the one that it must be, absolutely where that is small, else relatively.
+template <class T>
+double far(T is, double must)
+{
+    return std::fabs(static_cast<double>(is) - must) / (1 + std::fabs(must));
+}
 
 /// count numbers between -size and size.
 template <class T>

@@ -16,12 +16,10 @@
 
 using namespace heed;
 using namespace heed::kernels;
-using test::head_of_numbers, test::waves;
+using test::head_of_numbers, test::rounding, test::waves;
 
 namespace {
 
-template <class T>
-constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }

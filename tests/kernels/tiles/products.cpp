@@ -13,20 +13,7 @@
 
 using namespace heed;
 using namespace heed::kernels;
-using test::waves;
-
-namespace {
-
-template <class T>
-constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
-
-template <class T>
-double far(T is, double must)
-{
-    return std::fabs(static_cast<double>(is) - must) / (1 + std::fabs(must));
-}
-
-}  // namespace
+using test::far, test::rounding, test::waves;
 
 TEST_CASE_TEMPLATE("products with a tile: plain loops agree for any number of rows and columns", T, float, double)
 {

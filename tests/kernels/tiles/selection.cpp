@@ -16,12 +16,9 @@
 
 using namespace heed;
 using namespace heed::kernels;
-using test::head_of_numbers, test::waves;
+using test::head_of_numbers, test::rounding, test::waves;
 
 namespace {
-
-template <class T>
-constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
 
 template <class T, std::size_t n>
 double weight_of(const auto& rule, double e, const std::array<double, n>& z)

@@ -14,20 +14,7 @@
 
 using namespace heed;
 using namespace heed::kernels;
-using test::waves;
-
-namespace {
-
-template <class T>
-constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
-
-template <class T>
-double far(T is, double must)
-{
-    return std::fabs(static_cast<double>(is) - must) / (1 + std::fabs(must));
-}
-
-}  // namespace
+using test::far, test::rounding, test::waves;
 
 TEST_CASE_TEMPLATE("rows become lanes and come back; lanes without a query are zeros", T, float, double)
 {

@@ -16,14 +16,7 @@
 
 using namespace heed;
 using namespace heed::kernels;
-using test::head_of_numbers, test::waves;
-
-namespace {
-
-template <class T>
-constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
-
-}  // namespace
+using test::head_of_numbers, test::rounding, test::waves;
 
 TEST_CASE_TEMPLATE("scores become weights in place; the numbers of lanes without a query are zeros", T, float, double)
 {
