@@ -206,12 +206,14 @@ To in_family_of(const tensor auto& beside, const State& state)
 /// Which family of tensors computes a step, and how results leave the workspace.
 namespace heed::detail {
 
-/// A tensor's plain counterpart. Declared only.
+/// A tensor's plain counterpart.
 struct untaped {
     template <tensor X>
-    array<element_of<X>, rank_of<X>> operator()(const X& x) const;
-    template <plain_tensor X>
-    X operator()(const X& x) const;
+    auto operator()(const X&) const
+    {
+        return array<element_of<X>, rank_of<X>>{};
+    }
+    auto operator()(const plain_tensor auto& x) const { return x; }
 };
 
 template <class Policy>
