@@ -184,6 +184,38 @@ TEST_CASE("cross entropy of logits: what does not fit is refused")
           "cross_entropy_per_word: target word 3 of a vocabulary of 3 words; ids count from 0");
 }
 
+TEST_CASE("expect: an ignored id, class weights and a mean, as F.cross_entropy has them")
+{
+    const auto logits = random({2, 3, 4}, 5, 2.0);
+    word_ids ids(2, 3);
+    ids.ids = {3, 0, 1, 0, 2, 2};
+    const std::vector<double> of_classes{7, 0.5, 2, 0.25};
+    std::array<double, 6> loss{};  // −log p of each target
+    for (std::size_t r = 0; r < 6; ++r) {
+        double sum = 0;
+        for (std::size_t v = 0; v < 4; ++v) sum += std::exp(logits.data()[r * 4 + v]);
+        loss[r] = std::log(sum) - logits.data()[r * 4 + ids.ids[r]];
+    }
+    const auto cost = [&](const ops::target_weights<double>& how) {
+        return ops::cross_entropy(logits, ops::expect<double>(ids, how))();
+    };
+    const auto close = [](double x) { return doctest::Approx(x).epsilon(1e-14); };
+    CHECK(cost({}) == close(loss[0] + loss[1] + loss[2] + loss[3] + loss[4] + loss[5]));
+    CHECK(cost({.mean = true}) == close((loss[0] + loss[1] + loss[2] + loss[3] + loss[4] + loss[5]) / 6));
+    CHECK(cost({.ignored = 0}) == close(loss[0] + loss[2] + loss[4] + loss[5]));
+    CHECK(cost({.ignored = 2, .mean = true}) == close((loss[0] + loss[1] + loss[2] + loss[3]) / 4));
+    CHECK(cost({.of_classes = of_classes}) ==
+          close(0.25 * loss[0] + 7 * loss[1] + 0.5 * loss[2] + 7 * loss[3] + 2 * loss[4] + 2 * loss[5]));
+    CHECK(cost({.ignored = 0, .of_classes = of_classes, .mean = true}) ==
+          close((0.25 * loss[0] + 0.5 * loss[2] + 2 * loss[4] + 2 * loss[5]) / 4.75));
+
+    // No target counts: 0, also as a mean.
+    ids.ids.assign(6, static_cast<std::uint32_t>(-100));
+    CHECK(cost({.ignored = static_cast<std::uint32_t>(-100), .of_classes = of_classes, .mean = true}) == 0);
+    CHECK(support::message_of<error>([&] { ops::expect<double>(word_ids(1, 1, 4), {.of_classes = of_classes}); }) ==
+          "expect: target 4 has no weight: there are 4 class weights; ids count from 0");
+}
+
 TEST_CASE("cross entropy: a list of targets that is longer or shorter than steps x batch is refused")
 {
     const auto logits = random({2, 2, 3}, 1), x = random({2, 2, 4}, 2);

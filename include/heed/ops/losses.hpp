@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/kernels/cross_entropy.hpp>
@@ -55,6 +57,41 @@ struct expected_words {
         return {words.steps, words.batch, words.ids, {same, weights.size()}};
     }
 };
+
+/// How targets count in a loss.
+template <class T>
+struct target_weights {
+    std::optional<std::uint32_t> ignored{};  // a target that does not count, F.cross_entropy's `ignore_index`
+    std::vector<T> of_classes{};             // [V], F.cross_entropy's `weight`; none: 1 for each class
+    bool mean = false;                       // the weights sum to 1: the loss is a mean over targets
+};
+
+/// Targets with a weight for each: that of its class, or 0 where it is ignored; divided by their sum for a mean.
+///
+///     auto targets = ops::expect<float>(ids, {.ignored = 0, .of_classes = {1, 2, 2}, .mean = true});    // ids [S,B]
+///     auto loss = ops::cross_entropy(logits, targets);
+///
+/// A mean over no target is 0. Throws heed::error if a target that counts has no class weight.
+template <class T>
+expected_words<T> expect(word_ids words, const target_weights<T>& how = {})
+{
+    expected_words<T> targets{std::move(words), {}};
+    T sum = 0;
+    targets.weights.reserve(targets.words.ids.size());
+    for (const std::uint32_t id : targets.words.ids) {
+        const bool counts = id != how.ignored;
+        if (counts && !how.of_classes.empty() && id >= how.of_classes.size()) {
+            throw error("expect: target " + std::to_string(id) + " has no weight: there are " +
+                        std::to_string(how.of_classes.size()) + " class weights; ids count from 0");
+        }
+        targets.weights.push_back(!counts ? T(0) : how.of_classes.empty() ? T(1) : how.of_classes[id]);
+        sum += targets.weights.back();
+    }
+    if (how.mean && sum != T(0)) {
+        for (T& weight : targets.weights) weight /= sum;
+    }
+    return targets;
+}
 
 namespace detail {
 
