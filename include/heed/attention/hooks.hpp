@@ -41,7 +41,7 @@ namespace heed {
     "the number of groups", "required with `weight_kind::per_group`")
 #define HEED_HOOK_project_words(X) X(project_words, "auto project_words(const heed::tensor auto& words) const", \
     "projected words of all steps", "the words")
-#define HEED_HOOK_check_past(X) X(check_state, "template <class State> static consteval void check_state()", \
+#define HEED_HOOK_check_state(X) X(check_state, "template <class State> static consteval void check_state()", \
     "nothing: it refuses a type of state by a static assertion", "any state is taken")
 
 // Of scores that wrap another, beside these.
@@ -91,7 +91,7 @@ namespace heed {
 #define HEED_HOOKS_OF_SCORES(X)                                                                                        \
     HEED_HOOK_prepare(X) HEED_HOOK_continue_keys(X) HEED_HOOK_project(X) HEED_HOOK_match(X) HEED_HOOK_score_matrix(X)            \
     HEED_HOOK_asked_all(X) HEED_HOOK_start(X) HEED_HOOK_observe_memory(X) HEED_HOOK_advance(X) HEED_HOOK_grow(X)               \
-    HEED_HOOK_groups(X) HEED_HOOK_project_words(X) HEED_HOOK_check_past(X)
+    HEED_HOOK_groups(X) HEED_HOOK_project_words(X) HEED_HOOK_check_state(X)
 #define HEED_HOOKS_OF_WRAPPING_SCORES(X)                                                                               \
     HEED_HOOK_query(X) HEED_HOOK_query_all(X) HEED_HOOK_keys(X) HEED_HOOK_init_state(X) HEED_HOOK_observe_query(X) HEED_HOOK_update_state(X)
 // Their `start` and `advance` have names of scores' hooks, which a concept takes once.
