@@ -233,8 +233,8 @@ struct options {
                option_help{"Raw text", "how SentencePiece learns them: bpe or unigram", 0, {"bpe", "unigram"}});
         member("casing", self.casing,
                option_help{"Raw text",
-                           "truecase: the first word of a sentence is written as elsewhere, and\n"
-                           "sentences in capitals are lowercased; as-is: neither",
+                           "truecase: give a sentence's first word its usual case, and read\n"
+                           "sentences in capitals in their usual case; as-is: neither",
                            0,
                            {"truecase", "as-is"}});
     }

@@ -66,6 +66,19 @@ auto each_of(const std::tuple<M...>&, F&& f)
     (std::index_sequence_for<M...>{});
 }
 
+/// get(x) of the first that is on a tape, or of the first if none is: the family of all. Copies nothing.
+template <class M>
+const auto& tensor_beside(const std::vector<M>& several, const auto& get)
+{
+    return get(several.front());
+}
+template <class... M>
+const auto& tensor_beside(const std::tuple<M...>& several, const auto& get)
+{
+    return std::apply(
+        [&get](const auto&... x) -> const auto& { return taped_among(get(x)...); }, several);
+}
+
 /// get(x) of each as a std::vector of tensors of one family.
 template <class M, class Get>
 auto collect(const std::vector<M>& several, Get&& get)
@@ -89,6 +102,7 @@ auto collect(const std::tuple<M...>& several, Get&& get)
 /// The part of an answer to collect.
 inline constexpr auto context_of = [](const auto& answer) -> const auto& { return answer.context; };
 inline constexpr auto contexts_of = [](const auto& answer) -> const auto& { return answer.contexts; };
+inline constexpr auto values_of_memory = [](const auto& memory) -> const auto& { return memory.values; };
 inline constexpr auto weights_of = [](const auto& answer) -> const auto& { return answer.weights; };
 
 inline void require_some(const char* where, std::size_t count)

@@ -209,9 +209,8 @@ private:
         const auto answer = [&](const auto& hop, auto i, const auto& q) {
             return call(hop, detail::nth(memory.of, i), q, detail::nth(state.of, i), mask);
         };
-        const auto values = detail::collect(
-            memory.of, [](const auto& m) -> const auto& { return m.values; });
-        return hop_by_hop(in_family(values.front(), query), answer, context_of);
+        const auto& values = detail::tensor_beside(memory.of, detail::values_of_memory);
+        return hop_by_hop(in_family(values, query), answer, context_of);
     }
 
     auto answer_with_weights(const auto& call, const auto& memory, const auto& query, const auto& state,

@@ -20,10 +20,11 @@
 ///
 /// A predicate mask is any callable from a score_index to a lane_mask (or bool), true = attend. `&`, `|` and `!`
 /// combine masks. It is evaluated for each query and key before their score, and blocks of keys that no query sees are
-/// skipped. It may have these; then it is only evaluated for the keys between them:
+/// skipped. It may have these; then it is only evaluated for keys in the one and not in the other:
 ///
-///     key_range visible_range(std::int32_t first, std::int32_t last) const;  // all that queries first … last may see
-///     key_range full_range(std::int32_t first, std::int32_t last) const;     // what each of them surely sees
+///     // No query of [first, last] sees a key outside of it; every query of [first, last] sees all keys in it.
+///     key_range visible_range(std::int32_t first, std::int32_t last) const;
+///     key_range full_range(std::int32_t first, std::int32_t last) const;
 namespace heed {
 
 /// The indices of a register of scores.

@@ -19,9 +19,9 @@
 
 /// One step of attention, written once for all families of tensors.
 ///
-///     score_state = observe_memory(state.score, at, memory)     the state, with the token that this query brings
-///     seen = body(query(projected, state), keys(k, state))   a kernel, or score, normalizer, combiner
-///     next = advance(state, seen.weights, seen.context, at)
+///     state = observe_memory(state.score, at, memory)        the state of the score, told of this query
+///     seen = body(query(projected, state), keys(k, state))   a kernel; or score, normalizer and combiner
+///     next = advance(state, seen.weights, seen.context, at)  the state for the next query
 ///
 /// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
 namespace heed::detail {

@@ -35,7 +35,7 @@ template <class Function>
 using near_by = std::conditional_t<std::is_trivially_copyable_v<Function> && sizeof(Function) <= 512, const Function,
                                    const Function&>;
 
-/// Scores as a function of them, of their index and of a table has them.
+/// A function of a score, its index and a table, with the table bound to it.
 template <class Function, class Table>
 struct modified_by_table {
     near_by<Function> f;

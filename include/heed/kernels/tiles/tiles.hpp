@@ -101,8 +101,8 @@ struct range {
     }
 };
 
-/// A tile of `count` keys from `first` on, and the rows (keys) of it that the queries of a block, from s on, see. A
-/// group is the lane_count queries of an index.
+/// A tile of `count` keys from `first` on, and those of its rows (keys) that the queries of a block, from s on, see. A
+/// group is lane_count queries: as many as one score_index holds.
 struct visible_tile {
     std::size_t s, first, count, groups;
     range rows[most_registers];  // rows that a group may see, the others it does not,
@@ -212,7 +212,7 @@ struct forward_results {
 template <class T>
 void with_registers(std::size_t queries, auto&& f)
 {
-    constexpr std::size_t least = lane_count / simd::lanes<T>;  // an index has lane_count queries
+    constexpr std::size_t least = lane_count / simd::lanes<T>;  // a score_index holds lane_count queries
     if (least == 1 && queries <= lanes<T, 1>) {
         f(std::integral_constant<std::size_t, least>{});
     } else {
