@@ -110,16 +110,12 @@ struct attention {
     }
 
     /// One query [B,Q] (or whatever the score takes): its context, its weights, and the state for the next query.
-    /// `mask` limits what this query may see: boolean_mask<2>, additive_mask, or lengths (so many positions of each
-    /// row).
+    /// `mask` limits what this query may see: lengths (so many positions of each row), a boolean_mask or additive_mask
+    /// [B,T], a function of an index, or several of these, joined by `&`.
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        const auto& source = detail::memory_of_one(memory);
-        detail::require_fits<attention, decltype(source)>();
-        return detail::answer<false, weights_too>(*this, source, detail::not_projected{},
-                                                  detail::asked<2>(source, query),
-                                                  detail::own_state(*this, source, state), detail::mask_of_one(mask));
+        return answer<false, weights_too>(detail::memory_of_one(memory), query, state, mask);
     }
 
     /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
@@ -127,11 +123,7 @@ struct attention {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        const auto& source = detail::memory_of_one(memory);
-        detail::require_fits<attention, decltype(source)>();
-        return detail::answer<false, context_only>(*this, source, detail::not_projected{},
-                                                   detail::asked<2>(source, query),
-                                                   detail::own_state(*this, source, state), detail::mask_of_one(mask));
+        return answer<false, context_only>(detail::memory_of_one(memory), query, state, mask);
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
@@ -139,21 +131,17 @@ struct attention {
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         const auto& source = detail::memory_of_one(memory);
-        using source_type = std::remove_cvref_t<decltype(source)>;
-        detail::require_fits<attention, source_type>();
         static_assert(
-            !shared_by_rows<source_type>,
+            !shared_by_rows<std::remove_cvref_t<decltype(source)>>,
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
-        return detail::answer<true, weights_too>(*this, source, detail::not_projected{},
-                                                 detail::asked<2>(source, query),
-                                                 detail::own_state(*this, source, state), mask);
+        return answer<true, weights_too>(source, query, state, mask);
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
-    /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of an index, masks
-    /// combined of these (simd/score_index.hpp), a mask with a row for each query, or one for all queries. S = 0
-    /// returns [B,0,D].
+    /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of an index, lengths,
+    /// a boolean_mask or additive_mask [S,T], [B,S,T] or [B,H,S,T], present [B,T], or several of these, joined by `&`,
+    /// `|` and `!` (simd/score_index.hpp). S = 0 returns [B,0,D].
     template <class Mask = no_mask>
     auto operator()(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -172,7 +160,11 @@ struct attention {
         detail::require_fits<attention, decltype(source)>();
         const auto& queries = detail::asked<3>(source, given);
         const auto& state = detail::own_state(*this, source, given_state);
-        return detail::read_many(*this, source, queries, project(queries), state, detail::mask_of_many(mask));
+        const auto projected = project(queries);
+        const auto& valid = detail::mask_given(mask);
+        const auto asked_by = detail::queries_of_call(source, shape_of(projected)[1], state);
+        return detail::read_many(*this, source, queries, projected, state,
+                                 detail::mask_for(valid, asked_by, source.real));
     }
 
     /// The weights of many queries, [B,S,T], all in memory. For pictures and penalties. Weights per position.
@@ -194,8 +186,11 @@ struct attention {
         const auto& state = detail::own_state(*this, source, given_state);
         detail::require_no_tape<attention, decltype(source), decltype(queries), decltype(state), Mask>();
         detail::require_one_number<Score>(source);
-        return detail::weights_of_many(*this, detail::in_one_piece(source), queries, project(queries), state,
-                                       detail::mask_of_many(mask));
+        const auto projected = project(queries);
+        const auto& valid = detail::mask_given(mask);
+        const auto asked_by = detail::queries_of_call(source, shape_of(projected)[1], state);
+        return detail::weights_of_many(*this, detail::in_one_piece(source), queries, projected, state,
+                                       detail::mask_for(valid, asked_by, source.real));
     }
 
     /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
@@ -212,8 +207,9 @@ struct attention {
         if constexpr (!detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
             detail::keep_answer(result, step(memory, query, state, mask));
         } else {
+            const scratch here;
             detail::answer_into(*this, result, memory, detail::not_projected{}, detail::asked<2>(memory, query), state,
-                                mask);
+                                detail::mask_of_query(detail::mask_given(mask), memory, state));
         }
     }
 
@@ -238,6 +234,17 @@ struct attention {
     }
 
 private:
+    template <bool specified, class With>
+    auto answer(const auto& source, const auto& query, const auto& given_state, const auto& mask) const
+    {
+        detail::require_fits<attention, decltype(source)>();
+        const auto& state = detail::own_state(*this, source, given_state);
+        const scratch here;
+        return detail::answer<specified, With>(*this, source, detail::not_projected{}, detail::asked<2>(source, query),
+                                               state,
+                                               detail::mask_of_query(detail::mask_given(mask), source, state));
+    }
+
     template <class... Source>
     auto memory_of(Source&&... source) const
     {

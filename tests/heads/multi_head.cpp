@@ -113,7 +113,7 @@ TEST_CASE("masks reach every head")
     });
     check(causal{}, [](std::size_t s) { return lengths{2 + s, 1 + s}; });
     const additive_mask bias{array<double, 2>{{0.5, none, 0, 1}, {none, 0, 0, 0}}};
-    check(bias, [&](std::size_t) { return bias; });
+    check(additive_mask{ops::reshaped(bias.bias, 2, 1, 4)}, [&](std::size_t) { return bias; });
     const auto now = attend.step(memory, ops::step_of(queries, 0u), attend.start(memory), bias);
     for (std::size_t head = 0; head < 2; ++head) {
         CHECK(now.weights(0, head, 1) == 0);

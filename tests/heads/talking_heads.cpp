@@ -78,7 +78,7 @@ TEST_CASE("scores are mixed before softmax, weights after it: number by number, 
     const auto x = random({2, T, D}, 7), q = random({2, S, D}, 8);
     const auto attend = with(P_l, P_w);
     const auto memory = attend.on(x, real);
-    boolean_mask<2> of_all(shape_of_rank<2>{2, T});
+    present of_all(shape_of_rank<2>{2, T});
     boolean_mask<3> of_each(shape_of_rank<3>{2, S, T});
     for (std::size_t i = 0; i < 2 * T; ++i) of_all[i] = i % 3 != 1;
     for (std::size_t i = 0; i < 2 * S * T; ++i) of_each[i] = i % 4 != 2 && i > T;  // the first query sees nothing
@@ -121,9 +121,10 @@ TEST_CASE("a mask that does not fit is refused")
     const auto refused = [&](const auto& mask) { CHECK_THROWS_AS(attend(memory, q, mask), shape_error); };
     refused(lengths{6});
     refused(lengths{6, 7});
-    refused(boolean_mask<2>(shape_of_rank<2>{1, 6}));
-    refused(boolean_mask<2>(shape_of_rank<2>{2, 5}));
-    refused(boolean_mask<3>(shape_of_rank<3>{1, 5, 6}));
+    refused(present(shape_of_rank<2>{3, 6}));
+    refused(present(shape_of_rank<2>{2, 5}));
+    refused(boolean_mask<2>(shape_of_rank<2>{2, 6}));
+    refused(boolean_mask<3>(shape_of_rank<3>{3, 5, 6}));
     refused(boolean_mask<3>(shape_of_rank<3>{2, 4, 6}));
 }
 

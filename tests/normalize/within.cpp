@@ -272,8 +272,10 @@ TEST_CASE("masks and windows")
         const auto memory_a = a.on(sentences, lengths{6, 3});
         const auto memory_b = b.on(sentences, lengths{6, 3});
         close(a(memory_a, queries), b(memory_b, queries));
-        close(a(memory_a, queries, mask), b(memory_b, queries, mask));
-        close(a(memory_a, queries, additive_mask{bias}), b(memory_b, queries, additive_mask{bias}));
+        const present shown(mask);
+        const additive_mask added{ops::reshaped(bias, 2, 1, 6)};
+        close(a(memory_a, queries, shown), b(memory_b, queries, shown));
+        close(a(memory_a, queries, added), b(memory_b, queries, added));
         const auto shorter = [&](const auto& attend, const auto& memory) {
             const auto first = attend.step(memory, ops::step_of(queries, 0u), attend.start(memory), lengths{4, 3});
             return attend.step(memory, ops::step_of(queries, 4u), first.state, lengths{4, 3}).weights;
@@ -281,8 +283,7 @@ TEST_CASE("masks and windows")
         close(shorter(a, memory_a), shorter(b, memory_b));
         close(a(memory_a, queries, causal{}), b(memory_b, queries, causal{}));
         close(a(a.on(sentences, mask), queries), b(b.on(sentences, mask), queries));
-        close(a(a.on(sentences, mask), queries, additive_mask{bias}),
-              b(b.on(sentences, mask), queries, additive_mask{bias}));
+        close(a(a.on(sentences, mask), queries, added), b(b.on(sentences, mask), queries, added));
         const auto one = a.step(a.on(sentences, mask), ops::step_of(queries, 1u), a.start(memory_a));
         for (std::size_t i = 0; i < 12; ++i) CHECK((mask[i] || one.weights.data()[i] == 0));
     };

@@ -11,6 +11,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/heed.hpp>
+#include <support/drawn_masks.hpp>
 #include <support/exhaustive.hpp>
 #include <support/tensors.hpp>
 
@@ -206,7 +207,7 @@ answers<T> answers_of(const auto& score, const auto& normalize, way how, const n
         if constexpr (has_ways<T> == 3) {
             if (how == way::at_once) {
                 found.weights = numbers(attend.weights_of(memory, Q, drawn).value());
-                return attend(memory, Q, drawn);
+                return support::without_tiles(attend, memory, Q, drawn);
             }
         }
         found.weights.resize(B * S * P);

@@ -4,6 +4,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <support/approx.hpp>
+#include <support/drawn_masks.hpp>
 #include <support/exhaustive.hpp>
 #include <support/many_queries.hpp>
 #include <support/tensors.hpp>
@@ -505,6 +506,6 @@ TEST_CASE("one head of several, with a history, and in blocks on a tape")
         return all;
     };
     const auto is = answer(heed::detail::predicate_of_queries<mask>{by_all, 0, S, T, 2}),
-               must = answer(heed::detail::materialize_mask(by_all, some.real, 0, S, T, 2));
+               must = answer(support::for_blocks(heed::detail::materialize_mask(by_all, some.real, 0, S, T, 2), 2));
     CHECK(is == must);
 }

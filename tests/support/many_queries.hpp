@@ -61,11 +61,13 @@ double distance_from_one_by_one(const Attention& attend, const Mask& mask, const
     const auto h = random({real.batch(), T, width}, 1), q = random({real.batch(), S, width}, 2),
                w = random({real.batch(), S, width}, 3);
     ad::tape<double> on;
+    const auto& known = heed::detail::mask_for(mask, {0, S, real.batch(), 1, T}, real);
     const auto mask_of = [&](std::size_t s) {
-        if constexpr (heed::detail::any_predicate_mask<Mask>) {
-            static thread_local boolean_mask<3> drawn;
-            drawn = heed::detail::materialize_mask(mask, real, 0, S, T);
-            return heed::detail::mask_of_step(drawn, s, S, real);
+        if constexpr (heed::detail::any_predicate_mask<std::remove_cvref_t<decltype(known)>>) {
+            const auto drawn = heed::detail::materialize_mask(known, real, 0, S, T);
+            boolean_mask<2> row(shape_of_rank<2>{real.batch(), T});
+            for (std::size_t i = 0; i < real.batch() * T; ++i) row[i] = drawn[(i / T * S + s) * T + i % T];
+            return row;
         } else {
             return heed::detail::mask_of_step(mask, s, S, real);
         }

@@ -327,24 +327,9 @@ inline constexpr bool raw_mask = tensor<Mask> || lazy_expression<Mask> || is_vec
     "heed: this is no mask yet: of truth values (true = attend) make a boolean_mask{x}, of numbers that are added to " \
     "the scores an additive_mask{x}, of the numbers of positions lengths{...}"
 
-/// The mask of one query, where it is one.
+/// The mask, where it is one; a function of an index becomes one.
 template <class Mask>
-decltype(auto) mask_of_one(const Mask& mask)
-{
-    constexpr bool of_many = marked_mask<Mask> || bare_mask<Mask>;
-    static_assert(
-        !of_many,
-        "heed: `causal{}` and other predicate masks are for many queries, `attend(memory, queries, causal{})`; "
-        "one query sees the positions that the memory has, or as many of each row as `lengths` say: "
-        "`attend.step(memory, query, state, lengths{...})`");
-    static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
-    constexpr bool refused = of_many || raw_mask<Mask>;
-    return meant_unless<!refused, no_mask>(mask);
-}
-
-/// The mask of many queries, where it is one; a function of an index becomes one.
-template <class Mask>
-decltype(auto) mask_of_many(const Mask& mask)
+decltype(auto) mask_given(const Mask& mask)
 {
     static_assert(!raw_mask<Mask>, HEED_SAYS_RAW_MASK);
     constexpr bool one_value = std::is_arithmetic_v<Mask>;

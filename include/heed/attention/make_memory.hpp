@@ -26,7 +26,7 @@ namespace heed::detail {
 
 /// The type of the limits of a batch: lengths, or a mask.
 template <class Limit>
-concept source_limit = std::is_same_v<Limit, lengths> || std::is_same_v<Limit, boolean_mask<2>>;
+concept source_limit = std::is_same_v<Limit, lengths> || std::is_base_of_v<boolean_mask<2>, Limit>;
 
 /// f(first, count) for pieces of [B,T] that may not be attended to.
 void each_hidden(const lengths& limit, const shape_of_rank<3>& shape, const auto& f)

@@ -13,41 +13,233 @@
 #include <heed/attention/query.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/workspace_tensor.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
+#include <heed/ops/shape.hpp>
 #include <heed/ops/windows.hpp>
 #include <heed/simd/score_index.hpp>
 
-/// What hides positions in a step. Results lie in this thread's workspace.
+/// Masks as executors read them: predicates, lengths, or nothing, and numbers that are added to scores.
 namespace heed::detail {
 
-/// The part of a mask for S queries that applies to query s.
-no_mask mask_of_step(const no_mask&, const auto&...) { return {}; }
-boolean_mask_view<2> mask_of_step(const boolean_mask<2>& mask, const auto&...) { return mask; }
-lengths_view mask_of_step(const lengths& mask, const auto&...) { return mask; }
-inline boolean_mask_view<2> mask_of_step(const boolean_mask<3>& mask, std::size_t s, std::size_t S, const lengths_view&)
-{
-    const auto [B, steps, T] = mask.shape();
-    mask.require("attention of many queries", {B, S, T});
-    auto* const row = workspace_family::take<std::uint8_t>(B * T);
-    std::fill_n(row, B * T, std::uint8_t{0});
-    for (std::size_t b = 0; b < B && s < S; ++b) std::copy_n(mask.data() + (b * steps + s) * T, T, row + b * T);
-    return {row, {B, T}};
-}
-template <class Bias>
-    requires(rank_of<Bias> == 2)
-const additive_mask<Bias>& mask_of_step(const additive_mask<Bias>& mask, std::size_t, std::size_t, const lengths_view&)
+/// The queries that a mask is asked about. For one query, masks have no axis of queries.
+struct asked_queries {
+    std::size_t first, count;  // their numbers
+    std::size_t sentences, heads, positions;
+    bool one = false;
+
+    /// The sizes of a mask for B sentences, H heads, S queries and T positions, 1 where an axis is missing. Throws
+    /// shape_error unless each is 1 or whole.
+    template <std::size_t N>
+    shape_of_rank<4> sizes(const char* name, const shape_of_rank<N>& is) const
+    {
+        const bool of_heads = N == 4 || (N == 3 && one), of_sentences = N > 2 || one;
+        const shape_of_rank<4> sizes{of_sentences ? is[0] : 1, of_heads ? is[1] : 1, one ? 1 : is[N - 2], is[N - 1]},
+            must{sentences, heads, one ? 1 : count, positions};
+        for (std::size_t i = 0; i < 4; ++i) {
+            if (sizes[i] == 1 || sizes[i] == must[i]) continue;
+            shape_of_rank<N> whole;
+            for (std::size_t axis = N, from = 4; axis-- > 0;) {
+                do --from;
+                while ((from == 2 && one) || (from == 1 && !of_heads) || (from == 0 && !of_sentences));
+                whole[axis] = must[from];
+            }
+            throw shape_error("attention: " + std::string(name) + " is " + shape_text(is) + " but must be " +
+                              shape_text(whole) + (one ? "" : N == 2 ? ", [S,T]" : N == 3 ? ", [B,S,T]" : ", [B,H,S,T]") +
+                              "; an axis of size 1 serves all" +
+                              (one || N > 2 ? "" : "; which positions sentences have say present{...} [B,T] and lengths"));
+        }
+        return sizes;
+    }
+};
+
+/// Truth values in memory, [B,H,S,T] with axes that are whole or of size 1, as a function of the index.
+struct truth_values : predicate_mask {
+    const std::uint8_t* values;
+    std::ptrdiff_t batch, head, query, key;  // from one to the next; 0 if all share one
+    std::int32_t first, last_query, last_key;
+
+    truth_values(const std::uint8_t* of, const shape_of_rank<4>& sizes, std::size_t first_query)
+        : values(of),
+          batch(step(sizes, 0)),
+          head(step(sizes, 1)),
+          query(step(sizes, 2)),
+          key(step(sizes, 3)),
+          first(static_cast<std::int32_t>(first_query)),
+          last_query(static_cast<std::int32_t>(sizes[2]) - 1),
+          last_key(static_cast<std::int32_t>(sizes[3]) - 1)
+    {}
+
+    HEED_SIMD_INLINE lane_mask operator()(const score_index& p) const
+    {
+        lane_mask seen;
+        const std::uint8_t* const of = values + p.batch * batch + p.head * head;
+        for (std::size_t i = 0; i < lane_count; ++i) {  // lanes beyond the last query or key read the last one
+            const std::ptrdiff_t q = std::min(p.query.at[i] - first, last_query), k = std::min(p.key.at[i], last_key);
+            seen.at[i] = of[q * query + k * key] != 0 ? -1 : 0;
+        }
+        return seen;
+    }
+
+private:
+    static std::ptrdiff_t step(const shape_of_rank<4>& sizes, std::size_t axis)
+    {
+        std::ptrdiff_t numbers = 1;
+        for (std::size_t i = axis + 1; i < 4; ++i) numbers *= static_cast<std::ptrdiff_t>(sizes[i]);
+        return sizes[axis] == 1 ? 0 : numbers;
+    }
+};
+
+/// The first keys of each sentence.
+struct keys_of_lengths : predicate_mask {
+    lengths_view real;
+
+    explicit keys_of_lengths(const lengths_view& of) : real(of) {}
+    lane_mask operator()(const score_index& p) const
+    {
+        return p.key < static_cast<std::int32_t>(real[static_cast<std::size_t>(p.batch) * real.heads()]);
+    }
+};
+
+/// Keys up to the past-th behind which the first query stands, and one more for each query.
+struct causal_from : predicate_mask {
+    std::int32_t first, past;               // the number of the first query, and its key
+    std::int32_t before_first, before_last;  // the first query's diagonals, in the longest and in the shortest sentence
+
+    causal_from(std::size_t keys, const asked_queries& queries, const lengths_view& real)
+        : first(static_cast<std::int32_t>(queries.first)), past(static_cast<std::int32_t>(keys))
+    {
+        const auto diagonal = [&](std::size_t n) {
+            return static_cast<std::int32_t>(n) - static_cast<std::int32_t>(queries.count);
+        };
+        before_first = before_last = diagonal(real.batch() > 0 ? real[0] : 0);
+        for (std::size_t b = 1; b < real.batch(); ++b) {
+            before_first = std::max(before_first, diagonal(real[b]));
+            before_last = std::min(before_last, diagonal(real[b]));
+        }
+    }
+    lane_mask operator()(const score_index& p) const { return p.key - p.query <= past - first; }
+    key_range visible_range(std::int32_t, std::int32_t last) const { return {0, last - before_last + past + 1}; }
+    key_range full_range(std::int32_t from, std::int32_t) const { return {0, from - before_first + past + 1}; }
+};
+
+/// A mask as a predicate for these queries, in sentences of these lengths. It refers to the mask.
+template <class Mask>
+const Mask& predicate_of(const Mask& mask, const asked_queries&, const lengths_view&)
 {
     return mask;
 }
-template <class Bias>
-auto mask_of_step(const additive_mask<Bias>& mask, std::size_t s, std::size_t S, const lengths_view&)
+template <std::size_t N>
+truth_values predicate_of(const boolean_mask<N>& mask, const asked_queries& queries, const lengths_view&)
 {
-    auto shape = shape_of(mask.bias);
-    shape[1] = S;
-    require_shape("attention of many queries", "the additive mask", shape_of(mask.bias), shape,
-                  "one row for each query");
-    return additive_mask{part_of_step(mask.bias, s)};
+    return {mask.data(), queries.sizes("the boolean mask", mask.shape()), queries.first};
 }
+inline truth_values predicate_of(const present& mask, const asked_queries& queries, const lengths_view&)
+{
+    const auto [B, T] = mask.shape();
+    return {mask.data(), queries.sizes<4>("the mask of positions that are present, [B,1,1,T],", {B, 1, 1, T}),
+            queries.first};
+}
+inline keys_of_lengths predicate_of(const lengths& mask, const asked_queries& queries, const lengths_view&)
+{
+    mask.require("attention: the mask", queries.sentences * mask.heads(), queries.positions);
+    return keys_of_lengths{mask};
+}
+inline causal_from predicate_of(const causal_upper_left&, const asked_queries& queries, const lengths_view& real)
+{
+    return {0, queries, real};
+}
+inline causal_from predicate_of(const causal_after& mask, const asked_queries& queries, const lengths_view& real)
+{
+    return {mask.past, queries, real};
+}
+template <class Bias>
+no_mask predicate_of(const additive_mask<Bias>&, const asked_queries&, const lengths_view&)
+{
+    return {};
+}
+template <class A, class B>
+auto predicate_of(const both_masks<A, B>& mask, const asked_queries& queries, const lengths_view& real)
+{
+    const auto& a = detail::predicate_of(mask.a, queries, real);
+    const auto& b = detail::predicate_of(mask.b, queries, real);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(a)>, no_mask>) {
+        return b;
+    } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(b)>, no_mask>) {
+        return a;
+    } else {
+        return both_masks(a, b);
+    }
+}
+template <class A, class B>
+auto predicate_of(const either_mask<A, B>& mask, const asked_queries& queries, const lengths_view& real)
+{
+    return either_mask(detail::predicate_of(mask.a, queries, real), detail::predicate_of(mask.b, queries, real));
+}
+template <class A>
+auto predicate_of(const not_mask<A>& mask, const asked_queries& queries, const lengths_view& real)
+{
+    return not_mask(detail::predicate_of(mask.a, queries, real));
+}
+
+/// The numbers of the additive mask that stands among others.
+template <class Bias>
+const Bias& bias_of(const additive_mask<Bias>& mask)
+{
+    return mask.bias;
+}
+template <class A, class B>
+const auto& bias_of(const both_masks<A, B>& mask)
+{
+    if constexpr (biases_in<A> > 0) {
+        return detail::bias_of(mask.a);
+    } else {
+        return detail::bias_of(mask.b);
+    }
+}
+
+/// A mask, and numbers [B,H,S,T], each axis whole or of size 1, that are added to the scores.
+template <class Mask, class Bias>
+struct mask_and_bias {
+    Mask mask;
+    Bias bias;
+    asked_queries queries;
+    std::size_t head = 0;  // which asks, where the rows are those of one
+};
+template <class Mask, class Bias>
+mask_and_bias(Mask, Bias, const asked_queries&, std::size_t = 0) -> mask_and_bias<Mask, Bias>;
+
+/// x with another shape, of as many numbers: a view of a plain tensor.
+template <std::size_t N>
+auto seen_as(const tensor auto& x, const shape_of_rank<N>& shape)
+{
+    return ops::reshaped(x, shape);
+}
+template <std::size_t N>
+auto seen_as(const plain_tensor auto& x, const shape_of_rank<N>& shape)
+{
+    return tensor_view<const element_of<decltype(x)>, N>{view_of(x).data, shape};
+}
+
+/// A mask for these queries, as executors read it: no_mask, lengths and causal as they are, others as a predicate; with
+/// numbers that are added, a mask_and_bias. It refers to the mask.
+template <class Mask>
+decltype(auto) mask_for(const Mask& mask, const asked_queries& queries, const lengths_view& real)
+{
+    if constexpr (biases_in<Mask> > 0) {
+        const auto& bias = detail::bias_of(mask);
+        return mask_and_bias{detail::predicate_of(mask, queries, real),
+                             detail::seen_as(bias, queries.sizes("the additive mask", shape_of(bias))), queries};
+    } else if constexpr (std::is_same_v<Mask, lengths>) {
+        return (mask);
+    } else {
+        return detail::predicate_of(mask, queries, real);
+    }
+}
+
+/// The part of a mask for S queries that applies to query s.
+no_mask mask_of_step(const no_mask&, const auto&...) { return {}; }
+lengths_view mask_of_step(const lengths& mask, const auto&...) { return mask; }
 inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
 {
     auto* const seen = workspace_family::take<std::size_t>(real.batch());
@@ -159,7 +351,7 @@ lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& given
         }
         both[b] = std::min(mask[b], real[b]);
     }
-    return {both, real.batch(), real.first_row()};
+    return {both, real.batch(), real.first_row(), real.heads()};
 }
 
 /// The masks of a step, in the family that computes it, where `bring` brings a tensor. Lengths shorten the rows
@@ -252,6 +444,18 @@ struct predicate_of_queries {
 template <class Mask>
 predicate_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> predicate_of_queries<Mask>;
 
+/// A mask with the numbers of the S queries that it is asked about, and their head.
+const auto& asked_of_queries(const auto& mask, const auto&, std::size_t, const auto&) { return mask; }
+auto asked_of_queries(const any_predicate_mask auto& mask, const auto& memory, std::size_t S, const auto& state)
+{
+    return predicate_of_queries{mask, state.step, S, memory.positions(), state.head};
+}
+template <class Mask, class Bias>
+auto asked_of_queries(const mask_and_bias<Mask, Bias>& mask, const auto& memory, std::size_t S, const auto& state)
+{
+    return mask_and_bias{detail::asked_of_queries(mask.mask, memory, S, state), mask.bias, mask.queries, state.head};
+}
+
 /// What `count` queries from the begin-th on see: [B,count,T] at `to`. A query beyond the last sees nothing.
 template <class Mask>
 void draw(const predicate_of_queries<Mask>& what, const lengths_view& real, std::size_t begin, std::size_t count,
@@ -260,9 +464,9 @@ void draw(const predicate_of_queries<Mask>& what, const lengths_view& real, std:
     const std::size_t T = what.positions;
     std::fill_n(to, real.batch() * count * T, std::uint8_t{0});
     score_index p;
-    p.head = static_cast<std::int32_t>(what.head);
     for (std::size_t b = 0; b < real.batch(); ++b) {
-        p.batch = static_cast<std::int32_t>(real.first_row() + b);
+        p.batch = static_cast<std::int32_t>(real.sentence_of(b));
+        p.head = static_cast<std::int32_t>(what.head + real.head_of(b));
         for (std::size_t s = begin; s < begin + count; ++s, to += T) {
             if (s >= what.all) continue;
             p.query = static_cast<std::int32_t>(what.first + s);
@@ -303,6 +507,76 @@ boolean_mask_view<2> mask_of_step(const predicate_of_queries<Mask>& what, std::s
                                   const lengths_view& real)
 {
     return {detail::materialized(what, real, s, 1).data(), {real.batch(), what.positions}};
+}
+
+/// A mask of one query, and numbers [B,T] that are added to its scores.
+template <class Mask, class Bias>
+struct mask_and_bias_of_step {
+    Mask mask;
+    Bias bias;
+
+    template <class To>
+        requires(std::is_convertible_v<const Mask&, To>)
+    operator To() const { return mask; }
+};
+template <class Mask, class Bias>
+mask_and_bias_of_step(Mask, Bias) -> mask_and_bias_of_step<Mask, Bias>;
+
+template <class Mask, class Bias>
+auto mask_of_step(const mask_and_bias<Mask, Bias>& what, std::size_t s, std::size_t S, const lengths_view& real)
+{
+    const std::size_t H = real.heads(), T = what.queries.positions;
+    const auto all = shape_of(what.bias);
+    const shape_of_rank<4> whole{real.batch() / H, H, 1, T};
+    auto numbers = constant_like(what.bias, whole, 0.0);
+    if (all[2] > 0) {
+        const std::size_t at = all[2] == 1 ? 0 : s;
+        const auto row = ops::slice(what.bias, 2, at, at + 1);  // [B,H,1,T]
+        const bool of_all = all[1] > H;
+        numbers = ops::add(numbers, of_all ? ops::slice(row, 1, what.head, what.head + 1) : row);
+    }
+    return mask_and_bias_of_step{detail::mask_of_step(what.mask, s, S, real),
+                                 ops::reshaped(numbers, shape_of_rank<2>{real.batch(), T})};
+}
+
+/// The queries of a call, for its masks.
+inline asked_queries queries_of_call(const auto& memory, std::size_t S, const auto& state)
+{
+    const std::size_t H = memory.real.heads();
+    return {state.step, S, memory.batch() / H, H, memory.positions()};
+}
+
+/// The mask of one query as it is given, if a step reads it as it is.
+template <class Mask>
+concept mask_of_one_query = std::is_same_v<Mask, no_mask> || std::is_convertible_v<const Mask&, lengths_view> ||
+    std::is_convertible_v<const Mask&, boolean_mask_view<2>> || requires(const Mask& mask)
+{
+    requires rank_of<decltype(mask.bias)> == 2;
+};
+
+/// The mask of one query, or of many, of each of n heads, which are asked one by one.
+template <std::size_t R, class Mask>
+decltype(auto) mask_of_heads(const Mask& given, const auto& memory, std::size_t S, std::size_t step, std::size_t n)
+{
+    if constexpr (R == 2 && mask_of_one_query<Mask>) {
+        return (given);
+    } else {
+        return detail::mask_for(given, {step, S, memory.batch(), n, memory.positions(), R == 2}, memory.real);
+    }
+}
+
+/// The mask of one query: lengths, truth values [B,T], numbers [B,T], or both. The caller opens a scratch.
+template <class Mask>
+decltype(auto) mask_of_query(const Mask& given, const auto& memory, const auto& state)
+{
+    if constexpr (mask_of_one_query<Mask>) {
+        return (given);
+    } else {
+        auto queries = detail::queries_of_call(memory, 1, state);
+        queries.one = true;
+        const auto& known = detail::mask_for(given, queries, memory.real);
+        return detail::mask_of_step(detail::asked_of_queries(known, memory, 1, state), 0, 1, memory.real);
+    }
 }
 
 }  // namespace heed::detail

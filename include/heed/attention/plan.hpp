@@ -47,7 +47,7 @@ namespace detail {
 template <class Score>
 concept changes_by_index = requires(const Score& score)
 {
-    score.change(std::size_t{});
+    score.change(std::size_t{}, std::size_t{});
 };
 
 template <class Score>
@@ -109,18 +109,66 @@ struct rule_in_tiles<Normalize> : std::remove_cvref<decltype(std::declval<const 
 template <class Normalize>
 using rule_of_tiles = typename rule_in_tiles<Normalize>::type;
 
+/// Are scores multiplied by a number before they become weights?
+template <class Rule>
+concept scales_first = requires(const Rule& rule)
+{
+    rule.rule;
+    rule.factor;
+};
+
 /// Can this combiner sum for all queries at once, with the number of the first one or without?
 template <class Combine, class Weights, class Values>
 concept combines_a_matrix = hook::combine_matrix<Combine, Weights, Values, const heed::score::over::queries_from&> ||
     hook::combine_matrix<Combine, Weights, Values>;
+
+/// A score to whose scores numbers of a mask are added, in tiles.
+template <class Base, class Bias>
+struct score_and_bias {
+    using wraps = Base;
+    static constexpr score_traits traits = Base::traits;
+    static constexpr bool looks_up = true;
+
+    const Base& base;
+    const Bias& bias;  // [B,H,S,T], each axis whole or of size 1
+    std::size_t first_query;
+
+    auto change(std::size_t, std::size_t) const
+    {
+        const auto sizes = shape_of(bias);
+        const auto whole = [&](std::size_t axis) { return sizes[axis] == 1 ? 0 : 1; };
+        return [first = static_cast<std::int32_t>(first_query), b = whole(0), h = whole(1), q = whole(2),
+                k = whole(3)](const auto& e, const score_index& p, const auto& numbers) {
+            return e + numbers(p.batch * b, p.head * h, (p.query - first) * q, p.key * k);
+        };
+    }
+    auto looked_up(const tensor auto& asked) const { return same_family(asked, bias); }
+};
+
+/// The score and the mask of a call whose mask may have numbers that are added.
+const auto& score_with_bias(const auto& score, const auto&) { return score; }
+template <class Score, class Mask, class Bias>
+score_and_bias<Score, Bias> score_with_bias(const Score& score, const mask_and_bias<Mask, Bias>& mask)
+{
+    return {score, mask.bias, mask.queries.first};
+}
+const auto& mask_alone(const auto& mask) { return mask; }
+template <class Mask, class Bias>
+const Mask& mask_alone(const mask_and_bias<Mask, Bias>& mask)
+{
+    return mask.mask;
+}
+template <class Mask>
+inline constexpr bool has_bias = false;
+template <class Mask, class Bias>
+inline constexpr bool has_bias<mask_and_bias<Mask, Bias>> = true;
 
 /// Masks that only shorten the rows.
 template <class Mask>
 concept mask_of_lengths = std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths>;
 /// Masks that can be split into one row per query.
 template <class Mask>
-concept mask_of_rows = mask_of_lengths<Mask> || std::is_same_v<Mask, causal> || std::is_same_v<Mask, boolean_mask<2>> ||
-    std::is_same_v<Mask, boolean_mask<3>>;
+concept mask_of_rows = mask_of_lengths<Mask> || std::is_same_v<Mask, causal> || std::is_same_v<Mask, boolean_mask<2>>;
 
 // ---- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -165,7 +213,8 @@ struct decision {
 /// mask.
 template <class Attention, class Projected, class Memory, class Mask>
 struct call_of_many {
-    using score = decltype(Attention::score);
+    using score = std::remove_cvref_t<decltype(
+        detail::score_with_bias(std::declval<const decltype(Attention::score)&>(), std::declval<const Mask&>()))>;
     using normalize = decltype(Attention::normalize);
     /// The combiner that sums, if those around it can finish all contexts.
     using combine =
@@ -173,9 +222,8 @@ struct call_of_many {
     using projected = Projected;
     using memory = Memory;
     using keys = std::remove_cvref_t<decltype(Memory::keys)>;
-    using mask = Mask;
-    /// Blocks read predicate masks as truth values.
-    using mask_of_blocks = std::conditional_t<any_predicate_mask<Mask>, boolean_mask<3>, Mask>;
+    using mask = std::remove_cvref_t<decltype(detail::mask_alone(std::declval<const Mask&>()))>;
+    static constexpr bool adds_numbers = has_bias<Mask>;
 };
 
 /// Can the score compare, and the combiner sum, a block of queries whose weights are those of rows?
@@ -245,6 +293,8 @@ consteval std::string_view not_tiled()
         {functions_in<typename Call::score>() > 1, "more than one function changes the scores"},
         {!tiles_compare<score, typename Call::projected>, "tiles do not know the score"},
         {std::is_same_v<rule, kernels::tiles::no_rule>, "tiles do not know the normalizer"},
+        {Call::adds_numbers && (scales_first<rule> || std::is_same_v<rule, ops::modulated_by_past>),
+         "the mask's numbers are added after the normalizer has changed the scores"},
         {std::is_same_v<rule, ops::modulated_by_past> && !known_to_kernels_as<score, kernels::inner_product_score>,
          "tiles with a history compare by inner products alone"},
         {!mask_of_lengths<typename Call::mask> && !marked_mask<typename Call::mask>,
@@ -259,7 +309,9 @@ consteval std::string_view not_blocked()
 {
     return first_lacking({
         {!rowwise<typename Call::normalize>, "the normalizer reads more than a row of scores"},
-        {!mask_of_rows<typename Call::mask_of_blocks> || !mask_of_rows<decltype(Call::memory::mask)>,
+        {Call::adds_numbers, "the mask adds numbers to the scores"},
+        {!(mask_of_rows<typename Call::mask> || any_predicate_mask<typename Call::mask>) ||
+             !mask_of_rows<decltype(Call::memory::mask)>,
          "the mask has no row for each query"},
         {shared_by_rows<typename Call::memory>, "queries share the sentences of the memory"},
         {!compares_blocks<Call>, "the score has no `score_matrix`"},

@@ -164,12 +164,10 @@ consteval bool follows()
     return hook::continue_keys<Score, const Keys&, const Keys&>;
 }
 
-/// Which queries are answered at once: the number of the first, the head that asks, the positions of each row, and the
-/// number of the first sentence.
+/// Which queries are answered at once: the number of the first, the head that asks, and the positions of each row.
 struct queries_from {
     std::size_t first = 0, head = 0;
     lengths_view real{};
-    std::size_t sentence = 0;
 };
 
 /// Can this score compare all queries with all keys at once?

@@ -20,8 +20,9 @@ class lengths;
 class lengths_view {
 public:
     constexpr lengths_view() = default;
-    constexpr lengths_view(const std::size_t* counts, std::size_t batch, std::size_t first_row = 0)
-        : counts_(counts), batch_(batch), first_row_(first_row)
+    constexpr lengths_view(const std::size_t* counts, std::size_t batch, std::size_t first_row = 0,
+                           std::size_t heads = 1)
+        : counts_(counts), batch_(batch), first_row_(first_row), heads_(heads)
     {}
     lengths_view(const lengths& all);  // not explicit: lengths are passed as they are
 
@@ -32,10 +33,16 @@ public:
     /// The place of row 0 in the whole batch: 0 unless these are the lengths of some of its rows.
     std::size_t first_row() const { return first_row_; }
 
+    /// How many rows each sentence has: one for each of its heads, one behind the other.
+    std::size_t heads() const { return heads_; }
+    /// The sentence and the head of a row, counted in the whole batch.
+    std::size_t sentence_of(std::size_t row) const { return (first_row_ + row) / heads_; }
+    std::size_t head_of(std::size_t row) const { return (first_row_ + row) % heads_; }
+
     /// The lengths of `count` rows from `first` on.
     lengths_view rows(std::size_t first, std::size_t count) const
     {
-        return {counts_ + first, count, first_row_ + first};
+        return {counts_ + first, count, first_row_ + first, heads_};
     }
 
     /// Throws shape_error unless there is one length per row and none above `positions`.
@@ -56,7 +63,7 @@ public:
 
 private:
     const std::size_t* counts_ = nullptr;
-    std::size_t batch_ = 0, first_row_ = 0;
+    std::size_t batch_ = 0, first_row_ = 0, heads_ = 1;
 };
 
 /// The number of real positions of each sentence of a batch; what lies beyond is padding.
@@ -65,7 +72,9 @@ public:
     lengths() = default;
     lengths(std::initializer_list<std::size_t> counts) : counts_(counts) {}
     explicit lengths(std::vector<std::size_t> counts) : counts_(std::move(counts)) {}
-    lengths(const lengths_view& of) : counts_(of.data(), of.data() + of.batch()) {}  // not explicit: a copy
+    lengths(const lengths_view& of)  // not explicit: a copy
+        : counts_(of.data(), of.data() + of.batch()), heads_(of.heads())
+    {}
 
     /// A batch without padding.
     static lengths full(std::size_t batch, std::size_t positions)
@@ -76,6 +85,16 @@ public:
     std::size_t batch() const { return counts_.size(); }
     std::size_t operator[](std::size_t row) const { return counts_[row]; }
     const std::size_t* data() const { return counts_.data(); }
+    std::size_t heads() const { return heads_; }
+
+    /// The same with a row for each of so many heads of each sentence.
+    lengths of_heads(std::size_t heads) const
+    {
+        lengths all;
+        all.heads_ = heads;
+        for (const std::size_t count : counts_) all.counts_.insert(all.counts_.end(), heads, count);
+        return all;
+    }
 
     /// The lengths of these rows.
     lengths rows(const std::vector<std::size_t>& which) const
@@ -88,7 +107,9 @@ public:
             }
             counts[i] = counts_[which[i]];
         }
-        return lengths(std::move(counts));
+        lengths some(std::move(counts));
+        some.heads_ = heads_;
+        return some;
     }
 
     /// Throws shape_error unless there is one length per row and none above `positions`.
@@ -99,9 +120,10 @@ public:
 
 private:
     std::vector<std::size_t> counts_;
+    std::size_t heads_ = 1;
 };
 
-inline lengths_view::lengths_view(const lengths& all) : lengths_view(all.data(), all.batch()) {}
+inline lengths_view::lengths_view(const lengths& all) : lengths_view(all.data(), all.batch(), 0, all.heads()) {}
 
 /// Every real position.
 struct no_mask {};
@@ -136,11 +158,12 @@ private:
     shape_of_rank<N> shape_;
 };
 
-/// One truth value for each source position, true = attend: [B,T], or [B,S,T] with a row for each query.
+/// One truth value for each query and source position, true = attend: [S,T], [B,S,T] or [B,H,S,T], each axis whole or of
+/// size 1, which serves all. For one query, [B,T] or [B,H,T].
 template <std::size_t N>
 class boolean_mask {
 public:
-    static_assert(N == 2 || N == 3, "heed: a boolean mask is [B,T], or [B,S,T] with a row for each query");
+    static_assert(N >= 2 && N <= 4, "heed: a boolean mask is [S,T], [B,S,T] or [B,H,S,T], with a row for each query");
 
     boolean_mask() = default;
     explicit boolean_mask(const array<bool, N>& attend) : boolean_mask(attend.shape())
@@ -172,8 +195,14 @@ private:
 template <std::size_t N>
 boolean_mask(const array<bool, N>&) -> boolean_mask<N>;
 
-/// Numbers that are added to the scores, after any modulation; -inf = do not attend. [B,T], or [B,S,T] with a row for
-/// each query. They may be learned: gradients flow into them.
+/// Which positions each sentence has, [B,T], for every query: a boolean_mask of many queries would read it as [S,T].
+struct present : boolean_mask<2> {
+    using boolean_mask<2>::boolean_mask;
+    explicit present(boolean_mask<2> mask) : boolean_mask<2>(std::move(mask)) {}
+};
+
+/// Numbers that are added to the scores, after any modulation; -inf = do not attend. Shapes as those of boolean_mask.
+/// They may be learned: gradients flow into them.
 template <tensor Bias>
 struct additive_mask {
     Bias bias;
@@ -184,6 +213,14 @@ additive_mask(Bias) -> additive_mask<Bias>;
 /// Query s of S attends to no position behind its own: the last query sees every real position of its row, the one
 /// before it all but the last, and so on, also where S is not T: `attend(memory, queries, causal{})`.
 struct causal {};
+
+/// Query s of S attends to no key behind the s-th, as PyTorch's causal_upper_left: the first query sees one key.
+struct causal_upper_left {};
+
+/// Query s of S attends to the keys of a past, so many, and to s + 1 keys behind them.
+struct causal_after {
+    std::size_t past = 0;
+};
 
 /// `count` consecutive positions of a row, starting at `first`.
 struct position_range {

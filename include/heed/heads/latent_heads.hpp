@@ -166,7 +166,13 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
         // The heads are rows of queries that share their keys.
         const auto asked =
             detail::side_by_side(queries_of_heads(detail::query_beside<2>(W_Q, given), state.step, true));  // [B,n,C+R]
-        auto [weights, sums] = summed(memory, asked, state, detail::mask_of_one(mask));
+        static_assert(std::is_same_v<Mask, no_mask> || std::is_same_v<Mask, lengths> ||
+                          std::is_convertible_v<const Mask&, boolean_mask_view<2>>,
+                      "heed: latent_heads::step takes lengths or a boolean_mask [B,T]; causal{} and other functions of "
+                      "an index are for many queries");
+        auto [weights, sums] = summed(
+            memory, asked, state,
+            detail::mask_for(mask, {state.step, 1, memory.batch(), 1, memory.positions(), true}, memory.real));
         const auto contexts = each([&, &of = sums](std::size_t h) { return value(ops::step_of(of, h), h); });
         return step_result{ops::linear(ops::concat_heads(contexts), W_O), std::move(weights),
                            state_of_head(state, 0, 1)};

@@ -212,8 +212,8 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         constexpr std::size_t axes = detail::has_axes<2, std::remove_cvref_t<decltype(queries)>>() ? 2 : 3;
-        const auto explained = [&](const auto& head, const auto& of, const auto& asked, const auto&...) {
-            return head.explain(of, asked, mask);
+        const auto explained = [&](const auto& head, const auto& of, const auto& asked, const auto&, const auto& known) {
+            return head.explain(of, asked, known);
         };
         return detail::first_of(answers_of_heads<axes>(explained, memory, queries, start(memory), mask));
     }
@@ -344,8 +344,12 @@ private:
         const auto& memory = detail::memory_of_several(given);
         const auto& state = detail::states_of_several(*this, memory, given_state);
         check(memory, state);
+        const std::size_t S = R == 2 ? 1 : shape_of(detail::state_of(queries[0]))[1];
+        const auto& valid = detail::mask_given(mask);
+        const auto& known =
+            detail::mask_of_heads<R>(valid, detail::first_of(memory.of), S, state.step, detail::count_of(heads));
         return detail::each_with_index(heads, [&](const auto& head, auto i) {
-            return call(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i), mask);
+            return call(head, memory_of_head(memory, i), queries[i], detail::nth(state.of, i), known);
         });
     }
 

@@ -101,7 +101,7 @@ struct talk {
         const auto queries = ops::split_heads(in.queries, n);
         const auto scores = each_of(heads, [&](std::size_t h) {
             return heed::score::over::score_matrix(heads[h].score, queries[h], cut(in.keys[h], positions),
-                                                   {in.from.first, h, in.from.real, in.from.sentence});
+                                                   {in.from.first, h, in.from.real});
         });
         const auto mixed = ops::mix_heads(ops::stack(scores), in.score.of_scores);  // [n,B·s,T]
         const auto weighed = each_of(heads, [&](std::size_t g) {
@@ -155,7 +155,7 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
     const lengths_view real = visible_lengths(mask, any.real, positions);
     static_assert(std::is_convertible_v<const Mask&, lengths_view> || any_predicate_mask<Mask> || mask_of_rows<Mask>,
                   "heed: talking_heads takes causal{}, lengths, boolean masks and predicate masks");
-    const auto& sees = asked_of_queries(mask, memory, projected, attention_state<no_state>{{}, step});
+    const auto& sees = asked_of_queries(mask, memory, part.all, attention_state<no_state>{{}, step});
     using family = family_of<decltype(policies.of_scores)>;
     auto seen =
         by_rows(family{}, talk<with_weights>{},
@@ -219,7 +219,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         const auto projected = ops::reshaped(projected_by("the query", query), shape_of(query)[0], 1,
                                              shape_of(base.W_Q)[1]);  // [B,1,n·K]
         auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
-                                         detail::mask_of_many(mask), {0, 1, 1});
+                                         mask_of<2>(mask, memory, state, 1), {0, 1, 1});
         auto context = base.from_heads(ops::step_of(seen.context, 0), query);
         return step_result{std::move(context), std::move(seen.weights), from_query(state, state.step + 1)};
     }
@@ -237,7 +237,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         const auto source = source_of(memory, projected);
         const auto some = [&](std::size_t first) {
             const scratch here;
-            return detail::talked<false>(source, projected, memory, state.step, detail::mask_of_many(mask),
+            return detail::talked<false>(source, projected, memory, state.step, mask_of<3>(mask, memory, state, S),
                                          {first, std::min(rows, S - first), S})
                 .context;
         };
@@ -256,7 +256,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         const auto projected = projected_by("the queries", queries);
         const std::size_t S = shape_of(queries)[1];
         const auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
-                                               detail::mask_of_many(mask), {0, S, S});
+                                               mask_of<3>(mask, memory, state, S), {0, S, S});
         return ops::reshaped(seen.weights, memory.batch(), detail::count_of(base.heads), S, memory.positions());
     }
 
@@ -267,6 +267,12 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
 
 private:
     static constexpr std::size_t numbers_of_a_block = std::size_t{1} << 18;
+
+    template <std::size_t R>
+    decltype(auto) mask_of(const auto& mask, const auto& memory, const auto& state, std::size_t S) const
+    {
+        return detail::mask_of_heads<R>(detail::mask_given(mask), detail::first_of(memory.of), S, state.step, base.heads.size());
+    }
 
     auto projected_by(const char* name, const auto& queries) const  // [...,n·K]
     {

@@ -66,7 +66,7 @@ window_view window_of_rows(const lengths_view& real, std::size_t width, Place&& 
         begin[b] = here.first;
         begin[B + b] = here.count;
     }
-    return {begin, {begin + B, B, real.first_row()}, width};
+    return {begin, {begin + B, B, real.first_row(), real.heads()}, width};
 }
 
 /// The positions in a window, as a mask in this thread's workspace.

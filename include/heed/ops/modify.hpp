@@ -14,11 +14,13 @@
 
 namespace heed::ops {
 
-/// Where rows of scores stand: the row i belongs to query first_query + i % queries of sentence
-/// first_sentence + i / queries, whose scores begin with key first_keys[i / queries], or with key 0 if there are none.
+/// Where rows of scores stand: row i belongs to query first_query + i % queries of the row first_row + i / queries of a
+/// batch, whose scores begin with key first_keys[i / queries], or with key 0 if there are none. Each sentence has `heads`
+/// rows of the batch, for the heads from `head` on.
 struct rows_of_places {
-    std::size_t queries = 1, first_query = 0, first_sentence = 0, head = 0;
+    std::size_t queries = 1, first_query = 0, first_row = 0, head = 0;
     std::span<const std::size_t> first_keys{};
+    std::size_t heads = 1;
 
     /// The same with its list in memory that `where`, a tape, keeps.
     rows_of_places kept(auto& where) const
@@ -58,11 +60,11 @@ inline void each_index(const shape_of_rank<2>& shape, const rows_of_places& wher
     parallel_for(shape[0], (std::size_t{1} << 14) / (shape[1] + 1) + 1,
                  [&](std::size_t begin, std::size_t end, std::size_t shard) {
                      score_index p;
-                     p.head = static_cast<std::int32_t>(where.head);
                      for (std::size_t row = begin; row < end; ++row) {
-                         const std::size_t sentence = row / where.queries;
-                         const std::size_t first = where.first_keys.empty() ? 0 : where.first_keys[sentence];
-                         p.batch = static_cast<std::int32_t>(where.first_sentence + sentence);
+                         const std::size_t of_batch = row / where.queries, there = where.first_row + of_batch;
+                         const std::size_t first = where.first_keys.empty() ? 0 : where.first_keys[of_batch];
+                         p.batch = static_cast<std::int32_t>(there / where.heads);
+                         p.head = static_cast<std::int32_t>(where.head + there % where.heads);
                          p.query = static_cast<std::int32_t>(where.first_query + row % where.queries);
                          for (std::size_t t = 0; t < shape[1]; t += lane_count) {
                              p.key.at = heed::detail::counted_from(first + t).at;

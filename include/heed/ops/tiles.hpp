@@ -31,6 +31,7 @@ struct heads_of {
     double scale = 1;             // of the scores
     std::size_t first_query = 0;  // the number of the first query
     std::size_t first_head = 0;   // and of the first head
+    std::size_t sharing = 1;      // so many rows of queries, one behind the other, read one row of keys and values
 };
 
 namespace detail {
@@ -60,7 +61,7 @@ auto part_of_head(const auto& x, std::size_t heads, std::size_t nth)
 auto part_of_group(const auto& x, const heads_of& how, std::size_t nth)
 {
     const std::size_t group = nth % how.heads * how.groups / how.heads;
-    return part_of_head(x, how.groups, nth / how.heads * how.groups + group);
+    return part_of_head(x, how.groups, nth / how.heads / how.sharing * how.groups + group);
 }
 /// One head of one sentence, the nth, as the kernels see it.
 template <class Compare, class T>
@@ -75,8 +76,8 @@ tiles::head<T> head_of(const in<T, 3>& queries, const in<T, 3>& keys, const in<T
                       queries.shape[1],
                       real[nth / how.heads],
                       static_cast<T>(how.scale),
-                      nth / how.heads,
-                      how.first_head + nth % how.heads,
+                      real.sentence_of(nth / how.heads),
+                      how.first_head + real.head_of(nth / how.heads) + nth % how.heads,
                       how.first_query};
     if constexpr (Compare::has_factors) {
         of.factor_count = factors.size() / how.heads;
@@ -154,7 +155,7 @@ struct attend_heads {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, shards = threads();
             // Heads that share keys add to the same gradients: a thread takes a whole group.
-            const std::size_t groups = queries.shape[0] * how.groups, in_group = how.heads / how.groups;
+            const std::size_t groups = keys.shape[0] * how.groups, in_group = how.sharing * how.heads / how.groups;
             if (groups >= 2 * shards || shards == 1 || Rule::sequential) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
                     scratch here;
@@ -247,13 +248,15 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                                   const heads_of& how)
     {
         const auto q = queries.shape, k = keys.shape, v = values.shape;
-        if (how.heads == 0 || how.groups == 0 || how.heads % how.groups != 0 || q[2] % how.heads != 0 ||
+        if (how.heads == 0 || how.groups == 0 || how.sharing == 0 || how.heads % how.groups != 0 ||
+            q[2] % how.heads != 0 || (how.heads > 1 && how.sharing > 1) ||
             k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups)
             detail::refuse("attend_tiled: queries ", q, " of ", how.heads, " heads, keys ", k, " and values ", v,
                            " of ", how.groups,
                            "; heads must be a multiple of groups, and a head's queries as wide as its keys");
-        require_shape("attend_tiled", "the keys", k, {q[0], k[1], k[2]}, "one row for each row of queries");
-        require_shape("attend_tiled", "the values", v, {q[0], k[1], v[2]}, "one for each key");
+        require_shape("attend_tiled", "the keys", k, {q[0] / how.sharing, k[1], k[2]},
+                      "one row for the rows of queries that share it");
+        require_shape("attend_tiled", "the values", v, {k[0], k[1], v[2]}, "one for each key");
         real.require("attend_tiled", q[0], k[1]);
         return {q[0], q[1], how.heads * (v[2] / how.groups)};
     }

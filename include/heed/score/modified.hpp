@@ -51,7 +51,8 @@ struct by_place : over::around<Self, Base> {
         static_assert(score_traits_of<Base>().weights == weight_kind::per_position,
                       "heed: score::modified changes one score for each position: its base has weights per position");
         return this->self().changed(over::match(this->base, projected, keys, now.base), projected,
-                                    {1, now.query, now.sentences.first_row(), now.head, now.first_keys});
+                                    {1, now.query, now.sentences.first_row(), now.head, now.first_keys,
+                                     now.sentences.heads()});
     }
 
     template <tensor Queries, tensor Keys>
@@ -59,7 +60,7 @@ struct by_place : over::around<Self, Base> {
     auto score_matrix(const Queries& queries, const Keys& keys, const over::queries_from& from) const
     {
         return this->self().changed(over::score_matrix(this->base, queries, keys, from), queries,
-                                    {shape_of(queries)[1], from.first, from.sentence, from.head, {}});
+                                    {shape_of(queries)[1], from.first, from.real.first_row(), from.head, {}, from.real.heads()});
     }
 };
 
@@ -98,7 +99,7 @@ struct modified : by_place<modified<Base, Function, Table>, Base> {
     }
 
     /// What changes scores, and the table that it looks numbers up in.
-    const Function& change(std::size_t) const { return f; }
+    const Function& change(std::size_t, std::size_t) const { return f; }
     static constexpr bool looks_up = !std::is_same_v<Table, no_table>;
     /// That table.
     const Table& looked_up(const tensor auto&) const { return table; }

@@ -19,14 +19,16 @@ namespace heed::score {
 /// e + t[sentence, query, distance] of all queries at once, or e + t[sentence, distance] of one.
 template <bool of_one>
 struct add_by_distance {
-    std::int32_t sentence = 0, query = 0, reach = 0;  // the first ones, and the distance of the last column
+    std::int32_t query = 0, reach = 0;   // the first one, and the distance of the last column
+    std::int32_t first_row = 0, heads = 1;  // of the batch, and how many rows of it a sentence has
 
     auto operator()(const auto& e, const score_index& p, const auto& t) const
     {
+        const std::int32_t row = p.batch * heads + (heads > 1 ? p.head : 0) - first_row;
         if constexpr (of_one) {
-            return e + t(p.batch - sentence, p.key - p.query + reach);
+            return e + t(row, p.key - p.query + reach);
         } else {
-            return e + t(p.batch - sentence, p.query - query, p.key - p.query + reach);
+            return e + t(row, p.query - query, p.key - p.query + reach);
         }
     }
 };
@@ -57,16 +59,16 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
     auto changed(const tensor auto& scores, const Queries& queries, const ops::rows_of_places& where) const
     {
         constexpr bool of_one = rank_of<Queries> == 2;
-        return ops::modify_op{change<of_one>(where.first_query, where.first_sentence)}(
+        return ops::modify_op{change<of_one>(where.first_query, where.heads, where.first_row)}(
             scores, looked_up(this->base.asking(queries)), where);
     }
 
     /// What changes scores, and the table that it looks numbers up in: `asking` is a(Q).
     template <bool of_one = false>
-    add_by_distance<of_one> change(std::size_t first_query, std::size_t first_sentence = 0) const
+    add_by_distance<of_one> change(std::size_t first_query, std::size_t heads, std::size_t first_row = 0) const
     {
-        return {static_cast<std::int32_t>(first_sentence), static_cast<std::int32_t>(first_query),
-                static_cast<std::int32_t>(reach())};
+        return {static_cast<std::int32_t>(first_query), static_cast<std::int32_t>(reach()),
+                static_cast<std::int32_t>(first_row), static_cast<std::int32_t>(heads)};
     }
     static constexpr bool looks_up = true;
 

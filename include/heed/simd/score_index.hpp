@@ -17,9 +17,10 @@
 ///
 ///     attend(memory, queries, causal{} & sliding_window{1024});
 ///     attend(memory, queries, causal{} & [&](score_index p) { return document(p.key) == document(p.query); });
+///     attend(memory, queries, causal{} & boolean_mask{seen} & additive_mask{bias});
 ///
 /// A predicate mask is any callable from a score_index to a lane_mask (or bool), true = attend. `&`, `|` and `!`
-/// combine masks. It is evaluated for each query and key before their score, and blocks of keys that no query sees are
+/// combine masks, those of tensors and of lengths as well; additive ones by `&` alone. It is evaluated for each query and key before their score, and blocks of keys that no query sees are
 /// skipped. It may have these; then it is only evaluated for keys in the one and not in the other:
 ///
 ///     // No query of [first, last] sees a key outside of it; every query of [first, last] sees all keys in it.
@@ -107,9 +108,30 @@ key_range full_range_of(const Mask& mask, std::int32_t first, std::int32_t last)
 /// Marks predicate masks, so that `&`, `|`, `!` find them; a lambda beside one need not be marked.
 struct predicate_mask {};
 
-/// A mask that `&`, `|` and `!` find by its type: one of indices, or `causal`.
+namespace detail {
+
+/// Masks of tensors, of lengths, and of places that only a call knows: see attention/masks.hpp.
 template <class Mask>
-concept marked_mask = std::is_base_of_v<predicate_mask, Mask> || std::is_same_v<Mask, causal>;
+inline constexpr bool of_a_call = false;
+template <std::size_t N>
+inline constexpr bool of_a_call<boolean_mask<N>> = true;
+template <class Bias>
+inline constexpr bool of_a_call<additive_mask<Bias>> = true;
+template <>
+inline constexpr bool of_a_call<present> = true;
+template <>
+inline constexpr bool of_a_call<lengths> = true;
+template <>
+inline constexpr bool of_a_call<causal_upper_left> = true;
+template <>
+inline constexpr bool of_a_call<causal_after> = true;
+
+}  // namespace detail
+
+/// A mask that `&`, `|` and `!` find by its type.
+template <class Mask>
+concept marked_mask =
+    std::is_base_of_v<predicate_mask, Mask> || std::is_same_v<Mask, causal> || detail::of_a_call<Mask>;
 
 /// A function of an index that is a mask and does not say so, such as a lambda.
 template <class Mask>
@@ -265,16 +287,40 @@ std::pair<std::size_t, std::size_t> seen_in_one_piece(const Mask& mask, const au
 template <class Mask>
 concept any_predicate_mask = std::is_base_of_v<predicate_mask, Mask>;
 
+/// How many additive masks a mask has.
+template <class Mask>
+inline constexpr std::size_t biases_in = 0;
+template <class Bias>
+inline constexpr std::size_t biases_in<additive_mask<Bias>> = 1;
+template <class A, class B>
+inline constexpr std::size_t biases_in<both_masks<A, B>> = biases_in<A> + biases_in<B>;
+
+#define HEED_SAYS_ADDED_NUMBERS                                                                                        \
+    "heed: an additive mask has no truth values: `&` puts one beside other masks, `|` and `!` have no meaning for it, "  \
+    "and the numbers of two are added before"
+
 }  // namespace detail
 
 template <class A, class B>
     requires(detail::combined_masks<A, B>)
-auto operator&(const A& a, const B& b) { return both_masks(detail::as_predicate(a), detail::as_predicate(b)); }
+auto operator&(const A& a, const B& b)
+{
+    static_assert(detail::biases_in<A> + detail::biases_in<B> <= 1, HEED_SAYS_ADDED_NUMBERS);
+    return both_masks(detail::as_predicate(a), detail::as_predicate(b));
+}
 template <class A, class B>
     requires(detail::combined_masks<A, B>)
-auto operator|(const A& a, const B& b) { return either_mask(detail::as_predicate(a), detail::as_predicate(b)); }
+auto operator|(const A& a, const B& b)
+{
+    static_assert(detail::biases_in<A> + detail::biases_in<B> == 0, HEED_SAYS_ADDED_NUMBERS);
+    return either_mask(detail::as_predicate(a), detail::as_predicate(b));
+}
 template <class A>
     requires(marked_mask<A> || bare_mask<A>)
-auto operator!(const A& a) { return not_mask(detail::as_predicate(a)); }
+auto operator!(const A& a)
+{
+    static_assert(detail::biases_in<A> == 0, HEED_SAYS_ADDED_NUMBERS);
+    return not_mask(detail::as_predicate(a));
+}
 
 }  // namespace heed

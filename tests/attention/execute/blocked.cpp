@@ -3,6 +3,7 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
+#include <support/drawn_masks.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 #include <support/tensors.hpp>
@@ -33,8 +34,11 @@ struct in_blocks {
     auto read(const auto&... x) const { return attend.read(x...); }
     auto operator()(const auto& memory, const auto& queries, const auto& mask) const
     {
+        const std::size_t S = shape_of(queries)[1];
+        const auto state = attend.start(memory);
+        const auto& known = detail::mask_for(mask, detail::queries_of_call(memory, S, state), memory.real);
         return detail::execute::blocked(attend.score, attend.normalize, attend.combine, memory, attend.project(queries),
-                                        {}, mask, little);
+                                        {}, detail::asked_of_queries(known, memory, S, state), little);
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -75,7 +79,8 @@ TEST_CASE("normalizers without tiles, and masks that tiles do not know")
     check(score::cosine{3}, causal{}, normalize::stick_breaking{});
     check(score::general{random({4, 4}, 9)}, lengths({5, 70, 2}), normalize::stick_breaking{});
     check(score::modified{score::dot{}, by_place}, causal{}, normalize::stick_breaking{});
-    check(score::dot{}, some<2>({3, T}), normalize::stick_breaking{});
+    check(score::dot{}, present(some<2>({3, T})), normalize::stick_breaking{});
+    check(score::dot{}, some<2>({S, T}), normalize::stick_breaking{});
     check(score::scaled_dot{}, some<3>({3, S, T}), normalize::softmax{});
     check(score::dot{}, some<3>({3, S, T}), normalize::softmax_with_sink{array<double, 1>{0.7}});
 }
@@ -123,14 +128,14 @@ TEST_CASE("a predicate mask is drawn block by block, on the tape and without one
         return detail::execute::blocked(attend.score, attend.normalize, attend.combine, attend.on(x, real),
                                         attend.project(y), {}, which, little);
     };
-    CHECK(support::same_bits(answer(h, q, places), answer(h, q, drawn)));
+    CHECK(support::same_bits(answer(h, q, places), answer(h, q, support::for_blocks(drawn))));
     const auto gradients = [&](const auto& which) {
         ad::tape<double> on;
         const auto H = on.parameter(h), Q = on.parameter(q);
         on.backward(ops::dot(answer(H, Q, which), support::uneven<double>(shape_of_rank<3>{3, S, 4})));
         return std::pair{copy_of(on.gradient(H)), copy_of(on.gradient(Q))};
     };
-    const auto by_places = gradients(places), by_rows = gradients(drawn);
+    const auto by_places = gradients(places), by_rows = gradients(support::for_blocks(drawn));
     CHECK(support::same_bits(by_places.first, by_rows.first));
     CHECK(support::same_bits(by_places.second, by_rows.second));
     // As users have it: a normalizer that tiles do not know.

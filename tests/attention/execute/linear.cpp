@@ -68,7 +68,7 @@ TEST_CASE("with other masks, and with softmax, scores of features are compared p
 {
     const lengths real({70, 33, 0});
     const score::kernel elu{score::elu_plus_one{}};
-    boolean_mask<2> odd(shape_of_rank<2>{3, 70});
+    present odd(shape_of_rank<2>{3, 70});
     for (std::size_t i = 1; i < 210; i += 2) odd[i] = 1;
     check(elu, normalize::ratio{}, odd, real, 60, 70);
     check(elu, normalize::softmax{}, causal{}, real, 70, 70);

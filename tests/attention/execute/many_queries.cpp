@@ -124,7 +124,8 @@ TEST_CASE("no query: no context, the state as it was")
     check(fused, none(Q), D);
     check(fused, none(Q), D, causal{});
     check(fused, none(Q), D, boolean_mask<3>(shape_of_rank<3>{B, 0, T}));
-    check(fused, none(Q), D, boolean_mask<2>(shape_of_rank<2>{B, T}));
+    check(fused, none(Q), D, boolean_mask<2>(shape_of_rank<2>{0, T}));
+    check(fused, none(Q), D, present(shape_of_rank<2>{B, T}));
     check(fused, none(Q), D, additive_mask{none(T)});
     check(attention{score::dot{}, normalize::softmax{}, combine::weighted_sum{}}, none(D), D);
     check(attention{additive(), normalize::local_m{1}, combine::attentional{random({D + Q, std::size_t{7}}, 42)}},

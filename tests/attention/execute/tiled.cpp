@@ -14,6 +14,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 #include <support/approx.hpp>
+#include <support/drawn_masks.hpp>
 #include <support/exhaustive.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
@@ -75,7 +76,8 @@ std::vector<double> by_matrices(const Attention& attend, const boolean_mask<3>& 
 {
     return derivatives(attend, of, [&](const auto& lifted, const auto& memory, const auto& Q) {
         return detail::execute::blocked(lifted.score, lifted.normalize, lifted.combine, memory, lifted.project(Q),
-                                        {0, 0, memory.real}, seen, {std::size_t{1} << 30, std::size_t{1} << 40});
+                                        {0, 0, memory.real}, support::for_blocks(seen),
+                                        {std::size_t{1} << 30, std::size_t{1} << 40});
     });
 }
 

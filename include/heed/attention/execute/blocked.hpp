@@ -163,7 +163,6 @@ struct input_of_block<T, Score, Normalize, Combine, Queries, Keys, Values, Sourc
         auto c = map_parameters(combine, whole);
         auto now = from;
         now.real = row.part(from.real);
-        now.sentence = now.real.first_row();
         return detail::block_of<T>(part, now, std::move(s), std::move(n), std::move(c), row(queries),
                                    row_of_each(row, keys), row_of_each(row, values), rows_of_mask(row, source),
                                    rows_of_mask(row, mask));
@@ -253,15 +252,6 @@ inline boolean_mask_view<2> mask_of_part(const boolean_mask_view<2>& mask, const
 {
     mask.require("attention of many queries", {B, T});
     return mask;
-}
-inline boolean_mask_view<3> mask_of_part(const boolean_mask_view<3>& mask, const part_of_queries& part, std::size_t B,
-                                         std::size_t T)
-{
-    mask.require("attention of many queries", {B, part.all, T});
-    auto* const rows = workspace_family::take<std::uint8_t>(B * part.count * T);
-    for (std::size_t b = 0; b < B; ++b)
-        std::copy_n(mask.data() + (b * part.all + part.first) * T, part.count * T, rows + b * part.count * T);
-    return {rows, {B, part.count, T}};
 }
 
 }  // namespace heed::detail

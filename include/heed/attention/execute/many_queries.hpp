@@ -23,17 +23,6 @@
 #include <heed/ops/shape.hpp>
 
 /// Many queries, one after another: a step for each, which any mechanism can.
-namespace heed::detail {
-
-/// A predicate mask together with the numbers of its queries; any other mask unchanged.
-const auto& asked_of_queries(const auto& mask, const auto&, const auto&, const auto&) { return mask; }
-auto asked_of_queries(const any_predicate_mask auto& mask, const auto& memory, const auto& projected, const auto& state)
-{
-    return predicate_of_queries{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
-}
-
-}  // namespace heed::detail
-
 namespace heed::detail::execute {
 
 /// Contexts [B,S,D] of queries [B,S,Q], each after the one before, and the state after them.
@@ -42,7 +31,7 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
               const Mask& given_mask)
 {
     const std::size_t B = shape_of(projected)[0], S = shape_of(projected)[1];
-    const auto& mask = asked_of_queries(given_mask, memory, projected, state);
+    const auto& mask = asked_of_queries(given_mask, memory, S, state);
     const auto answer_to = [&](std::size_t s, const auto& now) {
         const scratch here;
         return detail::answer<false, context_only>(attend, memory, part_of_step(projected, s), part_of_step(queries, s),
@@ -118,9 +107,10 @@ auto read_many(const Attention& attend, const auto& memory, const auto& queries,
         }
     } else if constexpr (plan::tiled) {
         if (by == executor::tiled)
-            return finished(execute::tiled(attend.score, attend.normalize, memory, projected, state, mask));
+            return finished(execute::tiled(score_with_bias(attend.score, mask), attend.normalize, memory, projected,
+                                           state, mask_alone(mask)));
     }
-    const auto& of_queries = asked_of_queries(mask, memory, projected, state);
+    const auto& of_queries = asked_of_queries(mask, memory, shape[1], state);
     if constexpr (plan::blocked) {
         return finished(execute::blocked(attend.score, attend.normalize, heed::summing_all(attend.combine), memory,
                                          projected, {state.step, state.head, memory.real}, of_queries));
@@ -160,20 +150,19 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
     using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
     const std::size_t B = memory.batch(), S = shape_of(projected)[1];
     require_state_of(B, state.score, state.normalize);
-    if constexpr (any_predicate_mask<Mask>) {
-        return attend.weights_of(memory, queries, state,
-                                 materialize_mask(mask, memory.real, state.step, S, memory.positions(), state.head));
-    } else if constexpr (plan::blocked) {
+    const auto& of_queries = asked_of_queries(mask, memory, S, state);
+    if constexpr (plan::blocked) {
         const scratch here;
         return ops::reshaped(
             weights_of_block(block_of_all(attend.score, attend.normalize, attend.combine, memory, projected,
-                                          {state.step, state.head}, shown(memory.mask), shown(mask))),
+                                          {state.step, state.head}, shown(memory.mask), shown(of_queries))),
             B, S, memory.positions());
     } else {
         auto now = state;
         std::vector<decltype(attend.step(memory, part_of_step(queries, 0), now).weights)> all;
         for (std::size_t s = 0; s < S; ++s) {
-            auto next = attend.step(memory, part_of_step(queries, s), now, mask_of_step(mask, s, S, memory.real));
+            const scratch here;
+            auto next = attend.step(memory, part_of_step(queries, s), now, mask_of_step(of_queries, s, S, memory.real));
             all.push_back(std::move(next.weights));
             now = std::move(next.state);
         }
@@ -231,9 +220,10 @@ std::string explained(const Attention& attend, const auto& memory, const auto& g
     constexpr std::size_t axes = one_query ? 2 : 3;
     const auto& queries = detail::asked<axes>(memory, given);
     if constexpr (one_query) {
-        const auto& mask = mask_of_one(given_mask);
+        const scratch here;
+        using mask = decltype(mask_of_query(mask_given(given_mask), memory, attend.start(memory)));
         return sentence_of(executor_of_a_step<Attention, memory_type, std::remove_cvref_t<decltype(queries)>,
-                                              std::remove_cvref_t<decltype(mask)>>(),
+                                              std::remove_cvref_t<mask>>(),
                            !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>);
     } else if constexpr (grows<memory_type>) {
         if (numbers_differ<decltype(Attention::score)>(memory))
@@ -242,7 +232,8 @@ std::string explained(const Attention& attend, const auto& memory, const auto& g
         return detail::explained(attend, in_one_piece(memory), queries, given_mask) + "; a KV cache is copied for this";
     } else {
         const auto projected = attend.project(queries);  // [B,S,A]
-        using mask = std::remove_cvref_t<decltype(mask_of_many(given_mask))>;
+        const auto& valid = mask_given(given_mask);
+        using mask = std::remove_cvref_t<decltype(mask_for(valid, asked_queries{}, memory.real))>;
         using plan = plan_of<Attention, decltype(projected), memory_type, mask>;
         return sentence_of(plan::choose(attend, memory, shape_of(projected), 0));
     }

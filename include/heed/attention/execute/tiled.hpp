@@ -31,11 +31,14 @@ auto asking_all(const Score& score, const auto& projected, const auto& memory, s
     }
 }
 
-/// What changes the scores of a tile, where the first query is the first-th.
-auto change_of(const auto&, std::size_t) { return kernels::tiles::unmodified{}; }
+/// What changes the scores of a tile, where the first query is the first-th, and a sentence has so many heads.
+auto change_of(const auto&, std::size_t, std::size_t) { return kernels::tiles::unmodified{}; }
 template <class Score>
     requires(functions_in<Score>() > 0)
-auto change_of(const Score& score, std::size_t first) { return detail::changing(score).change(first); }
+auto change_of(const Score& score, std::size_t first, std::size_t heads)
+{
+    return detail::changing(score).change(first, heads);
+}
 
 /// Is there no function in tiles because the score, with what changes it, is a comparison of theirs?
 template <class Score>
@@ -69,15 +72,7 @@ auto table_of(const Score& score, const auto& asked)
     return changing(score).looked_up(asked);
 }
 
-/// Are scores multiplied by a number before they become weights?
-template <class Rule>
-concept scales_first = requires(const Rule& rule)
-{
-    rule.rule;
-    rule.factor;
-};
-
-/// That number, the rule for what is multiplied by it, and a function of scores whose result is.
+/// The number by which scores are multiplied, the rule for the products, and a function of scores whose result is one.
 double factor_of(const auto&) { return 1; }
 double factor_of(const scales_first auto& rule) { return rule.factor; }
 const auto& unscaled(const auto& rule) { return rule; }
@@ -176,7 +171,7 @@ auto tiled(const Score& score, const auto& normalize, const auto& memory, const 
     if constexpr (unchanged) {
         return by_rule(unscaled(rule), kernels::tiles::unmodified{}, factor_of(rule));
     } else {
-        return by_rule(unscaled(rule), scaled(change_of(score, state.step), rule));
+        return by_rule(unscaled(rule), scaled(change_of(score, state.step, memory.real.heads()), rule));
     }
 }
 
