@@ -11,6 +11,7 @@
 #include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
+#include <heed/attention/projected_heads.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 
@@ -55,20 +56,41 @@ struct attention {
     /// (Where a score compares the annotations themselves, as `dot` does, an array that is given away is copied once,
     /// for the keys; a view is not.)
     template <tensor X, class... Rest>
-        requires((tensor<Rest> || detail::source_limit<std::remove_cvref_t<Rest>>)&&...)
+        requires(!detail::tensor_of_heads<X> && ((tensor<Rest> || detail::source_limit<std::remove_cvref_t<Rest>>)&&...))
     auto on(X&& annotations, Rest&&... rest) const
     {
         return memory_of(std::forward<X>(annotations), std::forward<Rest>(rest)...);
     }
     template <tensor X>
+        requires(!detail::tensor_of_heads<X>)
     auto on(X&& annotations, const lengths& real) const  // also of a list, {3, 2}
     {
         return memory_of(std::forward<X>(annotations), real);
     }
     template <tensor X, tensor V>
+        requires(!detail::tensor_of_heads<X>)
     auto on(X&& annotations, V&& values, const lengths& real) const
     {
         return memory_of(std::forward<X>(annotations), std::forward<V>(values), real);
+    }
+
+    /// The memory of heads that are projected already: keys [B,G,T,d], and values [B,G,T,D], if they are others; lengths
+    /// or a mask of the B sentences. See attention/projected_heads.hpp.
+    template <detail::tensor_of_heads K, class... Rest>
+        requires(((detail::tensor_of_heads<Rest> || detail::source_limit<std::remove_cvref_t<Rest>>)&&...))
+    auto on(K&& keys, Rest&&... rest) const
+    {
+        return memory_of_heads(std::forward<K>(keys), std::forward<Rest>(rest)...);
+    }
+    template <detail::tensor_of_heads K>
+    auto on(K&& keys, const lengths& real) const
+    {
+        return memory_of_heads(std::forward<K>(keys), real);
+    }
+    template <detail::tensor_of_heads K, detail::tensor_of_heads V>
+    auto on(K&& keys, V&& values, const lengths& real) const
+    {
+        return memory_of_heads(std::forward<K>(keys), std::forward<V>(values), real);
     }
 
     /// Refused, in one sentence: what is no tensor, no lengths and no mask.
@@ -96,6 +118,11 @@ struct attention {
     }
 
     /// The state before the first step of a batch.
+    template <class Memory>
+    auto start(const heads_memory<Memory>& memory) const
+    {
+        return start(memory.each);
+    }
     auto start(const auto& memory) const { return start(memory, heed::score::over::start(score, memory)); }
 
     /// The same with a first state of the score of the caller's, such as coverage embeddings of the source words.
@@ -118,12 +145,25 @@ struct attention {
         return answer<false, weights_too>(detail::memory_of_one(memory), query, state, mask);
     }
 
+    /// The same of heads: queries [B,H,d], contexts [B,H,D], weights [B,H,T].
+    template <class Memory, class Mask = no_mask>
+    auto step(const heads_memory<Memory>& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    {
+        return by_rows<2>(memory, query, state, mask, [&](const auto&... rows) { return step(rows...); });
+    }
+
     /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
     /// per step.
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
         return answer<false, context_only>(detail::memory_of_one(memory), query, state, mask);
+    }
+
+    template <class Memory, class Mask = no_mask>
+    auto read(const heads_memory<Memory>& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    {
+        return by_rows<2>(memory, query, state, mask, [&](const auto&... rows) { return read(rows...); });
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
@@ -138,6 +178,12 @@ struct attention {
         return answer<true, weights_too>(source, query, state, mask);
     }
 
+    template <class Memory, class Mask = no_mask>
+    auto compose(const heads_memory<Memory>& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    {
+        return by_rows<2, false>(memory, query, state, mask, [&](const auto&... rows) { return compose(rows...); });
+    }
+
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
     /// depend on the previous step is one product for all queries. `mask`: causal{}, a function of an index, lengths,
     /// a boolean_mask or additive_mask [S,T], [B,S,T] or [B,H,S,T], present [B,T], or several of these, joined by `&`,
@@ -147,6 +193,12 @@ struct attention {
     {
         const auto& source = detail::memory_of_one(memory);
         return read_all(source, detail::asked<3>(source, queries), start(source), mask).contexts;
+    }
+    /// The same of heads: queries [B,H,S,d] -> contexts [B,H,S,D].
+    template <class Memory, class Mask = no_mask>
+    auto operator()(const heads_memory<Memory>& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return read_all(memory, queries, start(memory), mask).contexts;
     }
 
     /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
@@ -165,6 +217,13 @@ struct attention {
         const auto asked_by = detail::queries_of_call(source, shape_of(projected)[1], state);
         return detail::read_many(*this, source, queries, projected, state,
                                  detail::mask_for(valid, asked_by, source.real));
+    }
+
+    template <class Memory, class Mask = no_mask>
+    auto read_all(const heads_memory<Memory>& memory, const auto& queries, const auto& state,
+                  const Mask& mask = {}) const
+    {
+        return by_rows<3>(memory, queries, state, mask, [&](const auto&... rows) { return read_all(rows...); });
     }
 
     /// The weights of many queries, [B,S,T], all in memory. For pictures and penalties. Weights per position.
@@ -193,6 +252,17 @@ struct attention {
                                        detail::mask_for(valid, asked_by, source.real));
     }
 
+    template <class Memory, class Mask = no_mask>
+    auto weights_of(const heads_memory<Memory>& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return weights_of(memory, queries, start(memory), mask);
+    }
+    template <class Memory, class Mask = no_mask>
+    auto weights_of(const heads_memory<Memory>& memory, const auto& queries, const auto& state, const Mask& mask) const
+    {
+        return by_rows<3, false>(memory, queries, state, mask, [&](const auto&... rows) { return weights_of(rows...); });
+    }
+
     /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
     /// allocated. `state` may be `result.state`. A result without `weights` gets none.
     template <class Result, class Mask = no_mask>
@@ -213,11 +283,28 @@ struct attention {
         }
     }
 
+    template <class Result, class Memory, class Mask = no_mask>
+    void step_into(Result& result, const heads_memory<Memory>& memory, const auto& query, const auto& state,
+                   const Mask& mask = {}) const
+    {
+        detail::keep_answer(result, step(memory, query, state, mask));
+    }
+
     /// What answers one query or many, in one sentence: see heed::explain.
     template <class Mask = no_mask>
     std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return detail::explained(*this, detail::memory_of_one(memory), queries, mask);
+    }
+
+    template <class Memory, class Query, class Mask = no_mask>
+    std::string explain(const heads_memory<Memory>& memory, const Query& queries, const Mask& mask = {}) const
+    {
+        constexpr std::size_t R = rank_of<Query> - 1;
+        return detail::asked_by_rows<R, true>(
+            memory, queries, start(memory), mask, [&](const auto& of, const auto& asked, const auto&, const auto& known) {
+                return detail::explained(*this, of, asked, known);
+            });
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -243,6 +330,35 @@ private:
         return detail::answer<specified, With>(*this, source, detail::not_projected{}, detail::asked<2>(source, query),
                                                state,
                                                detail::mask_of_query(detail::mask_given(mask), source, state));
+    }
+
+    template <class K, class... Rest>
+    auto memory_of_heads(K&& keys, Rest&&... rest) const
+    {
+        if constexpr ((detail::source_limit<std::remove_cvref_t<Rest>> || ...)) {
+            const std::size_t G = detail::heads_in(keys);
+            (detail::require_heads(rest, G), ...);
+            auto each = memory_of(detail::rows_of_heads(std::forward<K>(keys)),
+                                  detail::rows_of_heads_or_limit(std::forward<Rest>(rest), G)...);
+            each.real = each.real.rows_of_heads(G);
+            return heads_memory<decltype(each)>{std::move(each), G};
+        } else {
+            const auto real = detail::full_lengths(keys);
+            return memory_of_heads(std::forward<K>(keys), std::forward<Rest>(rest)..., real);
+        }
+    }
+
+    /// What f answers by rows, with its results as those of heads.
+    template <std::size_t R, bool may_share = true, class Memory>
+    auto by_rows(const heads_memory<Memory>& memory, const auto& query, const auto& state, const auto& mask,
+                 const auto& f) const
+    {
+        constexpr bool grouped =
+            may_share &&
+            (R == 3 || !detail::on_a_tape<attention, Memory, decltype(query), decltype(state), decltype(mask)>());
+        const auto& valid = detail::mask_given(mask);
+        return detail::results_of_heads(detail::asked_by_rows<R, grouped>(memory, query, state, valid, f),
+                                        detail::heads_in(query));
     }
 
     template <class... Source>

@@ -27,6 +27,7 @@ struct asked_queries {
     std::size_t first, count;  // their numbers
     std::size_t sentences, heads, positions;
     bool one = false;
+    bool projected = false;  // heads, whose masks of three axes might be of heads or of sentences
 
     /// The sizes of a mask for B sentences, H heads, S queries and T positions, 1 where an axis is missing. Throws
     /// shape_error unless each is 1 or whole.
@@ -36,6 +37,11 @@ struct asked_queries {
         const bool of_heads = N == 4 || (N == 3 && one), of_sentences = N > 2 || one;
         const shape_of_rank<4> sizes{of_sentences ? is[0] : 1, of_heads ? is[1] : 1, one ? 1 : is[N - 2], is[N - 1]},
             must{sentences, heads, one ? 1 : count, positions};
+        if (N == 3 && projected && !one && sentences == heads && is[0] > 1) {
+            throw shape_error("attention: " + std::string(name) + " " + shape_text(is) + " may be of " +
+                              std::to_string(heads) + " heads or of as many sentences; give it four axes, [B,1,S,T] or "
+                              "[1,H,S,T]");
+        }
         for (std::size_t i = 0; i < 4; ++i) {
             if (sizes[i] == 1 || sizes[i] == must[i]) continue;
             shape_of_rank<N> whole;

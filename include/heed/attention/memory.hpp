@@ -85,6 +85,44 @@ concept shared_by_rows = requires(const Memory& memory)
     memory.sentence;
 };
 
+/// A memory in which so many rows of queries, one behind the other, share a row of keys and values.
+template <class Values, class Keys>
+struct grouped_memory : shared_memory<Values, Keys> {
+    const memory<Values, Keys>& all;
+    std::size_t sharing;
+
+    /// `heads` of the queries of each sentence; those of the keys divide them.
+    grouped_memory(const memory<Values, Keys>& of, std::size_t heads)
+        : shared_memory<Values, Keys>(of, rows(of.batch(), heads / of.real.heads())),
+          all(of),
+          sharing(heads / of.real.heads())
+    {
+        this->real = this->real.rows_of_heads(heads);
+    }
+
+private:
+    static std::vector<std::size_t> rows(std::size_t keys, std::size_t sharing)
+    {
+        std::vector<std::size_t> of(keys * sharing);
+        for (std::size_t row = 0; row < of.size(); ++row) of[row] = row / sharing;
+        return of;
+    }
+};
+
+/// Do as many rows of queries, one behind the other, share each row of this memory?
+template <class Memory>
+concept shared_evenly = requires(const Memory& memory)
+{
+    memory.sharing;
+};
+
+namespace detail {
+
+std::size_t sharing_of(const auto&) { return 1; }
+std::size_t sharing_of(const shared_evenly auto& memory) { return memory.sharing; }
+
+}  // namespace detail
+
 #define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
     "heed: this memory was made by the plain mechanism, so the parameters that made its keys would get no gradient: "  \
     "make the memory with the lifted one, lifted.on(annotations, lengths)"

@@ -260,7 +260,8 @@ consteval std::string_view not_summed()
     return first_lacking({
         {!known_to_kernels_as<typename Call::combine, kernels::weighted_sum_of_row>, "the combiner is no weighted sum"},
         {!std::is_same_v<decltype(Call::memory::mask), no_mask>, "the memory hides positions by a mask"},
-        {shared_by_rows<typename Call::memory>, "queries share the sentences of the memory"},
+        {shared_by_rows<typename Call::memory> && !shared_evenly<typename Call::memory>,
+         "queries share the sentences of the memory"},
     });
 }
 
@@ -280,6 +281,7 @@ consteval std::string_view not_linear()
         {fades<typename Call::score> && !is_causal, "gates need `causal{}`"},
         {!is_causal && !mask_of_lengths<typename Call::mask>, "the mask is neither of lengths nor `causal{}`"},
         {!not_summed<Call>().empty(), not_summed<Call>()},
+        {shared_evenly<typename Call::memory>, "heads share keys and values"},
     });
 }
 

@@ -88,12 +88,19 @@ public:
     std::size_t heads() const { return heads_; }
 
     /// The same with a row for each of so many heads of each sentence.
-    lengths of_heads(std::size_t heads) const
+    lengths for_heads(std::size_t heads) const
     {
         lengths all;
-        all.heads_ = heads;
         for (const std::size_t count : counts_) all.counts_.insert(all.counts_.end(), heads, count);
+        all.heads_ = heads;
         return all;
+    }
+    /// The same, in which so many rows are the heads of one sentence.
+    lengths rows_of_heads(std::size_t heads) const
+    {
+        auto same = *this;
+        same.heads_ = heads;
+        return same;
     }
 
     /// The lengths of these rows.

@@ -13,10 +13,10 @@
 #include <heed/attention/execute/one_query.hpp>
 #include <heed/attention/execute/step.hpp>
 #include <heed/attention/execute/tiled.hpp>
-#include <heed/attention/execute/tiled_with_state.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
+#include <heed/attention/projected_heads.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
@@ -140,6 +140,35 @@ auto read_many(const Attention& attend, const memory<cache_tensor<T>, cache_tens
     }
     if (one || numbers_differ<score>(memory)) return execute::stepwise(attend, memory, queries, projected, state, mask);
     return knowing_lengths(memory, read_many(attend, in_one_piece(memory), queries, projected, state, mask));
+}
+
+/// The same of heads that share keys and values: in tiles as they are. Other executors get rows for each head.
+template <class Attention, class Mask, class Values, class Keys>
+auto read_many(const Attention& attend, const grouped_memory<Values, Keys>& memory, const auto& queries,
+               const auto& projected, const auto& state, const Mask& mask)
+{
+    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
+    constexpr bool grows = is_cache<Keys>,
+                   taped = on_a_tape<Attention, heed::memory<Values, Keys>, decltype(projected), decltype(state), Mask>();
+    const auto shape = shape_of(projected);  // [B·H,S,A]
+    if constexpr (!taped) {
+        if (shape[1] == 1 || (grows && differ_in_length(memory.real)))
+            return execute::stepwise(attend, memory, queries, projected, state, mask);
+    }
+    if constexpr (grows) {
+        const auto whole = in_one_piece(memory.all);
+        return read_many(attend, grouped_memory(whole, memory.real.heads()), queries, projected, state, mask);
+    } else if constexpr (plan::tiled && !plan::with_state) {
+        if (plan::choose(attend, memory, shape, state.step).by == executor::tiled) {
+            auto last = state;
+            last.step += shape[1];
+            auto contexts = execute::tiled(score_with_bias(attend.score, mask), attend.normalize, memory, projected,
+                                           state, mask_alone(mask));
+            return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries), std::move(last)};
+        }
+    }
+    if constexpr (!grows)
+        return read_many(attend, with_own_rows(memory.all, memory.real.heads()), queries, projected, state, mask);
 }
 
 /// The weights of many queries, [B,S,T].
