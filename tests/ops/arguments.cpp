@@ -54,7 +54,7 @@ TEST_CASE("the argument that is wrong is found, and the rank that it should have
     CHECK(ops::detail::named_ranks(masked.rank[0], masked.also, 1) == ops::detail::ranks_2_or_3);
     CHECK(ops::detail::named_ranks(2, 0b11100, 1) == ops::detail::ranks_2_or_more);
     CHECK(ops::detail::named_ranks(2, 0b11100, 5) == ops::detail::ranks_2_to_4);  // more than 4 are not looked at
-    constexpr auto right = meant<ops::masked_fill_op, view<2>, double>;  // no rank helps
+    constexpr auto right = meant<ops::masked_fill_op, view<2>, double>;           // no rank helps
     CHECK(right.at == 2);
 }
 
