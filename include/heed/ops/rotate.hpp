@@ -156,13 +156,13 @@ struct rotate_op : operation<rotate_op> {
         requires(C == 2 || C == 3)
     static void forward(in<T, R> x, in<T, C> cosines, in<T, C> sines, const rotation& how, out<T, R> y)
     {
-        turn(x, how, rows_of_tables(cosines, sines), y);
+        turn(x, how, {cosines.data, sines.data, detail::rows_of(cosines.shape)}, y);
     }
     template <class T, std::size_t R>
     static void forward(in<T, R> x, in<T, 2> cosines, in<T, 2> sines, std::span<const std::size_t> positions,
                         const rotation& how, out<T, R> y)
     {
-        turn(x, how, rows_of_tables(cosines, sines, positions), y);
+        turn(x, how, {cosines.data, sines.data, positions.size(), positions.data()}, y);
     }
 
     template <class T, std::size_t R>
@@ -182,7 +182,7 @@ struct rotate_op : operation<rotate_op> {
     static void backward(in<T, R> x, in<T, C> cosines, in<T, C> sines, const rotation& how, in<T, R>, in<T, R> d_y,
                          adjoint<T, R> d_x, adjoint<T, C> d_cosines, adjoint<T, C> d_sines)
     {
-        const auto by = rows_of_tables(cosines, sines);
+        const angles<T> by{cosines.data, sines.data, detail::rows_of(cosines.shape)};
         if (d_x) turn_back(how, by, d_y, d_x);
         tables_back(x, how, by, d_y, d_cosines.data, d_sines.data);
     }
@@ -191,21 +191,21 @@ struct rotate_op : operation<rotate_op> {
                          const rotation& how, in<T, R>, in<T, R> d_y, adjoint<T, R> d_x, adjoint<T, 2> d_cosines,
                          adjoint<T, 2> d_sines)
     {
-        const auto by = rows_of_tables(cosines, sines, positions);
+        const angles<T> by{cosines.data, sines.data, positions.size(), positions.data()};
         if (d_x) turn_back(how, by, d_y, d_x);
         tables_back(x, how, by, d_y, d_cosines.data, d_sines.data);
     }
 
 private:
-    /// The cosines and sines of `places`, T for all sentences or B·T: place i has row row(i) of the tables.
-    template <class T, class Row>
+    /// The cosines and sines of `places`, T for all sentences or B·T: place i has row rows[i] of the tables, or row i.
+    template <class T>
     struct angles {
         const T *cosines, *sines;
         std::size_t places;
-        Row row;
+        const std::size_t* rows = nullptr;
     };
 
-    /// T
+    /// T, 1 of [B,N].
     template <std::size_t R>
     static std::size_t positions_of(const shape_of_rank<R>& x)
     {
@@ -297,34 +297,20 @@ private:
                 sines[i * half + m] = static_cast<T>(s);
             }
         }
-        const auto row = [](std::size_t i) { return i; };
-        return angles<T, decltype(row)>{cosines, sines, places, row};
+        return angles<T>{cosines, sines, places};
     }
-    template <class T, std::size_t C>
-    static auto rows_of_tables(in<T, C> cosines, in<T, C> sines)
-    {
-        const auto row = [](std::size_t i) { return i; };
-        return angles<T, decltype(row)>{cosines.data, sines.data, detail::rows_of(cosines.shape), row};
-    }
-    template <class T>
-    static auto rows_of_tables(in<T, 2> cosines, in<T, 2> sines, std::span<const std::size_t> positions)
-    {
-        const auto row = [=](std::size_t i) { return positions[i]; };
-        return angles<T, decltype(row)>{cosines.data, sines.data, positions.size(), row};
-    }
-
     /// pair(one number, the other, their place in the tables) for each pair, rest(the first one, how many) for the
     /// unchanged numbers of each vector.
-    template <std::size_t R>
-    static void each_vector(const shape_of_rank<R>& x, const rotation& how, const auto& by, const auto& pair,
+    template <class T, std::size_t R>
+    static void each_vector(const shape_of_rank<R>& x, const rotation& how, const angles<T>& by, const auto& pair,
                             const auto& rest, std::size_t worth = std::size_t{1} << 15)
     {
-        const std::size_t N = x[R - 1], width = width_of(x, how), half = width / 2, T = positions_of(x),
+        const std::size_t N = x[R - 1], width = width_of(x, how), half = width / 2, positions = positions_of(x),
                           rows = detail::rows_of(x), sentence = x[0] == 0 ? 1 : rows / x[0];
         const bool halves = how.pairs == turned_pairs::halves;
         const auto vector = [=, &pair, &rest](std::size_t row) {
-            const std::size_t t = row % T, place = by.places == T ? t : row / sentence * T + t;
-            const std::size_t angle = by.row(place) * half;
+            const std::size_t t = row % positions, place = by.places == positions ? t : row / sentence * positions + t;
+            const std::size_t angle = (by.rows == nullptr ? place : by.rows[place]) * half;
             for (std::size_t m = 0; m < half; ++m)
                 pair(row * N, halves ? m : 2 * m, halves ? m + half : 2 * m + 1, angle + m);
             rest(row * N + width, N - width);
@@ -333,7 +319,7 @@ private:
     }
 
     template <class T, std::size_t R>
-    static void turn(in<T, R> x, const rotation& how, const auto& by, out<T, R> y)
+    static void turn(in<T, R> x, const rotation& how, const angles<T>& by, out<T, R> y)
     {
         const auto pair = [=, &by](std::size_t at, std::size_t a, std::size_t b, std::size_t i) {
             const T c = by.cosines[i], s = by.sines[i], u = x.data[at + a], v = x.data[at + b];
@@ -345,7 +331,7 @@ private:
     }
 
     template <class T, std::size_t R>
-    static void turn_back(const rotation& how, const auto& by, in<T, R> d_y, adjoint<T, R> d_x)
+    static void turn_back(const rotation& how, const angles<T>& by, in<T, R> d_y, adjoint<T, R> d_x)
     {
         const auto pair = [=, &by](std::size_t at, std::size_t a, std::size_t b, std::size_t i) {
             const T c = by.cosines[i], s = -by.sines[i], u = d_y.data[at + a], v = d_y.data[at + b];
@@ -357,7 +343,8 @@ private:
     }
 
     template <class T, std::size_t R>
-    static void tables_back(in<T, R> x, const rotation& how, const auto& by, in<T, R> d_y, T* d_cosines, T* d_sines)
+    static void tables_back(in<T, R> x, const rotation& how, const angles<T>& by, in<T, R> d_y, T* d_cosines,
+                            T* d_sines)
     {
         if (d_cosines == nullptr && d_sines == nullptr) return;
         const auto pair = [=](std::size_t at, std::size_t a, std::size_t b, std::size_t i) {
