@@ -4,6 +4,7 @@
 //
 // test:
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -160,6 +161,32 @@ void attending()
     holds("heads", shape_of(of_heads) == shape_of_rank<3>{2, 2, 5} && out.size() == q.size());
 }
 
+void rotary_positions()
+{
+    const std::size_t B = 2, H = 3, T = 5, d = 4, P = 16;
+    const auto q = random_numbers<4>({B, H, T, d}, 7);
+    const std::vector<std::int64_t> position_ids{0, 1, 2, 3, 4, 7, 8, 9, 10, 11};
+    array<float, 2> cosines({P, d / 2}), sines({P, d / 2});
+    for (std::size_t p = 0; p < P; ++p) {
+        for (std::size_t m = 0; m < d / 2; ++m) {
+            const double angle = static_cast<double>(p) * std::pow(100.0, -static_cast<double>(m));
+            cosines(p, m) = static_cast<float>(std::cos(angle));
+            sines(p, m) = static_cast<float>(std::sin(angle));
+        }
+    }
+
+    // section: rotary
+    const ops::rotation as_in_llama{.base = 10000, .pairs = ops::turned_pairs::halves};  // rotate_half
+    const auto turned = ops::rotate(q, position_ids, as_in_llama);                // q [B,H,T,d], position_ids [B,T]
+    const auto same = ops::rotate(q, cosines, sines, position_ids, as_in_llama);  // cos_cache, sin_cache [P,d/2]
+    const auto in_part = ops::rotate(q, position_ids, {.width = 2});              // rotary_embedding_dim
+    // end
+    float most = 0;
+    for (std::size_t i = 0; i < q.size(); ++i) most = std::max(most, std::abs(turned.data()[i] - same.data()[i]));
+    holds("the same angles", most < 1e-5F && turned(1, 0, 0, 0) != q(1, 0, 0, 0));
+    holds("the rest is unchanged", in_part(1, 2, 3, 1) != q(1, 2, 3, 1) && in_part(1, 2, 3, 2) == q(1, 2, 3, 2));
+}
+
 void training()
 {
     const std::size_t B = 4, T = 5, D = 6, Q = 3, C = 2;
@@ -260,6 +287,7 @@ int main()
     tensors();
     gradients();
     attending();
+    rotary_positions();
     training();
     batches();
     errors();

@@ -7,6 +7,9 @@
 // expect: heed: the first argument of this operation has rank 2 but must have rank 3
 // expect: heed: the third argument of this operation has rank 2 but must have rank 1
 // expect: heed: the second argument of this operation has rank 0 but must have rank 2
+// expect: argument_of_wrong_rank<heed::ops::rotate_op, 1
+// expect: heed: the second argument of this operation has rank 1 but must have rank 2
+// expect: heed: the first argument of this operation has rank 5 but must have rank 2, 3 or 4
 // expect: heed: word ids are no std::vector but `heed::word_ids ids.steps, batch.`
 // expect: heed: a std::vector holds other whole numbers than this operation takes
 // expect: heed: the numbers of real positions are `heed::lengths`
@@ -31,6 +34,8 @@ void use(const array<float, 3>& keys, const array<float, 2>& query, const array<
     const workspace_tensor<float, 2> step = ops::step_of(rows, 1);
     (void)ops::linear(rows, rows, rows);
     (void)ops::add_per_position(keys, on.constant(array<float, 0>{}));
+    (void)ops::rotate(keys, v, v, numbers);
+    (void)ops::rotate(array<float, 5>{}, numbers);
     (void)ops::lookup(query, numbers);
     (void)ops::rows_of(query, numbers);
     (void)ops::softmax(query, std::vector<std::size_t>{2, 1});

@@ -96,6 +96,35 @@ TEST_CASE("the equations, number by number, absorbed and expanded, with and with
     }
 }
 
+TEST_CASE("a part of the turned numbers may stay as it is")
+{
+    // Two more numbers for each head, which queries do not read: the same contexts if only the first two are turned.
+    const double scale = std::sqrt(double{K + R + 2} / double{K + R});
+    auto wide_KR = random({D, R + 2}, 10);
+    auto wide_QR = filled<double, 2>({D, n * (R + 2)}, 0);
+    for (std::size_t d = 0; d < D; ++d) {
+        for (std::size_t i = 0; i < R; ++i) {
+            wide_KR(d, i) = W_KR(d, i);
+            for (std::size_t h = 0; h < n; ++h) wide_QR(d, h * (R + 2) + i) = scale * W_QR(d, h * R + i);
+        }
+    }
+    const auto x = random({2, 6, D}, 8), q = random({2, 6, D}, 9);
+    for (const auto form : {latent_form::absorbed, latent_form::expanded}) {
+        const latent_heads attend{n,
+                                  ops::scale(W_Q, scale),
+                                  wide_QR,
+                                  W_DKV,
+                                  wide_KR,
+                                  W_UK,
+                                  W_UV,
+                                  W_O,
+                                  normalize::softmax{},
+                                  ops::rotation{10000, ops::turned_pairs::halves, R},
+                                  form};
+        CHECK(distance(attend(attend.on(x), q, causal{}), with(form)(with(form).on(x), q, causal{})) < 1e-12);
+    }
+}
+
 TEST_CASE("a step is that of the expanded heads, weights included, under masks and lengths")
 {
     const std::size_t T = 6;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <heed/nn/cells.hpp>
+#include <heed/nn/peephole_lstm.hpp>
+#include <heed/nn/rnn.hpp>
 
 #include <doctest/doctest.h>
 
@@ -28,4 +30,6 @@ TEST_CASE("a cell of either kind: its output, its share of the input, the state 
     };
     check(nn::gru_factory{});
     check(nn::lstm_factory{});
+    check(nn::rnn_factory{});
+    check(nn::peephole_lstm_factory{});
 }

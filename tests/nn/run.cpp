@@ -9,6 +9,8 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
+#include <heed/nn/peephole_lstm.hpp>
+#include <heed/nn/rnn.hpp>
 #include <heed/nn/run.hpp>
 #include <support/tensors.hpp>
 
@@ -86,6 +88,10 @@ TEST_CASE("padding changes nothing, bit for bit, and the last state is that of t
     random_source source{1};
     check(nn::make_gru<double>(source, X, H));
     check(nn::make_lstm<double>(source, X, H));
+    const nn::initializers<double> init{source, nullptr};
+    check(nn::rnn_factory{ops::relu}(init, {X, H}));
+    check(nn::peephole_lstm_factory{}(init, {X, H}));
+    check(nn::stacked_factory{2, nn::rnn_factory{}}(init, {X, H}));
     check(nn::stacked_factory{3, nn::lstm_factory{}, nn::shortcut::residual}(nn::initializers<double>{source}, {X, H}));
 }
 

@@ -51,8 +51,10 @@ TEST_CASE("the argument that is wrong is found, and the rank that it should have
     CHECK(bias.rank[2] == 1);
     constexpr auto masked = meant<ops::masked_fill_op, view<1>, boolean_mask_view<2>>;
     CHECK(masked.at == 0);
-    CHECK(ops::detail::named_ranks(masked.rank[0], masked.also) == ops::detail::ranks_2_or_3);
-    constexpr auto right = meant<ops::masked_fill_op, view<2>, double>;  // no rank helps
+    CHECK(ops::detail::named_ranks(masked.rank[0], masked.also, 1) == ops::detail::ranks_2_or_3);
+    CHECK(ops::detail::named_ranks(2, 0b11100, 1) == ops::detail::ranks_2_or_more);
+    CHECK(ops::detail::named_ranks(2, 0b11100, 5) == ops::detail::ranks_2_to_4);  // more than 4 are not looked at
+    constexpr auto right = meant<ops::masked_fill_op, view<2>, double>;           // no rank helps
     CHECK(right.at == 2);
 }
 

@@ -42,6 +42,9 @@ void check_axes(const array<double, R>& x)
         const int from_the_end = static_cast<int>(axis) - static_cast<int>(R);
         CHECK(support::same_bits(ops::softmax(x, from_the_end), weights));
         CHECK(support::same_bits(ops::log_softmax(x, from_the_end), logs));
+        if (axis + 1 < R) continue;
+        CHECK(support::same_bits(ops::softmax(x), weights));
+        CHECK(support::same_bits(ops::log_softmax(x), logs));
     }
 }
 
@@ -174,6 +177,8 @@ TEST_CASE("softmax and log_softmax over an axis: gradients")
             support::check_empty(f, random({0, 2}, 6));
         }
         CHECK_GRADIENT([&](const auto& x) { return operation(x, 1); }, random({2, 4, 3}, 7, 2));
+        CHECK_GRADIENT(operation, random({4}, 8, 2));
+        CHECK_GRADIENT(operation, random({2, 2, 2, 3}, 9, 2));
     };
     check(ops::softmax);
     check(ops::log_softmax);

@@ -169,6 +169,20 @@ TEST_CASE("a memory that grows")
     CHECK(memory.positions() == 6);
 }
 
+TEST_CASE("losses of words with weights for classes")
+{
+    const auto logits = random<float>({2, 2, 4}, 1);
+    word_ids words(2, 2);
+    words.ids = {1, 3, 2, 0};
+
+    // section: classes
+    auto counted = ops::expect<float>(words, {.ignored = 0, .of_classes = {1, 1, 2, 2}, .mean = true});
+    auto mean = ops::cross_entropy(logits, counted);
+    // end
+    const auto logs = ops::log_softmax(logits);
+    CHECK(mean() == doctest::Approx(-(logs(0, 0, 1) + 2 * logs(0, 1, 3) + 2 * logs(1, 0, 2)) / 5));
+}
+
 TEST_CASE("losses of numbers, and AdamW")
 {
     const std::size_t B = 2, T = 3;

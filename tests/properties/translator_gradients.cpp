@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
+#include <heed/nn/peephole_lstm.hpp>
+#include <heed/nn/rnn.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <support/sentences.hpp>
 
@@ -52,6 +54,12 @@ TEST_CASE("long short-term memory")
     check(attentions::additive_factory{}, 0.1, nn::lstm_factory{});
     check(attentions::per_dimension_factory{}, 0.1, nn::lstm_factory{});
     check(attentions::temporal_factory{}, 0.1, nn::lstm_factory{});
+}
+
+TEST_CASE("cells that are made of operations")
+{
+    check(attentions::additive_factory{}, 0.1, nn::rnn_factory{});
+    check(attentions::additive_factory{}, 0.1, nn::peephole_lstm_factory{});
 }
 
 TEST_CASE("dropout: the same stream drops the same elements, so the loss is a function and has a gradient")

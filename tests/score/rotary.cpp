@@ -23,10 +23,12 @@ constexpr std::size_t N = 6;
 std::vector<double> turned(std::vector<double> x, std::size_t position, const ops::rotation& how)
 {
     std::vector<double> y = x;
-    for (std::size_t m = 0; m < N / 2; ++m) {
+    const std::size_t width = how.width == 0 ? N : how.width;
+    for (std::size_t m = 0; m < width / 2; ++m) {
         const bool halves = how.pairs == ops::turned_pairs::halves;
-        const std::size_t a = halves ? m : 2 * m, b = halves ? m + N / 2 : 2 * m + 1;
-        const double angle = static_cast<double>(position) * std::pow(how.base, -2.0 * static_cast<double>(m) / N);
+        const std::size_t a = halves ? m : 2 * m, b = halves ? m + width / 2 : 2 * m + 1;
+        const double angle = static_cast<double>(position) *
+                             std::pow(how.base, -2.0 * static_cast<double>(m) / static_cast<double>(width));
         y[a] = std::cos(angle) * x[a] - std::sin(angle) * x[b];
         y[b] = std::sin(angle) * x[a] + std::cos(angle) * x[b];
     }
@@ -56,7 +58,10 @@ auto with(const auto& score) { return attention{score, normalize::softmax{}, com
 TEST_CASE("pairs of numbers are turned with the position")
 {
     const auto x = random({2, 5, N}, 1);
-    for (const ops::rotation how : {ops::rotation{}, {100, ops::turned_pairs::halves}}) {
+    for (const ops::rotation how : {ops::rotation{},
+                                    {100, ops::turned_pairs::halves},
+                                    {.base = 100, .width = 4},
+                                    {100, ops::turned_pairs::halves, 4}}) {
         const auto y = ops::rotate(x, 3, how);
         for (std::size_t t = 0; t < 5; ++t) {
             std::vector<double> of;
@@ -70,6 +75,41 @@ TEST_CASE("pairs of numbers are turned with the position")
     }
     CHECK_THROWS_WITH_AS(ops::rotate(random({2, 5}, 1), 0, ops::rotation{}), doctest::Contains("an even number"),
                          shape_error);
+}
+
+TEST_CASE("a part of each vector is turned: the same scores as of vectors turned by hand")
+{
+    const ops::rotation how{100, ops::turned_pairs::halves, 4};
+    const auto h = random({2, 5, N}, 1), q = random({2, 5, N}, 2);
+    const auto by_hand = [&](const array<double, 3>& x) {
+        array<double, 3> y = x;
+        for (std::size_t b = 0; b < 2; ++b) {
+            for (std::size_t t = 0; t < 5; ++t) {
+                std::vector<double> of;
+                for (std::size_t i = 0; i < N; ++i) of.push_back(x(b, t, i));
+                const auto must = turned(of, t, how);
+                for (std::size_t i = 0; i < N; ++i) y(b, t, i) = must[i];
+            }
+        }
+        return y;
+    };
+    const auto attend = with(score::rotary{score::dot{}, how});
+    const auto plain = with(score::dot{});
+    const auto memory = attend.on(h);
+    auto state = attend.start(memory);
+    const auto keys = plain.on(by_hand(h));
+    const auto queries = by_hand(q);
+    for (std::size_t t = 0; t < 5; ++t) {
+        auto next = attend.step(memory, ops::step_of(q, t), state);
+        const auto must = plain.step(keys, ops::step_of(queries, t), plain.start(keys)).weights;
+        CHECK(distance(next.weights, must) < 1e-12);
+        state = std::move(next.state);
+    }
+    const auto unequal = with(score::rotary{score::dot{}, {.width = 3}});
+    CHECK_THROWS_WITH_AS(unequal.on(h), doctest::Contains("rotate: a width of 3 for vectors of 6 numbers"),
+                         shape_error);
+    const auto wide = with(score::rotary{score::dot{}, {.width = 8}});
+    CHECK_THROWS_WITH_AS(wide.on(h), doctest::Contains("rotate: a width of 8 for vectors of 6 numbers"), shape_error);
 }
 
 TEST_CASE("only distances count")
@@ -95,10 +135,16 @@ TEST_CASE("all at once, one by one, and with a memory that grows")
     for (const std::size_t T : {std::size_t{7}, std::size_t{70}}) {  // without tiles, and with them
         check(with(score::rotary{score::scaled_dot{}}), T);
         check(with(score::rotary{score::scaled_dot{}, {100, ops::turned_pairs::halves}}), T);
+        check(with(score::rotary{score::scaled_dot{}, {.base = 100, .width = 4}}), T);
+        check(with(score::rotary{score::scaled_dot{}, {100, ops::turned_pairs::halves, 2}}), T);
         check(with(score::modified{score::rotary{score::dot{}}, capped}), T);
         check(attention{score::rotary{score::scaled_dot{}}, normalize::retention{0.9}, combine::weighted_sum{}}, T);
         check(multi_head{std::vector(2, with(score::rotary{score::scaled_dot{}})), random({N, 8}, 3), random({N, 4}, 4),
                          random({N, 4}, 5), random({8, N}, 6)},
+              T);
+        const auto of_first = with(score::rotary{score::scaled_dot{}, {.width = 2}});
+        check(multi_head{std::vector(2, of_first), random({N, 8}, 3), random({N, 4}, 4), random({N, 4}, 5),
+                         random({8, N}, 6)},
               T);
     }
     check(with(score::rotary{score::general{random({N, N}, 5)}}), 7);

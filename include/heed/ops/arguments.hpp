@@ -207,8 +207,8 @@ struct meant_ranks {
 };
 
 /// The ranks that a sentence names: one, or one of these.
-enum : std::size_t { ranks_2_or_3 = 10, ranks_3_or_4, ranks_1_or_more, ranks_2_or_more, ranks_other };
-constexpr std::size_t named_ranks(std::size_t rank, unsigned also)
+enum : std::size_t { ranks_2_or_3 = 10, ranks_3_or_4, ranks_2_to_4, ranks_1_or_more, ranks_2_or_more, ranks_other };
+constexpr std::size_t named_ranks(std::size_t rank, unsigned also, std::size_t has)
 {
     switch (also) {
     case 0b01100:
@@ -218,7 +218,7 @@ constexpr std::size_t named_ranks(std::size_t rank, unsigned also)
     case 0b11110:
         return ranks_1_or_more;
     case 0b11100:
-        return ranks_2_or_more;
+        return has > 4 ? ranks_2_to_4 : ranks_2_or_more;
     default:
         return std::popcount(also) <= 1 ? rank : ranks_other;
     }
@@ -242,6 +242,7 @@ struct argument_of_wrong_rank {
     HEED_SAYS_RANK(i, nth, n, 4, "4")                                                                                  \
     HEED_SAYS_RANK(i, nth, n, ranks_2_or_3, "2 or 3")                                                                  \
     HEED_SAYS_RANK(i, nth, n, ranks_3_or_4, "3 or 4")                                                                  \
+    HEED_SAYS_RANK(i, nth, n, ranks_2_to_4, "2, 3 or 4")                                                               \
     HEED_SAYS_RANK(i, nth, n, ranks_1_or_more, "1 or more")                                                            \
     HEED_SAYS_RANK(i, nth, n, ranks_2_or_more, "2 or more")                                                            \
     HEED_SAYS_RANK(i, nth, n, ranks_other, "another one")
@@ -306,7 +307,7 @@ struct what_is_wrong {
         if constexpr (meant.at != sizeof...(A)) {
             constexpr std::array<std::size_t, sizeof...(A)> has{rank_or_0<A>...};
             (void)sizeof(argument_of_wrong_rank<Operation, meant.at, has[meant.at],
-                                                named_ranks(meant.rank[meant.at], meant.also)>);
+                                                named_ranks(meant.rank[meant.at], meant.also, has[meant.at])>);
         } else {
             constexpr bool words = takes_lists<Operation, T, word_ids, A...>(),
                            lengths = takes_lists<Operation, T, lengths_view, A...>(),

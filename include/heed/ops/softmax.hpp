@@ -49,11 +49,15 @@ void softmax_backward(const shape_of_rank<3>& shape, bool per_dimension, const s
 ///
 /// Beyond a row's length, and in a row of length 0, weights and gradients are 0.
 ///
-/// y = softmax(x) over one axis, of all its elements: `ops::softmax(x, -1)`, the last one; x [...] of any rank but 0,
-/// -> [...]. Where all elements are -inf, y is 0. Throws shape_error for an axis that x does not have.
+/// y = softmax(x) over one axis, of all its elements: `ops::softmax(x, axis)`, or `ops::softmax(x)` for the last one;
+/// x [...] of any rank but 0, -> [...]. Where all elements are -inf, y is 0. Throws shape_error for an axis that x does
+/// not have.
 struct softmax_op : row_operation<softmax_op> {
     static constexpr const char* name = "softmax";
     static constexpr ranks takes{1};  // over an axis any of these; with lengths 2 or 3
+
+    using row_operation<softmax_op>::operator();
+    auto operator()(const tensor auto& x) const { return (*this)(x, -1); }
 
     using row_operation<softmax_op>::shape;
     static auto shape(const auto& x, int axis)
@@ -90,7 +94,7 @@ struct softmax_op : row_operation<softmax_op> {
 };
 inline constexpr softmax_op softmax{};
 
-/// y = log softmax(x) over one axis: x [...] of any rank but 0 -> [...]; `ops::log_softmax(x, -1)`, the last one.
+/// y = log softmax(x) over one axis: x [...] of any rank but 0 -> [...]; `ops::log_softmax(x)`: the last one.
 ///
 ///     y_j = x_j − log Σ_k exp(x_k)              ∂x_j += ∂y_j − exp(y_j) Σ_k ∂y_k
 ///
@@ -99,6 +103,9 @@ inline constexpr softmax_op softmax{};
 struct log_softmax_op : operation<log_softmax_op> {
     static constexpr const char* name = "log_softmax";
     static constexpr ranks takes{1};
+
+    using operation<log_softmax_op>::operator();
+    auto operator()(const tensor auto& x) const { return (*this)(x, -1); }
 
     static auto shape(const auto& x, int axis)
     {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <type_traits>
 
 #include <heed/attention/query.hpp>
@@ -29,10 +30,12 @@ struct number_of_query {
 ///
 ///     attention attend{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
 ///     score::rotary as_in_llama{score::scaled_dot{}, {10000, ops::turned_pairs::halves}};
+///     score::rotary of_the_first_32{score::scaled_dot{}, {.width = 32}};
 ///
 /// Keys are turned once per batch, after the base has prepared them; `attention::extend` continues with the next
-/// position. Queries and keys count from 0, whatever the padding, and have an even width; in a KV cache each
-/// sentence has a number of its own (attention/query.hpp). Heads of a multi_head may share keys. No deviation.
+/// position. Queries and keys count from 0, whatever the padding; in a KV cache each sentence has a number of its own
+/// (attention/query.hpp). `ops::rotate` turns by any positions or tables. The width that is turned is even. Heads of a
+/// multi_head may share keys. No deviation.
 template <class Base>
 struct rotary : over::score_adaptor<rotary<Base>, Base> {
     using over::score_adaptor<rotary<Base>, Base>::base;
@@ -71,19 +74,14 @@ struct rotary : over::score_adaptor<rotary<Base>, Base> {
     auto query(const tensor auto& projected, const auto& state) const  // [B,A]
     {
         if constexpr (requires { state.state; }) {
-            using T = element_of<decltype(projected)>;
-            const auto x = view_of(projected);
             const auto numbers = view_of(state.state);
-            require_shape("score::rotary", "the projected query", x.shape, {numbers.shape[0], x.shape[1]},
+            const std::size_t B = numbers.shape[0];
+            require_shape("score::rotary", "the projected query", shape_of(projected), {B, shape_of(projected)[1]},
                           "a row for each sentence of the memory");
-            T* const turned = workspace_family::take<T>(x.size());
-            for (std::size_t b = 0, N = x.shape[1]; b < x.shape[0]; ++b) {
-                const scratch here;
-                const auto row = ops::rotate(workspace_tensor<T, 2>(x.data + b * N, {1, N}),
-                                             static_cast<std::size_t>(numbers.data[b]), how);
-                std::copy_n(row.data(), N, turned + b * N);
-            }
-            return workspace_tensor<T, 2>(turned, x.shape);
+            std::size_t* const positions = workspace_family::take<std::size_t>(B);
+            std::transform(numbers.data, numbers.data + B, positions,
+                           [](auto number) { return static_cast<std::size_t>(number); });
+            return ops::rotate(projected, std::span<const std::size_t>(positions, B), how);
         } else {
             return ops::rotate(projected, state.query, how);
         }
