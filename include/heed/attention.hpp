@@ -123,6 +123,11 @@ struct attention {
     {
         return start(memory.each);
     }
+    template <class Memory>
+    auto start(const split_memory<Memory>& memory) const
+    {
+        return start(memory.joined);
+    }
     auto start(const auto& memory) const { return start(memory, heed::score::over::start(score, memory)); }
 
     /// The same with a first state of the score of the caller's, such as coverage embeddings of the source words.
@@ -200,6 +205,11 @@ struct attention {
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
+    template <class Memory, class Mask = no_mask>
+    auto operator()(const split_memory<Memory>& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return read_all(memory, queries, start(memory), mask).contexts;
+    }
 
     /// The same from a state of the caller's (a first coverage, or the state after other queries). Also returns the
     /// state after the last query:
@@ -224,6 +234,34 @@ struct attention {
                   const Mask& mask = {}) const
     {
         return by_rows<3>(memory, queries, state, mask, [&](const auto&... rows) { return read_all(rows...); });
+    }
+
+    template <class Memory, class Queries, class Mask = no_mask>
+    auto read_all(const split_memory<Memory>& memory, const Queries& queries, const auto& state,
+                  const Mask& mask = {}) const
+    {
+        if constexpr (detail::is_split<Queries>) {
+            const auto shape = detail::shape_of_heads(queries);
+            detail::require_groups(shape, memory);
+            const detail::side_by_side_memory source{memory.joined.values, memory.joined.keys, memory.joined.real,
+                                                     queries.heads, memory.heads};
+            const auto& valid = detail::mask_given(mask);
+            const detail::asked_queries asked_by{state.step, shape[2], shape[0], shape[1], shape_of(source.keys)[1],
+                                                 false,      true};
+            const auto& known = detail::mask_for(valid, asked_by, memory.joined.real);
+            using plan = detail::plan_of<attention, decltype(queries.joined), decltype(source),
+                                         std::remove_cvref_t<decltype(known)>>;
+            if constexpr (plan::tiled) {
+                if (plan::choose(*this, source, shape_of(queries.joined), state.step).by == executor::tiled) {
+                    auto contexts = detail::execute::tiled(detail::score_with_bias(score, known), normalize, source,
+                                                           queries.joined, state, detail::mask_alone(known));
+                    auto last = state;
+                    last.step += shape[2];
+                    return sequence_result{split_heads(std::move(contexts), queries.heads), std::move(last)};
+                }
+            }
+        }
+        return read_all(detail::heads_apart(memory), queries, state, mask);
     }
 
     /// The weights of many queries, [B,S,T], all in memory. For pictures and penalties. Weights per position.
@@ -332,10 +370,24 @@ private:
                                                detail::mask_of_query(detail::mask_given(mask), source, state));
     }
 
+    /// Are heads that stand side by side answered as they are?
+    static constexpr bool reads_split =
+        detail::compares_as_given<Score>() && !remembers<Normalize> &&
+        !std::is_same_v<detail::rule_of_tiles<Normalize>, kernels::tiles::no_rule> &&
+        known_to_kernels_as<Combine, kernels::weighted_sum_of_row>;
+
     template <class K, class... Rest>
     auto memory_of_heads(K&& keys, Rest&&... rest) const
     {
-        if constexpr ((detail::source_limit<std::remove_cvref_t<Rest>> || ...)) {
+        constexpr bool split = detail::is_split<std::remove_cvref_t<K>> &&
+                               ((detail::is_split<std::remove_cvref_t<Rest>> || std::is_same_v<std::remove_cvref_t<Rest>, lengths>)&&...);
+        if constexpr (reads_split && split) {
+            const std::size_t G = detail::heads_in(keys);
+            (detail::require_heads(rest, G), ...);
+            auto joined = memory_of(detail::joined_or_limit(std::forward<K>(keys)),
+                                    detail::joined_or_limit(std::forward<Rest>(rest))...);
+            return split_memory<decltype(joined)>{std::move(joined), G};
+        } else if constexpr ((detail::source_limit<std::remove_cvref_t<Rest>> || ...)) {
             const std::size_t G = detail::heads_in(keys);
             (detail::require_heads(rest, G), ...);
             auto each = memory_of(detail::rows_of_heads(std::forward<K>(keys)),
@@ -357,8 +409,9 @@ private:
             may_share &&
             (R == 3 || !detail::on_a_tape<attention, Memory, decltype(query), decltype(state), decltype(mask)>());
         const auto& valid = detail::mask_given(mask);
-        return detail::results_of_heads(detail::asked_by_rows<R, grouped>(memory, query, state, valid, f),
-                                        detail::heads_in(query));
+        return detail::beside_queries(
+            query, detail::results_of_heads(detail::asked_by_rows<R, grouped>(memory, query, state, valid, f),
+                                            detail::heads_in(query)));
     }
 
     template <class... Source>

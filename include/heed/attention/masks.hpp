@@ -164,11 +164,12 @@ no_mask predicate_of(const additive_mask<Bias>&, const asked_queries&, const len
 {
     return {};
 }
+// Unqualified calls: masks of masks find the overloads below by their second argument.
 template <class A, class B>
 auto predicate_of(const both_masks<A, B>& mask, const asked_queries& queries, const lengths_view& real)
 {
-    const auto& a = detail::predicate_of(mask.a, queries, real);
-    const auto& b = detail::predicate_of(mask.b, queries, real);
+    const auto& a = predicate_of(mask.a, queries, real);
+    const auto& b = predicate_of(mask.b, queries, real);
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(a)>, no_mask>) {
         return b;
     } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(b)>, no_mask>) {
@@ -180,12 +181,12 @@ auto predicate_of(const both_masks<A, B>& mask, const asked_queries& queries, co
 template <class A, class B>
 auto predicate_of(const either_mask<A, B>& mask, const asked_queries& queries, const lengths_view& real)
 {
-    return either_mask(detail::predicate_of(mask.a, queries, real), detail::predicate_of(mask.b, queries, real));
+    return either_mask(predicate_of(mask.a, queries, real), predicate_of(mask.b, queries, real));
 }
 template <class A>
 auto predicate_of(const not_mask<A>& mask, const asked_queries& queries, const lengths_view& real)
 {
-    return not_mask(detail::predicate_of(mask.a, queries, real));
+    return not_mask(predicate_of(mask.a, queries, real));
 }
 
 /// The numbers of the additive mask that stands among others.

@@ -88,6 +88,18 @@ consteval std::size_t functions_in()
 template <class Score>
 concept fades = known_to_kernels_as<Score, kernels::gated_decay_score>;
 
+/// Are this score's products those of queries and keys as they are given, but for a factor? Then heads that stand side by
+/// side need not be taken apart.
+template <class Score>
+consteval bool compares_as_given()
+{
+    if constexpr (changes_by_index<Score> && !requires { typename Score::compares_in_tiles; }) {
+        return compares_as_given<typename Score::wraps>();
+    } else {
+        return requires(const Score& score) { score.factor(std::size_t{}); };
+    }
+}
+
 /// The score whose products are summed: the base of one that fades.
 const auto& summed(const auto& score) { return score; }
 const auto& summed(const fades auto& score) { return detail::summed(score.base); }

@@ -98,6 +98,25 @@ auto gathered(const heads_memory<Memory>& from)
     return heads_memory<decltype(each)>{std::move(each), from.heads};
 }
 
+/// The keys and values of heads that stand side by side, [B,T,G·d] and [B,T,G·D], for many queries at once. For one query
+/// after another, `with_cache` gives each head rows of its own.
+template <class Memory>
+struct split_memory {
+    Memory joined;
+    std::size_t heads;  // G
+
+    std::size_t batch() const { return joined.batch(); }
+    std::size_t positions() const { return joined.positions(); }     // T
+    std::size_t width() const { return joined.width() / heads; }  // D of the values
+
+    /// The memory of these sentences.
+    split_memory rows(std::span<const std::size_t> which) const { return {joined.rows(which), heads}; }
+};
+
+/// Heads with rows of their own, and room behind the last positions.
+template <class Memory>
+auto with_cache(const split_memory<Memory>& from);
+
 namespace detail {
 
 template <class X>
@@ -108,6 +127,9 @@ inline constexpr bool is_split<split_tensor<X>> = true;
 /// Queries, keys or values of heads.
 template <class X>
 concept tensor_of_heads = is_split<std::remove_cvref_t<X>> || (tensor<X> && rank_of<X> == 4);
+
+template <class X, std::size_t N>
+concept tensor_with_axes = tensor<X> &&(rank_of<X> == N);
 
 /// x with another shape of as many numbers, itself if it is given away.
 template <std::size_t N, class T, std::size_t R>
@@ -153,6 +175,32 @@ auto rows_of_heads(X&& x)
             return detail::seen_as(x, shape);
         }
     }
+}
+
+/// The shape of heads, [B,H,d] or [B,H,S,d].
+template <class X>
+auto shape_of_heads(const X& x)
+{
+    if constexpr (is_split<X>) {
+        const auto [B, S, N] = shape_of(x.joined);
+        return shape_of_rank<4>{B, x.heads, S, N / x.heads};
+    } else {
+        return shape_of(x);
+    }
+}
+
+/// Heads that stood side by side, with rows of their own: a copy.
+template <class Memory>
+auto heads_apart(const split_memory<Memory>& memory)
+{
+    const auto apart = [&](const auto& x) {
+        return detail::rows_of_heads(split_tensor<std::remove_cvref_t<decltype(x)>>{x, memory.heads});
+    };
+    auto values = apart(memory.joined.values);
+    auto keys = apart(memory.joined.keys);
+    using rows = heed::memory<decltype(values), decltype(keys)>;
+    return heads_memory<rows>{{std::move(values), std::move(keys), memory.joined.real.for_heads(memory.heads)},
+                              memory.heads};
 }
 
 /// The limits of a batch, for each of its heads.
@@ -226,26 +274,45 @@ decltype(auto) mask_of_rows_of_heads(const Mask& mask, const asked_queries& quer
     }
 }
 
+/// Throws shape_error unless these queries can ask this memory.
+template <std::size_t R>
+void require_groups(const shape_of_rank<R>& queries, const auto& memory)
+{
+    if (queries[0] == memory.batch() && queries[1] > 0 && queries[1] % memory.heads == 0) return;
+    throw shape_error("attention: queries " + shape_text(queries) + " of " + counted(queries[1], "head") +
+                      " ask the keys of " + counted(memory.batch(), "sentence") + " with " +
+                      counted(memory.heads, "head") +
+                      "; there must be as many sentences, and a multiple of the keys' heads");
+}
+
+/// Queries of heads as rows, without a copy where they are rows.
+template <class Query>
+auto queries_by_rows(const Query& query)
+{
+    if constexpr (is_split<Query>) {
+        return detail::rows_of_heads(query);
+    } else {
+        const auto shape = shape_of(query);
+        shape_of_rank<rank_of<Query> - 1> rows;
+        rows[0] = shape[0] * shape[1];
+        for (std::size_t axis = 2; axis < shape.size(); ++axis) rows[axis - 1] = shape[axis];
+        return detail::seen_as(query, rows);
+    }
+}
+
 /// f(memory, query, state, mask), which answers by rows, of one query of each head, [B,H,d] with R = 2, or of many,
 /// [B,H,S,d] with R = 3; and the same with rows of heads' results. `grouped`: can it read rows of keys that are shared?
 template <std::size_t R, bool grouped, class Memory, class Query>
 auto asked_by_rows(const heads_memory<Memory>& memory, const Query& query, const auto& state, const auto& mask,
                    const auto& f)
 {
-    static_assert(tensor<Query> && rank_of<Query> == R + 1,
+    static_assert(tensor_with_axes<Query, R + 1> || (R == 3 && is_split<Query>),
                   "heed: this memory is that of heads: one query of each is [B,H,d], for `step` and `read`, and many are "
                   "[B,H,S,d], for `attend(memory, queries)` and `read_all`");
-    const auto shape = shape_of(query);
+    const auto shape = detail::shape_of_heads(query);
     const std::size_t B = shape[0], H = shape[1], G = memory.heads, S = R == 2 ? 1 : shape[2];
-    if (B != memory.batch() || H == 0 || H % G != 0) {
-        throw shape_error("attention: queries " + shape_text(shape) + " of " + counted(H, "head") + " ask the keys of " +
-                          counted(memory.batch(), "sentence") + " with " + counted(G, "head") +
-                          "; there must be as many sentences, and a multiple of the keys' heads");
-    }
-    shape_of_rank<R> rows;
-    rows[0] = B * H;
-    for (std::size_t axis = 1; axis < R; ++axis) rows[axis] = shape[axis + 1];
-    const auto& asked = detail::seen_as(query, rows);
+    detail::require_groups(shape, memory);
+    const auto& asked = detail::queries_by_rows(query);
     const auto now = detail::state_for_heads(state, B * G, H / G);
     const auto answer = [&](const auto& of) {
         const asked_queries queries{state.step, S, B, H, memory.positions(), R == 2, true};
@@ -279,6 +346,16 @@ auto rows_of_heads_or_limit(X&& x, std::size_t heads)
         return detail::rows_of_heads(std::forward<X>(x));
     } else {
         return detail::limit_of_heads(x, heads);
+    }
+}
+/// Heads side by side, as they are; limits as they are.
+template <class X>
+decltype(auto) joined_or_limit(X&& x)
+{
+    if constexpr (is_split<std::remove_cvref_t<X>>) {
+        return (std::forward<X>(x).joined);
+    } else {
+        return std::forward<X>(x);
     }
 }
 /// The lengths of a batch without padding.
@@ -320,6 +397,37 @@ auto results_of_heads(sequence_result<Contexts, State> of, std::size_t heads)
     return sequence_result{detail::results_of_heads(std::move(of.contexts), heads), std::move(of.state)};
 }
 
+/// The contexts of queries that stand side by side do so, too.
+auto beside_queries(const auto&, auto results) { return results; }
+template <class X, class Contexts, class State>
+auto beside_queries(const split_tensor<X>& queries, sequence_result<Contexts, State> of)
+{
+    return sequence_result{heed::split_heads(heed::join_heads(of.contexts), queries.heads), std::move(of.state)};
+}
+
+/// Heads that stand side by side, as tiles read them: nothing is copied.
+template <class Values, class Keys>
+struct side_by_side_memory {
+    const Values& values;  // [B,T,G·D]
+    const Keys& keys;      // [B,T,G·d]
+    const lengths& real;
+    std::size_t heads, groups;  // of the queries, and of keys and values
+    HEED_NO_UNIQUE_ADDRESS no_mask mask{};
+
+    std::size_t batch() const { return shape_of(values)[0]; }
+    std::size_t positions() const { return shape_of(values)[1]; }
+    std::size_t width() const { return shape_of(values)[2]; }
+};
+template <class Values, class Keys>
+side_by_side_memory(const Values&, const Keys&, const lengths&, std::size_t, std::size_t)
+    -> side_by_side_memory<Values, Keys>;
+
 }  // namespace detail
+
+template <class Memory>
+auto with_cache(const split_memory<Memory>& from)
+{
+    return heed::with_cache(detail::heads_apart(from));
+}
 
 }  // namespace heed

@@ -39,6 +39,8 @@ struct inner_product {
 ///
 /// Query and annotations have the same size, Q = D. Not scaled, as in the paper. No parameters.
 struct dot : inner_product<dot> {
+    static double factor(std::size_t) { return 1; }  // by which products of query and key are multiplied
+
     static auto parameters(auto&, auto&&) { return score::dot{}; }
 };
 

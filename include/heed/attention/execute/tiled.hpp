@@ -9,6 +9,7 @@
 #include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/plan.hpp>
+#include <heed/attention/projected_heads.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
@@ -132,16 +133,39 @@ auto rule_alone(const Rule&)
 decltype(auto) keys_of_mask(const auto& mask) { return as_predicate(mask); }
 auto keys_of_mask(const mask_of_lengths auto&) { return kernels::tiles::unmasked{}; }
 
+/// How tiles read the queries of a memory: their heads, and the scale of their scores.
+ops::heads_of heads_in_tiles(const auto&, const auto& memory, const auto&, double scale)
+{
+    return {.scale = scale, .sharing = sharing_of(memory)};
+}
+template <class Values, class Keys>
+ops::heads_of heads_in_tiles(const auto& score, const side_by_side_memory<Values, Keys>& memory, const auto& projected,
+                             double scale)
+{
+    const std::size_t d = shape_of(projected)[2] / memory.heads;
+    return {memory.heads, memory.groups, scale * comparing(score).factor(d)};
+}
+auto asked_in_tiles(const auto& score, const auto& projected, const auto& memory, std::size_t first)
+{
+    return asking_all(score, projected, memory, first);
+}
+template <class Values, class Keys>
+const auto& asked_in_tiles(const auto&, const auto& projected, const side_by_side_memory<Values, Keys>&, std::size_t)
+{
+    return projected;
+}
+
 /// Contexts [B,S,D] of projected queries [B,S,A], by a rule.
 template <class Score, class Rule, class Memory, class Mask>
 auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, const Memory& memory,
                    const auto& projected, const auto& state, const Mask& mask, double scale)
 {
-    const ops::heads_of how{
-        .scale = scale, .first_query = state.step, .first_head = state.head, .sharing = sharing_of(memory)};
+    ops::heads_of how = heads_in_tiles(score, memory, projected, scale);
+    how.first_query = state.step;
+    how.first_head = state.head;
     constexpr typename comparison_in_tiles<Score>::type compare{};
     constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
-    const auto asked = asking_all(score, projected, memory, state.step);  // [B,S,A]
+    const auto& asked = asked_in_tiles(score, projected, memory, state.step);  // [B,S,A]
     const auto& sees = keys_of_mask(mask);
     const lengths_view real = visible_lengths(mask, memory.real, memory.positions());
     if constexpr (learned<Rule> || looks_up || compare.has_factors) {

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <heed/heed.hpp>
+#include <support/tensors.hpp>
+
+// Masks that are joined, of any shape, in every executor: against steps that are composed under truth values and numbers
+// [B,T], which were drawn by plain loops.
+
+using namespace heed;
+using support::random;
+
+namespace {
+
+constexpr std::size_t B = 3, S = 66, T = 70, N = 6;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const lengths real{T, 41, 0};
+
+using seen = std::function<bool(std::size_t b, std::size_t s, std::size_t t)>;
+using added = std::function<double(std::size_t b, std::size_t s, std::size_t t)>;
+const added nothing = [](auto, auto, auto) { return 0.0; };
+const seen everything = [](auto, auto, auto) { return true; };
+
+/// Contexts of one composed step after another.
+array<double, 3> step_by_step(const auto& attend, const auto& memory, const array<double, 3>& q, const seen& sees,
+                              const added& adds)
+{
+    std::vector<array<double, 2>> contexts;
+    auto state = attend.start(memory);
+    for (std::size_t s = 0; s < q.shape()[1]; ++s) {
+        array<double, 2> bias(shape_of_rank<2>{B, T});
+        for (std::size_t b = 0; b < B; ++b)
+            for (std::size_t t = 0; t < T; ++t) bias(b, t) = sees(b, s, t) ? adds(b, s, t) : -infinity;
+        auto now = attend.compose(memory, ops::step_of(q, s), state, additive_mask{bias});
+        contexts.push_back(now.context);
+        state = now.state;
+    }
+    return ops::swap_axes(ops::stack(contexts));
+}
+
+template <std::size_t R>
+boolean_mask<R> truth(const shape_of_rank<R>& shape)
+{
+    boolean_mask<R> mask(shape);
+    for (std::size_t i = 0, n = tensor_view<const bool, R>{nullptr, shape}.size(); i < n; ++i)
+        mask[i] = i * 7 % 5 != 2 && i % 11 != 3 ? 1 : 0;
+    return mask;
+}
+
+bool causal_at_the_end(std::size_t b, std::size_t s, std::size_t t) { return t + S <= real[b] + s; }
+
+template <class Mechanism>
+void check_all(const Mechanism& attend, double most = 1e-12)
+{
+    const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
+    const auto memory = attend.on(h, real);
+    const auto check = [&](const auto& mask, const seen& sees, const added& adds = nothing) {
+        CHECK(support::distance(attend(memory, q, mask), step_by_step(attend, memory, q, sees, adds)) < most);
+    };
+    const auto pair = truth<2>({S, T}), one_row = truth<2>({1, T}), column = truth<2>({S, 1});
+    const auto of_each = truth<3>({B, S, T}), of_sentence = truth<3>({B, 1, T});
+    const auto four = truth<4>({B, 1, S, T});
+    const present there(truth<2>({B, T}));
+    const auto by_index = [](score_index p) { return (p.key + p.query) % 3 != 0; };
+
+    check(pair, [&](auto, auto s, auto t) { return pair[s * T + t] != 0; });
+    check(one_row, [&](auto, auto, auto t) { return one_row[t] != 0; });
+    check(column, [&](auto, auto s, auto) { return column[s] != 0; });
+    check(of_each, [&](auto b, auto s, auto t) { return of_each[(b * S + s) * T + t] != 0; });
+    check(of_sentence, [&](auto b, auto, auto t) { return of_sentence[b * T + t] != 0; });
+    check(four, [&](auto b, auto s, auto t) { return four[(b * S + s) * T + t] != 0; });
+    check(there, [&](auto b, auto, auto t) { return there[b * T + t] != 0; });
+    check(causal_upper_left{}, [](auto, auto s, auto t) { return t <= s; });
+    check(causal_after{9}, [](auto, auto s, auto t) { return t <= s + 9; });
+    check(causal{} & pair, [&](auto b, auto s, auto t) { return causal_at_the_end(b, s, t) && pair[s * T + t] != 0; });
+    check(pair & by_index & lengths{50, 60, 3},
+          [&](auto b, auto s, auto t) { return pair[s * T + t] != 0 && (t + s) % 3 != 0 && t < (b == 0 ? 50u : 60u); });
+    check(!there | causal_upper_left{}, [&](auto b, auto s, auto t) { return there[b * T + t] == 0 || t <= s; });
+    check(causal_after{20} & !(of_sentence | column), [&](auto b, auto s, auto t) {
+        return t <= s + 20 && !(of_sentence[b * T + t] != 0 || column[s] != 0);
+    });
+
+    const auto numbers = random({S, T}, 3);
+    auto of_sentences = random({B, 1, T}, 4);
+    of_sentences(1, 0, 3) = -infinity;
+    const auto of_queries = random({1, S, 1}, 5);
+    const auto all = ops::reshaped(random({B, S, T}, 6), B, 1, S, T);
+    check(additive_mask{numbers}, everything, [&](auto, auto s, auto t) { return numbers(s, t); });
+    check(additive_mask{of_sentences} & causal{}, causal_at_the_end,
+          [&](auto b, auto, auto t) { return of_sentences(b, 0, t); });
+    check(causal{} & additive_mask{of_queries} & pair,
+          [&](auto b, auto s, auto t) { return causal_at_the_end(b, s, t) && pair[s * T + t] != 0; },
+          [&](auto, auto s, auto) { return of_queries(0, s, 0); });
+    check(lengths{50, 60, 3} & additive_mask{all}, [](auto b, auto, auto t) { return t < (b == 0 ? 50u : 60u); },
+          [&](auto b, auto s, auto t) { return all(b, 0, s, t); });
+}
+
+}  // namespace
+
+TEST_CASE("in tiles")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
+    const auto memory = attend.on(h, real);
+    CHECK(explain(attend, memory, q, causal{} & truth<2>({S, T}) & additive_mask{random({S, T}, 3)}).starts_with("tiled:"));
+    CHECK(explain(attend, memory, q, present(truth<2>({B, T}))).starts_with("tiled:"));
+    check_all(attend);
+}
+TEST_CASE("in tiles, of a score with a function") {
+    check_all(attention{score::modified{score::dot{}, [](auto e, score_index p) { return e + 0.01 * p.key; }},
+                        normalize::sparsemax{}, combine::weighted_sum{}});
+}
+TEST_CASE("in tiles, with a history") { check_all(attention{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}}); }
+TEST_CASE("in blocks") { check_all(attention{score::dot{}, normalize::stick_breaking{}, combine::weighted_sum{}}); }
+TEST_CASE("after a temperature, numbers of a mask are added as they are")
+{
+    check_all(attention{score::dot{}, normalize::temperature{0.5}, combine::weighted_sum{}});
+}
+TEST_CASE("by sums, or pair by pair")
+{
+    check_all(attention{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}}, 1e-11);
+}
+TEST_CASE("step by step")
+{
+    check_all(attention{score::additive{random({N, 4}, 7), random({N, 4}, 8), random({4}, 9)}, normalize::local_m{5},
+                        combine::weighted_sum{}});
+}
+
+TEST_CASE("one query: the masks of many queries, of which it is one")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto h = random({B, T, N}, 1), q = random({B, std::size_t{1}, N}, 2);
+    const auto memory = attend.on(h, real);
+    auto state = attend.start(memory);
+    state.step = 5;
+    const auto one_row = truth<2>({1, T});
+    const auto check = [&](const auto& of_one, const auto& of_many) {
+        const auto must = attend.read_all(memory, q, state, of_many).contexts;
+        const auto is = attend.step(memory, ops::step_of(q, 0), state, of_one);
+        CHECK(support::distance(is.context, ops::step_of(must, 0)) < 1e-14);
+        CHECK(support::same_bits(attend.read(memory, ops::step_of(q, 0), state, of_one).context, is.context));
+        CHECK(support::distance(attend.compose(memory, ops::step_of(q, 0), state, of_one).context, is.context) < 1e-14);
+        auto kept = is;
+        attend.step_into(kept, memory, ops::step_of(q, 0), state, of_one);
+        CHECK(support::same_bits(kept.context, is.context));
+    };
+    const mask_mod even{[](score_index p) { return (p.key + p.query) % 2 == 0; }};
+    const additive_mask numbers{random({B, T}, 3)};
+    const additive_mask of_many{ops::reshaped(numbers.bias, B, 1, T)};
+    check(causal{} & sliding_window{7}, causal{} & sliding_window{7});
+    check(even, even);
+    check(even & one_row, even & one_row);
+    check(even & numbers, even & of_many);
+    check(lengths{3, 4, 0} & numbers, lengths{3, 4, 0} & of_many);
+    check(causal_after{3}, causal_after{3});
+}
+
+TEST_CASE("numbers of a mask learn, one for all that share them")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2), w = random({B, S, N}, 3);
+    const auto check = [&](auto bias) {
+        const auto loss = [&](const auto& with) {
+            const auto memory = attend.on(h, real);
+            return ops::dot(attend(memory, q, causal{} & additive_mask{with}), w);
+        };
+        ad::tape<double> on;
+        const auto taped = on.parameter(bias);
+        on.backward(loss(taped));
+        const auto slope = copy_of(on.gradient(taped));
+        for (std::size_t i = 0; i < bias.size(); i += 1 + bias.size() / 7) {
+            auto up = bias, down = bias;
+            up.data()[i] += 1e-5;
+            down.data()[i] -= 1e-5;
+            CHECK(slope.data()[i] ==
+                  doctest::Approx((loss(up).data()[0] - loss(down).data()[0]) / 2e-5).epsilon(1e-7).scale(1));
+        }
+    };
+    check(random({S, T}, 4));
+    check(random({1, T}, 5));
+    check(random({S, 1}, 6));
+    check(random({B, 1, T}, 7));
+    check(ops::reshaped(random({B, S, T}, 8), B, 1, S, T));
+}
+
+TEST_CASE("heads read their own part of a mask [B,H,S,T]")
+{
+    const std::size_t n = 2;
+    const auto head = attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    array<double, 2> unit(shape_of_rank<2>{N, N}, 0.0);
+    for (std::size_t i = 0; i < N; ++i) unit(i, i) = 1;
+    const multi_head attend{std::vector(n, head), unit, unit, unit, unit};
+    const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
+    const auto memory = attend.on(h, real);
+    const auto mask = truth<4>({1, n, S, T});
+    const auto bias = ops::reshaped(random({n * B, S, T}, 3), B, n, S, T);
+    const auto is = attend(memory, q, causal{} & mask & additive_mask{bias});
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto part = head.on(ops::slice_columns(h, i * 3, i * 3 + 3), real);
+        const auto must = step_by_step(
+            head, part, ops::slice_columns(q, i * 3, i * 3 + 3),
+            [&](auto b, auto s, auto t) { return causal_at_the_end(b, s, t) && mask[(i * S + s) * T + t] != 0; },
+            [&](auto b, auto s, auto t) { return bias(b, i, s, t); });
+        CHECK(support::distance(ops::slice_columns(is, i * 3, i * 3 + 3), must) < 1e-12);
+    }
+    CHECK(support::message_of<shape_error>([&] { (void)attend(memory, q, truth<4>({1, 3, S, T})); }) ==
+          "attention: the boolean mask is [1,3,66,70] but must be [3,2,66,70], [B,H,S,T]; an axis of size 1 serves all");
+}
+
+TEST_CASE("what does not fit is refused, and what has no meaning does not compile")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
+    const auto memory = attend.on(h, real);
+    const auto says = [&](const auto& mask) {
+        return support::message_of<shape_error>([&] { (void)attend(memory, q, mask); });
+    };
+    CHECK(says(truth<2>({B, T})) ==
+          "attention: the boolean mask is [3,70] but must be [66,70], [S,T]; an axis of size 1 serves all; which positions "
+          "sentences have say present{...} [B,T] and lengths");
+    CHECK(says(causal{} & truth<3>({2, S, T})) ==
+          "attention: the boolean mask is [2,66,70] but must be [3,66,70], [B,S,T]; an axis of size 1 serves all");
+    CHECK(says(truth<4>({B, 2, S, T})) ==
+          "attention: the boolean mask is [3,2,66,70] but must be [3,1,66,70], [B,H,S,T]; an axis of size 1 serves all");
+    CHECK(says(additive_mask{random({B, S, T - 1}, 1)}) ==
+          "attention: the additive mask is [3,66,69] but must be [3,66,70], [B,S,T]; an axis of size 1 serves all");
+    CHECK(says(present(truth<2>({2, T}))).starts_with("attention: the mask of positions that are present"));
+    CHECK(says(causal{} & lengths{1, 2}) ==
+          "attention: the mask: 2 lengths for a batch of 3 rows; give one length per row");
+    CHECK(support::message_of<shape_error>([&] {
+              (void)attend.step(memory, ops::step_of(q, 0), attend.start(memory), causal{} & truth<2>({2, T}));
+          }) == "attention: the boolean mask is [2,70] but must be [3,70]; an axis of size 1 serves all");
+}
