@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -237,4 +238,67 @@ TEST_CASE("what does not fit is refused, and what has no meaning does not compil
     CHECK(support::message_of<shape_error>([&] {
               (void)attend.step(memory, ops::step_of(q, 0), attend.start(memory), causal{} & truth<2>({2, T}));
           }) == "attention: the boolean mask is [2,70] but must be [3,70]; an axis of size 1 serves all");
+}
+
+TEST_CASE("floats: truth values that tiles read ahead, as a function reads them one by one")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto check = [&](std::size_t S, std::size_t T, const auto& mask, std::size_t of_sentence, std::size_t of_query,
+                           std::size_t of_key) {
+        const auto h = random<float>({2, T, N}, 1), q = random<float>({2, S, N}, 2);
+        const auto memory = attend.on(h, lengths{T, T - 3});
+        const mask_mod one_by_one{[&](score_index p) {
+            lane_mask seen(false);
+            for (std::size_t i = 0; i < lane_count; ++i) {
+                const auto s = static_cast<std::size_t>(p.query.at[i]), t = static_cast<std::size_t>(p.key.at[i]);
+                const bool there = s < S && t < T;
+                seen.at[i] =
+                    there && mask[static_cast<std::size_t>(p.batch) * of_sentence + s * of_query + t * of_key] != 0 ? -1 : 0;
+            }
+            return seen;
+        }};
+        const auto run = [&](const auto& hides) {
+            ad::tape<float> on;
+            const auto H = on.parameter(h), Q = on.parameter(q);
+            const auto contexts = attend(attend.on(H, lengths{T, T - 3}), Q, hides);
+            on.backward(ops::dot(contexts, q));
+            return std::pair{copy_of(on.gradient(H)), copy_of(on.gradient(Q))};
+        };
+        CHECK(support::same_bits(attend(memory, q, mask), attend(memory, q, one_by_one)));
+        CHECK(support::same_bits(attend(memory, q, causal{} & mask), attend(memory, q, causal{} & one_by_one)));
+        const auto is = run(mask), must = run(one_by_one);
+        CHECK(support::same_bits(is.first, must.first));
+        CHECK(support::same_bits(is.second, must.second));
+    };
+    for (const std::size_t many : {64u, 71u, 200u}) {
+        const std::size_t keys = many + 21;
+        check(many, keys, truth<2>({many, keys}), 0, keys, 1);
+        check(many, keys, truth<3>({2, many, keys}), many * keys, keys, 1);
+        check(many, keys, truth<2>({many, 1}), 0, 1, 0);
+        check(many, keys, truth<3>({2, 1, keys}), keys, 0, 1);
+    }
+}
+
+TEST_CASE("on a tape, a mask is kept until the gradients are there")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
+    const auto slopes = [&](const auto& forget) {
+        ad::tape<double> on;
+        const auto H = on.parameter(h), Q = on.parameter(q);
+        auto mask = std::make_unique<boolean_mask<2>>(truth<2>({S, T}));
+        auto seen = std::make_unique<lengths>(lengths{50, 40, 0});
+        const auto contexts = attend(attend.on(H, real), Q, *mask & *seen);
+        forget(mask, seen);
+        on.backward(ops::dot(contexts, q));
+        return copy_of(on.gradient(H));
+    };
+    const auto must = slopes([](const auto&, const auto&) {});
+    const auto is = slopes([](auto& mask, auto& seen) {
+        for (std::size_t i = 0; i < S * T; ++i) (*mask)[i] = 1;
+        *seen = lengths{T, T, T};
+        mask.reset();
+        seen.reset();
+    });
+    CHECK(support::same_bits(is, must));
 }

@@ -12,7 +12,7 @@ namespace support {
 inline auto for_blocks(const heed::boolean_mask<3>& mask, std::size_t head = 0)
 {
     const auto [B, S, T] = mask.shape();
-    return heed::detail::predicate_of_queries{heed::detail::truth_values{mask.data(), {B, 1, S, T}, 0}, 0, S, T, head};
+    return heed::detail::predicate_of_queries{heed::detail::truth_values{mask, {B, 1, S, T}, 0}, 0, S, T, head};
 }
 
 /// Contexts [B,S,D] of queries as score, normalizer and combiner make them, whatever the plan would choose: by a matrix

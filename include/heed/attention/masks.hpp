@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <heed/attention/query.hpp>
 #include <heed/core/mask.hpp>
@@ -17,6 +20,8 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/shape.hpp>
 #include <heed/ops/windows.hpp>
+#include <heed/simd/lookup.hpp>
+#include <heed/simd/lookup_table.hpp>
 #include <heed/simd/score_index.hpp>
 
 /// Masks as executors read them: predicates, lengths, or nothing, and numbers that are added to scores.
@@ -59,18 +64,20 @@ struct asked_queries {
     }
 };
 
-/// Truth values in memory, [B,H,S,T] with axes that are whole or of size 1, as a function of the index.
+/// Truth values [B,H,S,T], each axis whole or of size 1, as a function of the index. They are those of a mask, shared.
 struct truth_values : predicate_mask {
-    const std::uint8_t* values;
-    std::ptrdiff_t batch, head, query, key;  // from one to the next; 0 if all share one
+    std::shared_ptr<const std::vector<std::uint8_t>> values;
+    std::ptrdiff_t batch, head;  // from one to the next; 0 if all share one
+    std::int32_t query, key;
     std::int32_t first, last_query, last_key;
 
-    truth_values(const std::uint8_t* of, const shape_of_rank<4>& sizes, std::size_t first_query)
-        : values(of),
+    template <std::size_t N>
+    truth_values(const boolean_mask<N>& of, const shape_of_rank<4>& sizes, std::size_t first_query)
+        : values(of.shared_values()),
           batch(step(sizes, 0)),
           head(step(sizes, 1)),
-          query(step(sizes, 2)),
-          key(step(sizes, 3)),
+          query(static_cast<std::int32_t>(step(sizes, 2))),
+          key(static_cast<std::int32_t>(step(sizes, 3))),
           first(static_cast<std::int32_t>(first_query)),
           last_query(static_cast<std::int32_t>(sizes[2]) - 1),
           last_key(static_cast<std::int32_t>(sizes[3]) - 1)
@@ -78,13 +85,23 @@ struct truth_values : predicate_mask {
 
     HEED_SIMD_INLINE lane_mask operator()(const score_index& p) const
     {
-        lane_mask seen;
-        const std::uint8_t* const of = values + p.batch * batch + p.head * head;
-        for (std::size_t i = 0; i < lane_count; ++i) {  // lanes beyond the last query or key read the last one
-            const std::ptrdiff_t q = std::min(p.query.at[i] - first, last_query), k = std::min(p.key.at[i], last_key);
-            seen.at[i] = of[q * query + k * key] != 0 ? -1 : 0;
+        const std::uint8_t* const from = values->data() + p.batch * batch + p.head * head;
+        const detail::strided_index queries = p.query.steps + detail::strided_index{true, -first},
+                                    place = queries * query + p.key.steps * key;
+        if (place.known && place.call != nullptr && place.per_key == 1 && queries.per_lane == 1 && query > 1 &&
+            queries.first + static_cast<std::int32_t>(lane_count) - 1 <= last_query) {
+            const std::size_t slot = place.call->next++;
+            if (slot < detail::lane_memo::slots) {
+                const auto found =
+                    detail::column_of<false, 1>(from, (last_query + 1) * (last_key + 1), place, slot);
+                lane_mask::vector bits;
+                std::memcpy(&bits, &found, sizeof bits);
+                return lane_mask(bits != 0);
+            }
         }
-        return seen;
+        // Lanes beyond the last query or key read the last one.
+        const auto at = simd::within(last_query + 1, p.query.at - first) * query + simd::within(last_key + 1, p.key.at) * key;
+        return lane_mask(simd::bytes_at(from, at) != 0);
     }
 
 private:
@@ -98,9 +115,9 @@ private:
 
 /// The first keys of each sentence.
 struct keys_of_lengths : predicate_mask {
-    lengths_view real;
+    lengths real;
 
-    explicit keys_of_lengths(const lengths_view& of) : real(of) {}
+    explicit keys_of_lengths(lengths of) : real(std::move(of)) {}
     lane_mask operator()(const score_index& p) const
     {
         return p.key < static_cast<std::int32_t>(real[static_cast<std::size_t>(p.batch) * real.heads()]);
@@ -129,7 +146,7 @@ struct causal_from : predicate_mask {
     key_range full_range(std::int32_t from, std::int32_t) const { return {0, from - before_first + past + 1}; }
 };
 
-/// A mask as a predicate for these queries, in sentences of these lengths. It refers to the mask.
+/// A mask as a predicate for these queries, in sentences of these lengths.
 template <class Mask>
 const Mask& predicate_of(const Mask& mask, const asked_queries&, const lengths_view&)
 {
@@ -138,12 +155,12 @@ const Mask& predicate_of(const Mask& mask, const asked_queries&, const lengths_v
 template <std::size_t N>
 truth_values predicate_of(const boolean_mask<N>& mask, const asked_queries& queries, const lengths_view&)
 {
-    return {mask.data(), queries.sizes("the boolean mask", mask.shape()), queries.first};
+    return {mask, queries.sizes("the boolean mask", mask.shape()), queries.first};
 }
 inline truth_values predicate_of(const present& mask, const asked_queries& queries, const lengths_view&)
 {
     const auto [B, T] = mask.shape();
-    return {mask.data(), queries.sizes<4>("the mask of positions that are present, [B,1,1,T],", {B, 1, 1, T}),
+    return {mask, queries.sizes<4>("the mask of positions that are present, [B,1,1,T],", {B, 1, 1, T}),
             queries.first};
 }
 inline keys_of_lengths predicate_of(const lengths& mask, const asked_queries& queries, const lengths_view&)

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -175,19 +176,27 @@ public:
     boolean_mask() = default;
     explicit boolean_mask(const array<bool, N>& attend) : boolean_mask(attend.shape())
     {
-        for (std::size_t i = 0; i < attend.size(); ++i) attend_[i] = attend.data()[i] ? 1 : 0;
+        for (std::size_t i = 0; i < attend.size(); ++i) (*attend_)[i] = attend.data()[i] ? 1 : 0;
     }
     /// Nothing may be attended to, until `operator[]` says otherwise.
     explicit boolean_mask(const shape_of_rank<N>& shape)
-        : shape_(shape), attend_(tensor_view<const bool, N>{nullptr, shape}.size())
+        : shape_(shape), attend_(std::make_shared<values>(tensor_view<const bool, N>{nullptr, shape}.size() + 3))
     {}
 
     const shape_of_rank<N>& shape() const { return shape_; }
-    const std::uint8_t* data() const { return attend_.data(); }
-    std::uint8_t& operator[](std::size_t i) { return attend_[i]; }
-    std::uint8_t operator[](std::size_t i) const { return attend_[i]; }
+    const std::uint8_t* data() const { return attend_ == nullptr ? nullptr : attend_->data(); }
+    std::uint8_t& operator[](std::size_t i)
+    {
+        if (attend_.use_count() > 1) attend_ = std::make_shared<values>(*attend_);
+        return (*attend_)[i];
+    }
+    std::uint8_t operator[](std::size_t i) const { return (*attend_)[i]; }
 
-    operator boolean_mask_view<N>() const { return {attend_.data(), shape_}; }
+    operator boolean_mask_view<N>() const { return {data(), shape_}; }
+
+    using values = std::vector<std::uint8_t>;
+    /// The values, and 3 more bytes, which registers may read. Copies of a mask share them until one is changed.
+    const std::shared_ptr<values>& shared_values() const { return attend_; }
 
     /// Throws shape_error unless the mask has the shape `must`.
     void require(const char* where, const shape_of_rank<N>& must) const
@@ -197,7 +206,7 @@ public:
 
 private:
     shape_of_rank<N> shape_{};
-    std::vector<std::uint8_t> attend_;
+    std::shared_ptr<values> attend_;
 };
 template <std::size_t N>
 boolean_mask(const array<bool, N>&) -> boolean_mask<N>;

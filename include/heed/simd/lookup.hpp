@@ -120,4 +120,32 @@ HEED_SIMD_INLINE mask<float> look_up(const void* table, [[maybe_unused]] std::in
 #endif
 }
 
+/// A register of bytes, as numbers.
+HEED_SIMD_INLINE mask<float> bytes_from(const std::uint8_t* bytes)
+{
+#if defined(HEED_SIMD_AVX512)
+    return mask<float>(_mm512_maskz_cvtepu8_epi32(HEED_SIMD_ALL16, _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes))));
+#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
+    return mask<float>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes))));
+#else
+    mask<float> found{};
+    for (std::size_t i = 0; i < lanes<float>; ++i) found[i] = bytes[i];
+    return found;
+#endif
+}
+
+/// The bytes bytes[at_i] as numbers. Up to 3 bytes behind each are read as well.
+HEED_SIMD_INLINE mask<float> bytes_at(const std::uint8_t* bytes, mask<float> at)
+{
+#if defined(HEED_SIMD_AVX512)
+    return mask<float>(_mm512_mask_i32gather_epi32(__m512i{}, HEED_SIMD_ALL16, __m512i(at), bytes, 1)) & 0xFF;
+#elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
+    return mask<float>(_mm256_i32gather_epi32(reinterpret_cast<const int*>(bytes), __m256i(at), 1)) & 0xFF;
+#else
+    mask<float> found{};
+    for (std::size_t i = 0; i < lanes<float>; ++i) found[i] = bytes[at[i]];
+    return found;
+#endif
+}
+
 }  // namespace heed::simd

@@ -35,28 +35,44 @@ HEED_SIMD_INLINE pack<T> with_bits(const auto& bits)
     return result;
 }
 
+/// A register of numbers of a table from here on, of 4 bytes or of one.
+template <std::size_t width>
+HEED_SIMD_INLINE simd::vec<float> numbers_from_table(const char* from)
+{
+    simd::vec<float> numbers;
+    if constexpr (width == 4) {
+        std::memcpy(&numbers, from, sizeof numbers);
+    } else {
+        const simd::mask<float> wide = simd::bytes_from(reinterpret_cast<const std::uint8_t*>(from));
+        std::memcpy(&numbers, &wide, sizeof numbers);
+    }
+    return numbers;
+}
+
 /// Fills a slot with numbers of a table at first + r + i · per_lane, i being the lane, r the row. `table` and `by` name
 /// them, see column_of. Where each query has its own row of the table, a square is read at once and turned, and serves
 /// as many keys: `size` is that of the table there, and 0 elsewhere.
-[[gnu::noinline]] inline void read_columns(lane_memo::slot& slot, float* square, std::uint64_t table, std::uint64_t by,
-                                           std::int32_t size, std::int32_t first)
+template <std::size_t width = 4>
+[[gnu::noinline]] void read_columns(lane_memo::slot& slot, float* square, std::uint64_t table, std::uint64_t by,
+                                    std::int32_t size, std::int32_t first)
 {
     constexpr auto length = static_cast<std::int32_t>(lane_count);
     const auto* const bytes = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(table & ~std::uint64_t{1}));
     const auto per_lane = static_cast<std::int32_t>(static_cast<std::uint32_t>(by));
     const std::int64_t last = first + std::int64_t{per_lane} * (length - 1);
     const auto row = [&](std::size_t i) {
-        return bytes + 4 * (first + static_cast<std::ptrdiff_t>(per_lane) * static_cast<std::ptrdiff_t>(i));
+        return bytes + width * (first + static_cast<std::ptrdiff_t>(per_lane) * static_cast<std::ptrdiff_t>(i));
     };
     slot = {lane_memo::no_function, table, by, first, 1, slot.numbers};
     if (std::max<std::int64_t>(first, last) > size - length) {
-        for (std::size_t i = 0; i < lane_count; ++i) std::memcpy(square + i, row(i), 4);
+        std::fill_n(square, lane_count, 0.0F);
+        for (std::size_t i = 0; i < lane_count; ++i) std::memcpy(square + i, row(i), width);
         return;
     }
     slot.count = length;
     simd::vec<float> rows[lane_count];
     simd::unrolled<lane_count>([&](auto i) {
-        std::memcpy(&rows[i], row(i), sizeof rows[i]);
+        rows[i] = numbers_from_table<width>(row(i));
         __builtin_prefetch(row(i) + 2 * simd::register_bytes);
     });
     simd::transpose<float>(rows);
@@ -64,7 +80,7 @@ HEED_SIMD_INLINE pack<T> with_bits(const auto& bits)
 }
 /// The numbers of a table at these places. What all keys share (`still`) is named by the place where it begins, and by
 /// an odd address, at which no table begins.
-template <bool still>
+template <bool still, std::size_t width = 4>
 HEED_SIMD_INLINE simd::vec<float> column_of(const void* data, std::int32_t size, const strided_index& place,
                                             std::size_t k)
 {
@@ -76,7 +92,7 @@ HEED_SIMD_INLINE simd::vec<float> column_of(const void* data, std::int32_t size,
     std::uint32_t ahead = still ? 0 : first - static_cast<std::uint32_t>(slot.first);
     if (slot.table != table || slot.by != by || (!still && ahead >= static_cast<std::uint32_t>(slot.count)))
         [[unlikely]] {
-        read_columns(slot, square, table, by, !still && place.per_key == 1 ? size : 0, place.first);
+        read_columns<width>(slot, square, table, by, !still && place.per_key == 1 ? size : 0, place.first);
         ahead = 0;
     }
     return simd::load(square + ahead * lane_count);

@@ -259,10 +259,11 @@ struct real;
 template <>
 struct real<float> {
     static constexpr int mantissa = 23, bias = 127;
-    // exp is 0 below `lowest` and inf above `highest`, with a margin for an error in the last place; scaled in two
-    // steps, both are by 0 there, since a product that underflows takes long
+    // exp is 0 below `lowest` and inf above `highest`, with a margin for an error in the last place. A product that
+    // underflows takes a hundred times as long, and hidden scores are -inf: so `lowest` lies where nothing underflows.
+    // Scaled in two steps, both are by 0 there; AVX-512 scales at once, and is fast again from 2^-513 on.
 #if defined(HEED_SIMD_AVX512)
-    static constexpr double lowest = -105;
+    static constexpr double lowest = -400;     // 2^-577
 #else
     static constexpr double lowest = -176;     // 2^-254
 #endif
@@ -274,7 +275,7 @@ template <>
 struct real<double> {
     static constexpr int mantissa = 52, bias = 1023;
 #if defined(HEED_SIMD_AVX512)
-    static constexpr double lowest = -746;
+    static constexpr double lowest = -3200;    // 2^-4617
 #else
     static constexpr double lowest = -1418.2;  // 2^-2046
 #endif
