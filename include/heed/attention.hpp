@@ -76,23 +76,37 @@ struct attention {
         requires((detail::no_source<X> || ...))
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }
 
-    /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A growing
-    /// memory (attention/memory.hpp) costs what is new, amortised; any other is copied, and must be without padding.
+    /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words; of keys
+    /// and values, if it was made of both or shall go on with both. A KV cache (attention/memory.hpp) costs what is
+    /// new, amortised, and may get so many of them for each row; any other memory is copied, and must be without
+    /// padding.
     ///
-    ///     auto memory = with_cache(attend.on(prompt));
-    ///     memory = attend.extend(memory, word);
+    ///     auto memory = with_cache(attend.on(prompt));        memory = with_cache(attend.on(keys, values, lengths));
+    ///     memory = attend.extend(memory, word);               memory = attend.extend(memory, more_keys, more_values);
+    ///     memory = attend.extend(memory, words, lengths);     memory = attend.extend(memory, k, v, lengths);
+    ///
+    /// Throws heed::error where a memory of keys and values would be extended by annotations alone; shape_error if
+    /// rows, widths or lengths do not fit.
     template <class Values, class Keys>
     auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
     {
         return extended(memory, annotations);
     }
-
-    /// The same with so many more positions for each row: a KV cache's sentences may differ in length.
-    template <class T>
-    auto extend(const memory<cache_tensor<T>, cache_tensor<T>>& memory, const plain_tensor auto& annotations,
-                const lengths& real) const
+    template <class Values, class Keys>
+    auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations, const lengths& real) const
     {
         return extended(memory, annotations, real);
+    }
+    template <class Values, class Keys>
+    auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations, const tensor auto& values) const
+    {
+        return extended(memory, annotations, values);
+    }
+    template <class Values, class Keys>
+    auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations, const tensor auto& values,
+                const lengths& real) const
+    {
+        return extended(memory, annotations, values, real);
     }
 
     /// The state before the first step of a batch.
@@ -105,7 +119,7 @@ struct attention {
         auto history = detail::first_history(score, normalize, memory);
         static_assert(check_map<decltype(history)>() && check_map<OfScore>());
         attention_state<decltype(history), OfScore> state{std::move(history), 0, std::move(of_score)};
-        detail::know_lengths(state, memory);
+        detail::know_positions(state, memory);
         return state;
     }
 
@@ -172,7 +186,8 @@ struct attention {
         detail::require_fits<attention, decltype(source)>();
         const auto& queries = detail::asked<3>(source, given);
         const auto& state = detail::own_state(*this, source, given_state);
-        return detail::read_many(*this, source, queries, project(queries), state, detail::mask_of_many(mask));
+        return detail::knowing_positions(
+            source, detail::read_many(*this, source, queries, project(queries), state, detail::mask_of_many(mask)));
     }
 
     /// The weights of many queries, [B,S,T], all in memory. For pictures and penalties. Weights per position.
@@ -246,7 +261,9 @@ private:
 
     auto extended(const auto& memory, const auto&... source) const
     {
-        const detail::memory_by make{score, memory.real};
+        detail::require_rows_of("attention::extend", memory, source...);
+        const lengths first = detail::next_positions(memory);
+        const detail::memory_by make{score, first};
         const auto more = detail::from_source("attention::extend", make, source...);
         return detail::appended("attention::extend", score, memory, more);
     }

@@ -351,7 +351,7 @@ private:
     auto memory_from(std::size_t first, const auto& annotations, const auto&... limit) const
     {
         check_matrices();
-        const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask) {
+        const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask, bool) {
             auto latent = ops::concat(norm(detail::projection(*this, "the annotations", x, W_DKV)),
                                       ops::rotate(ops::linear(x, W_KR), first, how));
             return latent_memory<decltype(latent), std::remove_cvref_t<decltype(mask)>>{std::move(latent), real, mask};

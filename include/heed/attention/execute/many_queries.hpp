@@ -149,7 +149,7 @@ auto read_many(const Attention& attend, const memory<cache_tensor<T>, cache_tens
             return execute::stepwise(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
     }
     if (one || numbers_differ<score>(memory)) return execute::stepwise(attend, memory, queries, projected, state, mask);
-    return knowing_lengths(memory, read_many(attend, in_one_piece(memory), queries, projected, state, mask));
+    return read_many(attend, in_one_piece(memory), queries, projected, state, mask);
 }
 
 /// The weights of many queries, [B,S,T].

@@ -39,8 +39,8 @@ auto tiled_with_state(const Score& score, const auto& normalize, const Memory& m
                       const auto& state, const Mask& mask)
 {
     const ops::heads_of how{.first_query = state.step, .first_head = state.head};
-    const auto asked = asking_all(score, projected, memory, state.step);                            // [B,S,A]
-    const auto before = grown_history(score, normalize, state.normalize, known_of(state), memory);  // of [B,T]
+    const auto asked = asking_all(score, projected, memory, state.step);                        // [B,S,A]
+    const auto before = grown_history(score, normalize, state.normalize, state.known, memory);  // of [B,T]
     auto made = ops::attend_in_order_op{change_of(score, state.step), keys_shown(mask, memory), normalize.tile_rule()}(
         asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);
     auto after = state.normalize.map([&](const auto&) { return std::move(made.second); });
