@@ -303,9 +303,12 @@ TEST_CASE("a policy that needs all positions says so")
     const auto refused = [](const auto& attend, const char* which) {
         const auto memory = with_cache(attend.on(random({2, 4, N}, 1), random({2, 4, N}, 2))).without_oldest({1, 0});
         const auto state = from_query(attend.start(memory), 3);
-        const std::string says = std::string("without its oldest positions, and the ") + which + " needs all";
+        const std::string says = std::string("row 0 of this memory is without its oldest 1 position, and the ") + which +
+                                 " needs all";
         const auto query = random({2, N}, 3);
         CHECK_THROWS_WITH_AS((void)attend.step(memory, query, state), doctest::Contains(says.c_str()), error);
+        const auto whole = memory.rows(std::vector<std::size_t>{1, 1});  // which has dropped none
+        CHECK_NOTHROW((void)attend.step(whole, query, from_query(attend.start(whole), 3)));
         CHECK_THROWS_WITH_AS((void)attend.read(memory, query, state), doctest::Contains(says.c_str()), error);
         CHECK_THROWS_WITH_AS((void)attend.step(gathered(memory), query, state), doctest::Contains(says.c_str()), error);
         CHECK_THROWS_WITH_AS((void)attend.read_all(memory, random({2, 2, N}, 3), state),

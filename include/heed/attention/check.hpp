@@ -303,11 +303,12 @@ void require_positions(const auto& memory)
                    normalizer = normalizer_traits_of<decltype(Attention::normalize)>().needs_all_positions,
                    combiner = combiner_needs_all_positions<decltype(Attention::combine)>();
     if constexpr (score || normalizer || combiner) {
-        if (lengths_view(memory.dropped).batch() != 0) {
-            throw error(std::string("attention: this memory is without its oldest positions, and the ") +
-                        (score        ? "score"
-                         : normalizer ? "normalizer"
-                                      : "combiner") +
+        const lengths_view dropped = memory.dropped;
+        for (std::size_t b = 0; b < dropped.batch(); ++b) {
+            if (dropped[b] == 0) continue;
+            throw error("attention: row " + std::to_string(b) + " of this memory is without its oldest " +
+                        counted(dropped[b], "position") + ", and the " +
+                        (score ? "score" : normalizer ? "normalizer" : "combiner") +
                         " needs all (needs_all_positions): it reads where a position stands, or passes something on "
                         "from one to the next; keep them, and hide them by a mask, causal{} & sliding_window{n}");
         }
