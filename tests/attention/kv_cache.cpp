@@ -166,16 +166,25 @@ TEST_CASE("a window that slides over a KV cache equals a mask over all positions
 {
     constexpr std::size_t T = 60, window = 9;
     const auto k = random({2, T, N}, 1), v = random({2, T, D}, 2), queries = random({2, T, N}, 3);
-    const auto compare = [&](const auto& attend) {
+    const auto compare = [&](const auto& attend, bool remembers = false) {
         const auto mask = causal{} & sliding_window{window};
+        const auto near = causal{} & [](score_index p) { return p.query - p.key < int(window); };
         const auto must = attend(attend.on(k, v), queries, mask);
         for (const std::size_t t : {1u, 4u}) {
             auto memory = with_cache(attend.on(between(k, 0, t), between(v, 0, t)));
+            auto before = attend.start(memory);
             for (std::size_t at = 0; at < T; at += t) {
-                if (at > 0) { memory = attend.extend(memory, between(k, at, t), between(v, at, t)); }
-                const auto state = from_query(attend.start(memory), memory.next_position() - t);
-                const auto is = attend.read_all(memory, between(queries, at, t), state, mask).contexts;
-                CHECK(support::distance(is, between(must, at, t)) < 1e-12);
+                if (at > 0) memory = attend.extend(memory, between(k, at, t), between(v, at, t));
+                const auto state = from_query(before, memory.next_position() - t);
+                const auto asks = between(queries, at, t);
+                const auto is = attend.read_all(memory, asks, state, mask);
+                if (!remembers) CHECK(support::distance(is.contexts, between(must, at, t)) < 1e-12);
+                CHECK(support::distance(attend.read_all(memory, asks, state, near).contexts, is.contexts) < 1e-12);
+                const auto copy = gathered(memory);
+                CHECK(support::distance(attend.read_all(copy, asks, state, near).contexts, is.contexts) < 1e-12);
+                CHECK(support::distance(attend.weights_of(memory, asks, state, near),
+                                        attend.weights_of(memory, asks, state, mask)) < 1e-12);
+                before = is.state;
                 CHECK(memory.positions() <= window - 1 + t);
                 if (memory.positions() >= window) memory = memory.without_oldest(memory.positions() - (window - 1));
             }
@@ -187,6 +196,7 @@ TEST_CASE("a window that slides over a KV cache equals a mask over all positions
     compare(with(score::rotary{score::scaled_dot{}}));
     compare(with(score::rotary{additive()}));
     compare(heads(score::rotary{score::scaled_dot{}}));
+    compare(by(normalize::temporal{}), true);  // whose history counts what a mask hides
 }
 
 TEST_CASE("what is left is as a memory that was made of it, and copies keep what they show")
@@ -303,8 +313,8 @@ TEST_CASE("a policy that needs all positions says so")
     const auto refused = [](const auto& attend, const char* which) {
         const auto memory = with_cache(attend.on(random({2, 4, N}, 1), random({2, 4, N}, 2))).without_oldest({1, 0});
         const auto state = from_query(attend.start(memory), 3);
-        const std::string says = std::string("row 0 of this memory is without its oldest 1 position, and the ") + which +
-                                 " needs all";
+        const std::string says =
+            std::string("row 0 of this memory is without its oldest 1 position, and the ") + which + " needs all";
         const auto query = random({2, N}, 3);
         CHECK_THROWS_WITH_AS((void)attend.step(memory, query, state), doctest::Contains(says.c_str()), error);
         const auto whole = memory.rows(std::vector<std::size_t>{1, 1});  // which has dropped none

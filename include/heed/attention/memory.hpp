@@ -38,7 +38,7 @@ struct memory {
     /// its oldest, those as well.
     std::size_t next_position() const
     {
-        std::size_t next = dropped.batch() == 0 ? positions() : 0;
+        std::size_t next = positions();
         for (std::size_t b = 0; b < dropped.batch(); ++b) next = std::max(next, dropped[b] + real[b]);
         return next;
     }
@@ -188,6 +188,12 @@ auto gathered(const memory<cache_tensor<T>, cache_tensor<T>>& from)
 {
     return memory<array<T, 3>, array<T, 3>>{gathered(from.values), gathered(from.keys), from.real, no_mask{},
                                             from.values_given,     from.dropped};
+}
+
+template <class Memories>
+auto gathered(const memory_list<Memories>& from)
+{
+    return memory_list{detail::each_of(from.of, [&](auto i) { return heed::gathered(detail::nth(from.of, i)); })};
 }
 
 namespace detail {

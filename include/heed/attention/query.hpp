@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <type_traits>
@@ -142,6 +143,13 @@ inline std::size_t number_in_sentence(std::size_t number, std::size_t next, std:
 std::size_t next_position_of(const auto& memory, std::size_t b)
 {
     return memory.real[b] + (lengths_view(memory.dropped).batch() == 0 ? 0 : memory.dropped[b]);
+}
+
+/// The number of a query as masks read it, `score_index::query`: keys count from the first position that a memory still
+/// has, and so do queries.
+std::size_t query_of_masks(const auto& memory, std::size_t number)
+{
+    return number - std::min(number, memory.next_position() - memory.positions());
 }
 
 /// Do the sentences of this memory differ in length?

@@ -337,7 +337,8 @@ private:
     template <class T>
     static auto in_one_piece(const latent_memory<cache_tensor<T>>& memory)
     {
-        return latent_memory<shared_tensor<T, 3>>{detail::in_one_piece(memory.latent), memory.real};
+        return latent_memory<shared_tensor<T, 3>>{detail::in_one_piece(memory.latent), memory.real, no_mask{},
+                                                  memory.dropped};
     }
 
     /// Is W_UK rather absorbed into S queries than keys and values of T positions expanded?
@@ -378,13 +379,18 @@ private:
         return detail::from_source("latent_heads::on", make, detail::read_in_place(annotations), limit...);
     }
 
+    static lengths dropped_of(const auto& memory)
+    {
+        return memory.dropped == 0 ? lengths() : lengths::full(memory.batch(), memory.dropped);
+    }
+
     /// The memory as an attention reads it whose keys and values are what is kept; nothing is copied.
     template <class Latent, class Mask>
     static auto shown(const latent_memory<Latent, Mask>& memory)
     {
         const auto& kept = detail::read_in_place(memory.latent);
         using latent = std::remove_cvref_t<decltype(kept)>;
-        return heed::memory<latent, latent, Mask>{kept, kept, memory.real, memory.mask};
+        return heed::memory<latent, latent, Mask>{kept, kept, memory.real, memory.mask, false, dropped_of(memory)};
     }
 
     /// The memory of head h with keys and values of its own.
@@ -396,8 +402,8 @@ private:
         auto keys = ops::concat(ops::linear(c, ops::transpose(part_of_head(W_UK, h))),
                                 ops::slice_columns(memory.latent, C, C + R));
         auto values = ops::linear(c, part_of_head(W_UV, h));
-        return heed::memory<decltype(values), decltype(keys), Mask>{std::move(values), std::move(keys), memory.real,
-                                                                    memory.mask};
+        return heed::memory<decltype(values), decltype(keys), Mask>{
+            std::move(values), std::move(keys), memory.real, memory.mask, false, dropped_of(memory)};
     }
 
     /// The rows of head h: W_UK^h [K,C], or W_UV^h [C,V].

@@ -29,7 +29,8 @@ namespace heed::detail {
 const auto& asked_of_queries(const auto& mask, const auto&, const auto&, const auto&) { return mask; }
 auto asked_of_queries(const any_predicate_mask auto& mask, const auto& memory, const auto& projected, const auto& state)
 {
-    return predicate_of_queries{mask, state.step, shape_of(projected)[1], memory.positions(), state.head};
+    return predicate_of_queries{mask, query_of_masks(memory, state.step), shape_of(projected)[1], memory.positions(),
+                                state.head};
 }
 
 }  // namespace heed::detail
@@ -161,8 +162,9 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
     const std::size_t B = memory.batch(), S = shape_of(projected)[1];
     require_state_of(B, state.score, state.normalize);
     if constexpr (any_predicate_mask<Mask>) {
-        return attend.weights_of(memory, queries, state,
-                                 materialize_mask(mask, memory.real, state.step, S, memory.positions(), state.head));
+        return attend.weights_of(
+            memory, queries, state,
+            materialize_mask(mask, memory.real, query_of_masks(memory, state.step), S, memory.positions(), state.head));
     } else if constexpr (plan::blocked) {
         const scratch here;
         return ops::reshaped(

@@ -137,7 +137,8 @@ template <class Score, class Rule, class Memory, class Mask>
 auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, const Memory& memory,
                    const auto& projected, const auto& state, const Mask& mask, double scale)
 {
-    const ops::heads_of how{.scale = scale, .first_query = state.step, .first_head = state.head};
+    const ops::heads_of how{
+        .scale = scale, .first_query = query_of_masks(memory, state.step), .first_head = state.head};
     constexpr typename comparison_in_tiles<Score>::type compare{};
     constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
     const auto asked = asking_all(score, projected, memory, state.step);  // [B,S,A]

@@ -38,7 +38,7 @@ template <class Score, class Memory, class Mask>
 auto tiled_with_state(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
                       const auto& state, const Mask& mask)
 {
-    const ops::heads_of how{.first_query = state.step, .first_head = state.head};
+    const ops::heads_of how{.first_query = query_of_masks(memory, state.step), .first_head = state.head};
     const auto asked = asking_all(score, projected, memory, state.step);                        // [B,S,A]
     const auto before = grown_history(score, normalize, state.normalize, state.known, memory);  // of [B,T]
     auto made = ops::attend_in_order_op{change_of(score, state.step), keys_shown(mask, memory), normalize.tile_rule()}(
