@@ -164,13 +164,17 @@ TEST_CASE("any chunks of keys and values, rows that are selected, and what is le
 
 TEST_CASE("a window that slides over a KV cache equals a mask over all positions")
 {
-    constexpr std::size_t T = 60, window = 9;
-    const auto k = random({2, T, N}, 1), v = random({2, T, D}, 2), queries = random({2, T, N}, 3);
+    struct sizes {
+        std::size_t T, window, t;
+    };
     const auto compare = [&](const auto& attend, bool remembers = false) {
-        const auto mask = causal{} & sliding_window{window};
-        const auto near = causal{} & [](score_index p) { return p.query - p.key < int(window); };
-        const auto must = attend(attend.on(k, v), queries, mask);
-        for (const std::size_t t : {1u, 4u}) {
+        for (const sizes& of : {sizes{60, 9, 1}, {60, 9, 4}, {480, 289, 16}}) {  // 16 queries run in tiles
+            const std::size_t T = of.T, window = of.window, t = of.t;
+            const auto k = random({2, T, N}, 1), v = random({2, T, D}, 2), queries = random({2, T, N}, 3);
+            const auto reach = static_cast<std::int32_t>(window);
+            const auto mask = causal{} & sliding_window{reach};
+            const auto near = causal{} & [reach](score_index p) { return p.query - p.key < reach; };
+            const auto must = attend(attend.on(k, v), queries, mask);
             auto memory = with_cache(attend.on(between(k, 0, t), between(v, 0, t)));
             auto before = attend.start(memory);
             for (std::size_t at = 0; at < T; at += t) {
