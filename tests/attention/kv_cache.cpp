@@ -155,6 +155,11 @@ TEST_CASE("any chunks of keys and values, rows that are selected, and what is le
     check(by(normalize::decayed_temporal{0.7}));
     check(attention{score::rotary{additive()}, normalize::temporal{}, combine::weighted_sum{}});
     check(with(score::with_fertility{additive(), random({4}, 10), random({D}, 11)}));
+    check(attention{score::gaussian_mixture{random({N, 4}, 16), random({4}, 17), random({N, 2}, 18), random({2}, 19)},
+                    normalize::retention{}, combine::weighted_sum{}});
+    check(by(normalize::recent_temporal{2, normalize::learned_temporal{array<double, 1>{0.6}}}));
+    check(attention{score::additive_per_dimension{random({N, 4}, 20), random({N, 4}, 21), random({4, D}, 22)},
+                    normalize::recent_temporal{3}, combine::elementwise_sum{}});
     check(heads(score::scaled_dot{}));
     check(heads(score::rotary{score::scaled_dot{}}));
     // These need all positions.
