@@ -215,8 +215,9 @@ TEST_CASE("cache tensors: messages")
           }) ==
           "cache_tensor::append: what is appended is [2,1,4] but must be [2,1,3] (as many rows and as wide as this "
           "one, [2,3,3])");
-    CHECK(support::message_of<shape_error>([&] { (void)x.without_oldest(lengths{2, 2}); }) ==
-          "without_oldest: 2 positions of row 1, which has 1; drop at most as many as there are");
+    CHECK(support::message_of<shape_error>([&] {
+              (void)x.without_oldest(lengths{2, 2});
+          }) == "without_oldest: 2 positions of row 1, which has 1; drop at most as many as there are");
     CHECK(support::message_of<shape_error>([&] { (void)x.without_oldest(lengths{1}); }) ==
           "without_oldest: 1 length for a batch of 2 rows; give the number of positions to drop for each row");
     CHECK(support::contains(support::message_of<shape_error>([&] {

@@ -308,7 +308,9 @@ void require_positions(const auto& memory)
             if (dropped[b] == 0) continue;
             throw error("attention: row " + std::to_string(b) + " of this memory is without its oldest " +
                         counted(dropped[b], "position") + ", and the " +
-                        (score ? "score" : normalizer ? "normalizer" : "combiner") +
+                        (score        ? "score"
+                         : normalizer ? "normalizer"
+                                      : "combiner") +
                         " needs all (needs_all_positions): it reads where a position stands, or passes something on "
                         "from one to the next; keep them, and hide them by a mask, causal{} & sliding_window{n}");
         }
