@@ -96,8 +96,8 @@ struct shared_memory {
     std::vector<std::size_t> sentence;  // [R], each below B: the sentence of each row
     lengths real;                       // of each row
     HEED_NO_UNIQUE_ADDRESS no_mask mask{};
-    lengths dropped;  // of each row, see memory
-    std::size_t next;
+    lengths dropped;   // of each row, see memory
+    std::size_t next;  // the number of the next position of that memory
 
     shared_memory(const memory<Values, Keys>& of, std::vector<std::size_t> rows)
         : values(of.values),
@@ -123,6 +123,8 @@ struct shared_memory {
     std::size_t batch() const { return sentence.size(); }          // rows of queries
     std::size_t positions() const { return shape_of(values)[1]; }  // T
     std::size_t width() const { return shape_of(values)[2]; }      // D of the values
+
+    /// The number of the position that is next in the longest of all sentences: see memory.
     std::size_t next_position() const { return next; }
 };
 
