@@ -98,23 +98,56 @@ struct attention {
         requires((detail::no_source<X> || ...))
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }
 
-    /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A growing
-    /// memory (attention/memory.hpp) costs what is new, amortised; any other is copied, and must be without padding.
+    /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words; of keys
+    /// and values, if it was made of both or shall go on with both. A KV cache (attention/memory.hpp) costs what is
+    /// new, amortised, and may get so many of them for each row; any other memory is copied, and must be without
+    /// padding.
     ///
-    ///     auto memory = with_cache(attend.on(prompt));
-    ///     memory = attend.extend(memory, word);
+    ///     auto memory = with_cache(attend.on(prompt));        memory = with_cache(attend.on(keys, values, lengths));
+    ///     memory = attend.extend(memory, word);               memory = attend.extend(memory, more_keys, more_values);
+    ///     memory = attend.extend(memory, words, lengths);     memory = attend.extend(memory, k, v, lengths);
+    ///
+    /// Throws heed::error where a memory of keys and values would be extended by annotations alone; shape_error if
+    /// rows, widths or lengths do not fit.
     template <class Values, class Keys>
     auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations) const
     {
         return extended(memory, annotations);
     }
-
-    /// The same with so many more positions for each row: a KV cache's sentences may differ in length.
-    template <class T>
-    auto extend(const memory<cache_tensor<T>, cache_tensor<T>>& memory, const plain_tensor auto& annotations,
-                const lengths& real) const
+    template <class Values, class Keys>
+    auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations, const lengths& real) const
     {
         return extended(memory, annotations, real);
+    }
+    template <class Values, class Keys>
+    auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations, const tensor auto& values) const
+    {
+        return extended(memory, annotations, values);
+    }
+    template <class Values, class Keys>
+    auto extend(const memory<Values, Keys>& memory, const tensor auto& annotations, const tensor auto& values,
+                const lengths& real) const
+    {
+        return extended(memory, annotations, values, real);
+    }
+
+    /// The same of heads: keys [B,G,t,d] and values [B,G,t,D].
+    template <class Memory>
+    auto extend(const heads_memory<Memory>& memory, const detail::tensor_of_heads auto& keys) const
+    {
+        return extended_heads(memory, keys);
+    }
+    template <class Memory>
+    auto extend(const heads_memory<Memory>& memory, const detail::tensor_of_heads auto& keys,
+                const detail::tensor_of_heads auto& values) const
+    {
+        return extended_heads(memory, keys, values);
+    }
+    template <class Memory>
+    auto extend(const heads_memory<Memory>& memory, const detail::tensor_of_heads auto& keys,
+                const detail::tensor_of_heads auto& values, const lengths& real) const
+    {
+        return extended_heads(memory, keys, values, real);
     }
 
     /// The state before the first step of a batch.
@@ -137,7 +170,7 @@ struct attention {
         auto history = detail::first_history(score, normalize, memory);
         static_assert(check_map<decltype(history)>() && check_map<OfScore>());
         attention_state<decltype(history), OfScore> state{std::move(history), 0, std::move(of_score)};
-        detail::know_lengths(state, memory);
+        detail::know_positions(state, memory);
         return state;
     }
 
@@ -225,8 +258,8 @@ struct attention {
         const auto projected = project(queries);
         const auto& valid = detail::mask_given(mask);
         const auto asked_by = detail::queries_of_call(source, shape_of(projected)[1], state);
-        return detail::read_many(*this, source, queries, projected, state,
-                                 detail::mask_for(valid, asked_by, source.real));
+        return detail::knowing_positions(source, detail::read_many(*this, source, queries, projected, state,
+                                                                   detail::mask_for(valid, asked_by, source.real)));
     }
 
     template <class Memory, class Mask = no_mask>
@@ -392,8 +425,7 @@ private:
             (detail::require_heads(rest, G), ...);
             auto each = memory_of(detail::rows_of_heads(std::forward<K>(keys)),
                                   detail::rows_of_heads_or_limit(std::forward<Rest>(rest), G)...);
-            each.real = each.real.rows_of_heads(G);
-            return heads_memory<decltype(each)>{std::move(each), G};
+            return heads_memory<decltype(each)>::with(std::move(each), G);
         } else {
             const auto real = detail::full_lengths(keys);
             return memory_of_heads(std::forward<K>(keys), std::forward<Rest>(rest)..., real);
@@ -420,9 +452,19 @@ private:
         return detail::from_source("attention::on", detail::memory_by{score}, std::forward<Source>(source)...);
     }
 
+    auto extended_heads(const auto& memory, const auto&... source) const
+    {
+        const std::size_t G = memory.heads;
+        (detail::require_heads(source, G), ...);
+        auto each = extended(memory.each, detail::rows_or_limit(source, G)...);
+        return heads_memory<decltype(each)>::with(std::move(each), G);
+    }
+
     auto extended(const auto& memory, const auto&... source) const
     {
-        const detail::memory_by make{score, memory.real};
+        detail::require_rows_of("attention::extend", memory, source...);
+        const lengths first = detail::next_positions(memory);
+        const detail::memory_by make{score, first};
         const auto more = detail::from_source("attention::extend", make, source...);
         return detail::appended("attention::extend", score, memory, more);
     }

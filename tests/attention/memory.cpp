@@ -405,8 +405,8 @@ TEST_CASE("sentences of different lengths: each is asked with a number of its ow
                     turned.step(copies, asked, from_query(turned.start(copies), memory.positions() - 1)).context));
     // What would have a number below 0, and what takes one number for all.
     const auto query = random({3, N}, 5);
-    CHECK_THROWS_WITH_AS(turned.step(memory, query, turned.start(memory)), doctest::Contains("memory.positions() - 1"),
-                         shape_error);
+    CHECK_THROWS_WITH_AS(turned.step(memory, query, turned.start(memory)),
+                         doctest::Contains("memory.next_position() - 1"), shape_error);
     CHECK_THROWS_WITH_AS(turned.compose(memory, query, from_query(turned.start(memory), 99)),
                          doctest::Contains("differ in length"), error);
     CHECK_THROWS_WITH_AS(

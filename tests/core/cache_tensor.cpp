@@ -42,7 +42,7 @@ bool same(const cache_tensor<double>& x, const model& must)
 
 }  // namespace
 
-TEST_CASE("copies, rows and appended positions are those of lists of numbers")
+TEST_CASE("copies, rows, appended and dropped positions are those of lists of numbers")
 {
     struct value {
         cache_tensor<double> is;
@@ -69,7 +69,8 @@ TEST_CASE("copies, rows and appended positions are those of lists of numbers")
         for (std::size_t act = 0; act < 60; ++act) {
             value next = all[drawn(all.size())];
             const std::size_t B = next.must.size();
-            if (drawn(3) > 0) {
+            const std::size_t what = drawn(6);
+            if (what > 2) {
                 const std::size_t t = 1 + drawn(12);
                 const auto more = random({B, t, N}, 1000 + draw);
                 std::vector<std::size_t> some(B);
@@ -78,6 +79,14 @@ TEST_CASE("copies, rows and appended positions are those of lists of numbers")
                     for (std::size_t i = 0; i < some[b] * N; ++i) next.must[b].push_back(more.data()[b * t * N + i]);
                 }
                 next.is.append(view_of(more), lengths(some));
+            } else if (what == 2) {
+                std::vector<std::size_t> oldest(B);
+                for (std::size_t b = 0; b < B; ++b) {
+                    std::vector<double>& row = next.must[b];
+                    oldest[b] = drawn(row.size() / N + 1);
+                    row.erase(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(oldest[b] * N));
+                }
+                next.is = next.is.without_oldest(lengths(oldest));
             } else if (B > 0) {
                 std::vector<std::size_t> which(drawn(5));
                 model must;
@@ -155,6 +164,25 @@ TEST_CASE("a thousand positions, one by one, are moved seven times")
     CHECK(x.shape() == shape_of_rank<3>{1, 1000, N});
 }
 
+TEST_CASE("the oldest positions are dropped without a copy, and a window that slides moves once in as many words")
+{
+    const auto begin = random({1, 40, N}, 1);
+    cache_tensor<double> x(view_of(begin), lengths{40});
+    CHECK(x.without_oldest(lengths{7}).row(0) == x.row(0) + 7 * N);
+    CHECK(x.without_oldest(lengths{40}).shape() == shape_of_rank<3>{1, 0, N});
+    std::size_t moves = 0;
+    for (std::size_t t = 0; t < 1000; ++t) {
+        const auto before = x;
+        const auto word = random({1, 1, N}, t);
+        x.append(view_of(word), lengths{1});
+        moves += x.row(0) != before.row(0) ? 1 : 0;
+        x = x.without_oldest(lengths{1});
+    }
+    CHECK(x.shape() == shape_of_rank<3>{1, 40, N});
+    CHECK(moves >= 1);
+    CHECK(moves <= 1000 / 38);
+}
+
 TEST_CASE("in one array, and as it is")
 {
     const auto x = random({2, 3, N}, 1);
@@ -187,6 +215,11 @@ TEST_CASE("cache tensors: messages")
           }) ==
           "cache_tensor::append: what is appended is [2,1,4] but must be [2,1,3] (as many rows and as wide as this "
           "one, [2,3,3])");
+    CHECK(support::message_of<shape_error>([&] {
+              (void)x.without_oldest(lengths{2, 2});
+          }) == "without_oldest: 2 positions of row 1, which has 1; drop at most as many as there are");
+    CHECK(support::message_of<shape_error>([&] { (void)x.without_oldest(lengths{1}); }) ==
+          "without_oldest: 1 length for a batch of 2 rows; give the number of positions to drop for each row");
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 const auto more = random({2, 1, N}, 1);
                                 x.append(view_of(more), lengths{1, 2});

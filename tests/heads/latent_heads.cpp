@@ -214,6 +214,35 @@ TEST_CASE("a KV cache: hypotheses share what they have in common, and nothing is
     CHECK(distance(gathered(one).latent, attend.on(x).latent) < 1e-13);
 }
 
+TEST_CASE("a window that slides over a KV cache equals a mask over all positions")
+{
+    constexpr std::size_t T = 30, window = 5;
+    const auto attend = with();
+    const auto x = random({2, T, D}, 8), q = random({2, T, D}, 9);
+    const auto mask = causal{} & sliding_window{window};
+    const auto must = attend(attend.on(x), q, mask);
+    auto known = with_cache(attend.on(words_of(x, 0, 2)));
+    auto state = attend.start(known);
+    for (std::size_t t = 0; t < T; t += 2) {
+        if (t > 0) known = attend.extend(known, words_of(x, t, 2));
+        const std::vector<std::size_t> same{0, 1};
+        known = known.rows(same);
+        CHECK(known.next_position() == t + 2);
+        auto some = attend.read_all(known, words_of(q, t, 2), state, mask);
+        CHECK(distance(some.contexts, words_of(must, t, 2)) < 1e-11);
+        const auto copy = gathered(known);
+        CHECK(distance(attend.extend(copy, words_of(x, 0, 1)).latent,
+                       gathered(attend.extend(known, words_of(x, 0, 1))).latent) < 1e-13);
+        state = std::move(some.state);
+        if (known.positions() >= window) known = known.without_oldest(known.positions() - (window - 1));
+        const auto seen = attend.step(known, ops::step_of(q, t), state);
+        CHECK(seen.weights.shape()[2] == known.positions());
+        CHECK(distance(attend.compose(known, ops::step_of(q, t), state).context, seen.context) < 1e-11);
+    }
+    CHECK_THROWS_WITH_AS((void)known.without_oldest(5), doctest::Contains("5 positions of row 0, which has 4"),
+                         shape_error);
+}
+
 TEST_CASE("gradients by input and by every matrix, in both forms and by steps")
 {
     for (const auto form : {latent_form::absorbed, latent_form::expanded}) {

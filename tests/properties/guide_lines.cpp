@@ -183,6 +183,25 @@ TEST_CASE("losses of words with weights for classes")
     CHECK(mean() == doctest::Approx(-(logs(0, 0, 1) + 2 * logs(0, 1, 3) + 2 * logs(1, 0, 2)) / 5));
 }
 
+TEST_CASE("a cache of keys and values")
+{
+    const attention attend{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto keys = random<float>({2, 5, 4}, 2), values = random<float>({2, 5, 3}, 3);
+    const auto more_keys = random<float>({2, 2, 4}, 4), more_values = random<float>({2, 2, 3}, 5);
+    const auto query = random<float>({2, 4}, 6);
+    // section: caching
+    auto memory = with_cache(attend.on(keys, values, lengths{5, 3}));       // both [B,T,.]
+    memory = attend.extend(memory, more_keys, more_values);                 // both [B,t,.], several positions at once
+    memory = attend.extend(memory, more_keys, more_values, lengths{2, 0});  // so many of each row
+    memory = memory.without_oldest(4);                                      // of each row; or lengths
+    auto state = from_query(attend.start(memory), memory.next_position() - 1);
+    // end
+    CHECK(memory.positions() == 5);
+    CHECK(memory.real[1] == 1);
+    CHECK(state.step == 8);
+    CHECK(attend.step(memory, query, state).context.shape() == shape_of_rank<2>{2, 3});
+}
+
 TEST_CASE("losses of numbers, and AdamW")
 {
     const std::size_t B = 2, T = 3;

@@ -286,10 +286,42 @@ concept alike_in_state = (!mappable_state<A> && !mappable_state<B>) ||
     "heed: this state is that of another mechanism: go on from what `start`, `step` or `read_all` of this one "        \
     "returned"
 
-/// The state, where it is one of this attention.
-template <class Attention, class Memory, class State>
-decltype(auto) own_state(const Attention&, const Memory&, const State& state)
+/// Does this combiner, or one that it wraps, need all positions?
+template <class Combine>
+consteval bool combiner_needs_all_positions()
 {
+    if constexpr (wraps_another<Combine>)
+        if (combiner_needs_all_positions<typename Combine::wraps>()) return true;
+    return combiner_traits_of<Combine>().needs_all_positions;
+}
+
+/// Throws heed::error if a KV cache has dropped positions that a policy needs.
+template <class Attention>
+void require_positions(const auto& memory)
+{
+    constexpr bool score = score_traits_of<decltype(Attention::score)>().needs_all_positions,
+                   normalizer = normalizer_traits_of<decltype(Attention::normalize)>().needs_all_positions,
+                   combiner = combiner_needs_all_positions<decltype(Attention::combine)>();
+    if constexpr (score || normalizer || combiner) {
+        const lengths_view dropped = memory.dropped;
+        for (std::size_t b = 0; b < dropped.batch(); ++b) {
+            if (dropped[b] == 0) continue;
+            throw error("attention: row " + std::to_string(b) + " of this memory is without its oldest " +
+                        counted(dropped[b], "position") + ", and the " +
+                        (score        ? "score"
+                         : normalizer ? "normalizer"
+                                      : "combiner") +
+                        " needs all (needs_all_positions): it reads where a position stands, or passes something on "
+                        "from one to the next; keep them, and hide them by a mask, causal{} & sliding_window{n}");
+        }
+    }
+}
+
+/// The state, where it is one of this attention. Throws heed::error if the memory has dropped what the attention needs.
+template <class Attention, class Memory, class State>
+decltype(auto) own_state(const Attention&, const Memory& memory, const State& state)
+{
+    require_positions<Attention>(memory);
     using first = decltype(std::declval<const Attention&>().start(std::declval<const Memory&>()));
     constexpr bool own = requires
     {

@@ -60,6 +60,7 @@ struct score_traits {
     bool extends_keys = false;          // its keys are wider than those that the score inside compares
     bool prepares_alike = false;        // `prepare` computes the same keys for every head
     bool nonnegative = false;           // none of its scores is negative
+    bool needs_all_positions = false;   // it reads where a position stands, or passes something on from one to the next
 };
 
 /// What a normalizer says of itself.
@@ -72,12 +73,14 @@ struct normalizer_traits {
     bool random = false;                // its weights depend on a row's place in the batch
     bool differentiable = true;         // its gradient is the derivative of what it computes
     bool has_window = true;             // if it has `window`: nothing is computed outside the window
+    bool needs_all_positions = false;   // it reads where a position stands, or passes something on from one to the next
 };
 
 /// What a combiner says of itself.
 struct combiner_traits {
     weight_kind weights = weight_kind::per_position;
-    bool linear = false;  // contexts of h M are contexts of h, times M
+    bool linear = false;               // contexts of h M are contexts of h, times M
+    bool needs_all_positions = false;  // it reads where a position stands
 };
 
 namespace detail {

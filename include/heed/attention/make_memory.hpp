@@ -20,6 +20,7 @@
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/ops/windows.hpp>
 
 /// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
 namespace heed::detail {
@@ -98,12 +99,13 @@ inline no_mask mask_in(const lengths&) { return {}; }
 inline const boolean_mask<2>& mask_in(const boolean_mask<2>& limit) { return limit; }
 
 /// The memory that `make` makes of annotations, of values if they are others, and of lengths or a mask if some
-/// positions are missing. `where` begins the messages.
+/// positions are missing. `where` begins the messages. `make` is told whether values were given.
 template <tensor X, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, const Limit& limit)
 {
     auto both = detail::cleared(where, detail::annotations_meant(std::forward<X>(annotations)), limit);
-    return make(both, std::move(both), real_in(limit), mask_in(limit));  // the values are moved when keys are made
+    return make(both, std::move(both), real_in(limit), mask_in(limit),
+                false);  // the values are moved when keys are made
 }
 template <tensor X, tensor V, source_limit Limit>
 auto from_source(const char* where, const auto& make, X&& annotations, V&& values, const Limit& limit)
@@ -115,7 +117,7 @@ auto from_source(const char* where, const auto& make, X&& annotations, V&& value
                   "one for each annotation");
     const auto keys_from = detail::cleared(where, std::forward<decltype(of_keys)>(of_keys), limit);
     return make(keys_from, detail::cleared(where, std::forward<decltype(of_values)>(of_values), limit), real_in(limit),
-                mask_in(limit));
+                mask_in(limit), true);
 }
 template <tensor First, tensor... Rest>
 auto from_source(const char* where, const auto& make, First&& annotations, Rest&&... values)
@@ -140,7 +142,7 @@ struct memory_by {
 
     /// `values` may be the annotations themselves: they are moved only after the keys are made.
     template <class Values, class Mask>
-    auto operator()(const tensor auto& annotations, Values&& values, lengths real, Mask mask) const
+    auto operator()(const tensor auto& annotations, Values&& values, lengths real, Mask mask, bool values_given) const
     {
         auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
         if constexpr (plain_tensor<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>) {
@@ -154,17 +156,53 @@ struct memory_by {
         }
         auto in_family = same_family(keys, std::remove_cvref_t<Values>(std::forward<Values>(values)));
         return memory<decltype(in_family), decltype(keys), Mask>{std::move(in_family), std::move(keys), std::move(real),
-                                                                 std::move(mask)};
+                                                                 std::move(mask), values_given};
     }
 };
 template <class Score>
 memory_by(const Score&, lengths_view = {}) -> memory_by<Score>;
 
+/// Throws unless `more` may stand behind a memory: with values of its own if the memory has such, as many rows, and as
+/// wide.
+void require_alike(const char* where, const auto& to, const auto& more)
+{
+    if (to.values_given && !more.values_given) {
+        throw error(std::string(where) + ": this memory was made of keys and of values, `on(x, v)`, and so is what " +
+                    "comes behind it: extend(memory, keys, values)");
+    }
+    const auto fits = [&](const char* what, const auto& must, const auto& is) {
+        const auto shape = shape_of(is);
+        require_shape(where, what, shape, {shape_of(must)[0], shape[1], shape_of(must)[2]},
+                      "as many rows and as wide as in the memory, ", shape_of(must));
+    };
+    fits("the values", to.values, more.values);
+    fits("the keys", to.keys, more.keys);
+}
+
+/// Throws shape_error unless annotations have a row for each of a memory's.
+void require_rows_of(const char* where, const auto& memory, const tensor auto& annotations, const auto&...)
+{
+    if constexpr (rank_of<decltype(annotations)> == 3) {
+        const auto shape = shape_of(annotations);
+        require_shape(where, "the annotations", shape, {memory.batch(), shape[1], shape[2]},
+                      "one row for each row of the memory");
+    }
+}
+
+/// The number of the next position of each row of a memory.
+lengths next_positions(const auto& memory)
+{
+    std::vector<std::size_t> next(memory.batch());
+    for (std::size_t b = 0; b < next.size(); ++b) next[b] = next_position_of(memory, b);
+    return lengths(std::move(next));
+}
+
 /// The memory with the positions of `more` behind its own; only a growing one may have padding.
 template <class Score, class T, class Values, class Keys>
-auto appended(const char*, const Score& score, memory<cache_tensor<T>, cache_tensor<T>> to,
+auto appended(const char* where, const Score& score, memory<cache_tensor<T>, cache_tensor<T>> to,
               const memory<Values, Keys>& more)
 {
+    require_alike(where, to, more);
     std::vector<std::size_t> real(to.batch());
     for (std::size_t b = 0; b < real.size(); ++b) real[b] = to.real[b] + more.real[b];
     to.values.append(view_of(more.values), more.real);
@@ -181,6 +219,7 @@ auto appended(const char*, const Score& score, memory<cache_tensor<T>, cache_ten
         to.keys.append(view_of(more.keys), more.real);
     }
     to.real = lengths(std::move(real));
+    to.values_given = more.values_given;
     return to;
 }
 
@@ -202,11 +241,20 @@ template <class Values, class Keys, class MoreValues, class MoreKeys>
 auto appended(const char* where, const auto& score, const memory<Values, Keys>& to,
               const memory<MoreValues, MoreKeys>& more)
 {
+    require_alike(where, to, more);
     require_no_padding(where, to.real, to.positions(), ", or a growing one: with_cache(memory)");
+    for (std::size_t b = 0; b < more.batch(); ++b) {
+        if (more.real[b] != more.positions()) {
+            throw shape_error(std::string(where) + ": row " + std::to_string(b) + " gets " +
+                              counted(more.real[b], "position") + " of " + std::to_string(more.positions()) +
+                              "; only a KV cache, with_cache(memory), has rows of different length");
+        }
+    }
     auto values = ops::append(to.values, more.values);
     auto keys = ops::append(to.keys, heed::score::over::continue_keys(score, more.keys, to.keys));
     const auto shape = shape_of(values);
-    return memory<Values, Keys>{std::move(values), std::move(keys), lengths::full(shape[0], shape[1])};
+    return memory<Values, Keys>{std::move(values), std::move(keys),   lengths::full(shape[0], shape[1]),
+                                no_mask{},         more.values_given, to.dropped};
 }
 
 }  // namespace heed::detail
@@ -247,8 +295,8 @@ struct differs_in_positions {
 struct with_begun_positions {
     static constexpr bool spares_rows = true;
 
-    lengths_view known;  // of each row; none: as many as x has
-    lengths_view real;   // of the memory
+    const known_positions& known;
+    lengths_view real, dropped;  // of the memory
     std::size_t positions;
 
     template <tensor X, tensor Y>
@@ -258,20 +306,36 @@ struct with_begun_positions {
             return x;
         } else {
             const auto is = shape_of(x);
-            if (shape_of(begun)[1] != positions || (is[1] == positions && known.batch() == 0)) return x;
+            const bool told = known.batch() != 0;
+            if (shape_of(begun)[1] != positions || (is[1] == positions && !told && dropped.batch() == 0)) return x;
             const std::size_t B = real.batch();
+            auto* const begins = workspace_family::take<std::size_t>(B);  // of what stays, in x
             auto* const counts = workspace_family::take<std::size_t>(B);
+            std::size_t longest = 0;
+            bool shifts = false;
             for (std::size_t b = 0; b < B; ++b) {
-                counts[b] = known.batch() == 0 ? is[1] : known[b];
-                if (counts[b] <= real[b]) continue;
-                auto must = is;
-                must[1] = positions;
-                throw shape_error("attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
-                                  ": it remembers position " + std::to_string(real[b]) + " of row " +
-                                  std::to_string(b) + ", but the memory has " + std::to_string(real[b]) +
-                                  "; give the state that start() or step() of this memory made");
+                const std::size_t has = told ? known.counts[b] : is[1], from = told ? known.dropped[b] : 0,
+                                  first = dropped.batch() == 0 ? 0 : dropped[b], end = first + real[b];
+                if (from > first || from + has > end) {
+                    auto must = is;
+                    must[1] = positions;
+                    throw shape_error(
+                        "attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
+                        ": it remembers position " + std::to_string(from > first ? from : end) + " of row " +
+                        std::to_string(b) +
+                        (from > first ? " and no older one, but the memory begins with " : ", but the memory has ") +
+                        std::to_string(from > first ? first : end) +
+                        "; give the state that start() or step() of this memory made");
+                }
+                begins[b] = std::min(has, first - from);
+                counts[b] = has - begins[b];
+                longest = std::max(longest, counts[b]);
+                shifts = shifts || begins[b] > 0;
             }
-            return ops::join_positions(x, same_family(x, begun), lengths_view{counts, B});
+            const lengths_view kept{counts, B};
+            const auto joined = [&](const auto& old) { return ops::join_positions(old, same_family(x, begun), kept); };
+            if (!shifts) return joined(x);
+            return joined(ops::window_of(x, window_view{begins, kept, longest}));
         }
     }
 
@@ -287,15 +351,18 @@ struct with_begun_positions {
 
 /// Has a memory positions that a state does not remember, or the state others? Throws shape_error if they differ and
 /// the lengths that the state knows are those of another number of rows.
-bool has_grown(const auto& state, const lengths_view& known, const lengths_view& real, std::size_t positions)
+bool has_grown(const auto& state, const known_positions& known, const auto& memory)
 {
-    bool differs = false;
-    for (std::size_t b = 0; b < known.batch(); ++b) differs = differs || b >= real.batch() || known[b] != real[b];
-    if (!differs) (void)state.map(differs_in_positions{positions, differs});
-    if (differs && known.batch() != 0 && known.batch() != real.batch()) {
+    const std::size_t B = memory.real.batch();
+    bool differs = known.batch() == 0 ? memory.dropped.batch() != 0 : known.batch() != B;
+    for (std::size_t b = 0; b < known.batch() && !differs; ++b) {
+        differs = known.counts[b] != memory.real[b] ||
+                  known.dropped[b] != (memory.dropped.batch() == 0 ? 0 : memory.dropped[b]);
+    }
+    if (!differs) (void)state.map(differs_in_positions{memory.positions(), differs});
+    if (differs && known.batch() != 0 && known.batch() != B) {
         throw shape_error("attention: the state is for " + std::to_string(known.batch()) +
-                          " sentences, but the memory has " + std::to_string(real.batch()) +
-                          "; select the rows of both");
+                          " sentences, but the memory has " + std::to_string(B) + "; select the rows of both");
     }
     return differs;
 }
@@ -313,51 +380,53 @@ auto first_history(const Score& score, const auto& normalize, const auto& memory
 
 /// A normalizer's state for all positions of a memory.
 template <class State>
-State grown_history(const auto&, const auto&, const State& state, const lengths_view&, const auto&)
+State grown_history(const auto&, const auto&, const State& state, const auto&, const auto&)
 {
     return state;
 }
 template <state_of_positions State>
-State grown_history(const auto& score, const auto& normalize, const State& state, const lengths_view& known,
+State grown_history(const auto& score, const auto& normalize, const State& state, const known_positions& known,
                     const auto& memory)
 {
-    if (!has_grown(state, known, memory.real, memory.positions())) return state;
-    return state.map(with_begun_positions{known, memory.real, memory.positions()},
+    if (!has_grown(state, known, memory)) return state;
+    return state.map(with_begun_positions{known, memory.real, memory.dropped, memory.positions()},
                      first_history(score, normalize, memory));
 }
 
 /// A score's state for all positions of a memory. It has been told of the query at `at`.
 template <class State>
-State grown_state(const auto&, State state, const lengths_view&, const auto&, const auto&)
+State grown_state(const auto&, State state, const auto&, const auto&, const auto&)
 {
     return state;
 }
 template <state_of_positions State>
-State grown_state(const auto& score, State state, const lengths_view& known, const auto& memory, const auto& at)
+State grown_state(const auto& score, State state, const known_positions& known, const auto& memory, const auto& at)
 {
-    if (!has_grown(state, known, memory.real, memory.positions())) return state;
+    if (!has_grown(state, known, memory)) return state;
     return heed::score::over::grow(score, state, heed::score::over::start(score, memory),
-                                   with_begun_positions{known, memory.real, memory.positions()}, at);
+                                   with_begun_positions{known, memory.real, memory.dropped, memory.positions()}, at);
 }
 
-/// The lengths that a state knows.
-inline lengths_view known_of(const auto& state) { return {state.known.data(), state.known.size()}; }
-
-/// Notes how many positions of a memory a state remembers, where its sentences differ in length.
-void know_lengths(auto& state, const auto& memory)
+/// Notes which positions of a memory a state remembers, where its sentences differ in length or have dropped some.
+void know_positions(auto& state, const auto& memory)
 {
-    state.known.clear();
-    if constexpr (is_cache<std::remove_cvref_t<decltype(memory.keys)>>) {
-        const lengths_view real = memory.real;
-        if (differ_in_length(real)) state.known.assign(real.data(), real.data() + real.batch());
+    constexpr bool cached = is_cache<std::remove_cvref_t<decltype(memory.keys)>>;
+    if constexpr (std::remove_cvref_t<decltype(state)>::has_tensors) {
+        state.known = {};
+        const lengths_view real = memory.real, dropped = memory.dropped;
+        if (dropped.batch() == 0 && !(cached && differ_in_length(real))) return;
+        const std::size_t B = real.batch();
+        state.known.counts.assign(real.data(), real.data() + B);
+        state.known.dropped.resize(B);
+        std::copy_n(dropped.data(), dropped.batch(), state.known.dropped.data());
     }
 }
 
 /// The same for the state in an answer.
 template <class Answer>
-Answer knowing_lengths(const auto& memory, Answer answer)
+Answer knowing_positions(const auto& memory, Answer answer)
 {
-    know_lengths(answer.state, memory);
+    know_positions(answer.state, memory);
     return answer;
 }
 

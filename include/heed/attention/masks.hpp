@@ -472,7 +472,7 @@ predicate_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -
 const auto& asked_of_queries(const auto& mask, const auto&, std::size_t, const auto&) { return mask; }
 auto asked_of_queries(const any_predicate_mask auto& mask, const auto& memory, std::size_t S, const auto& state)
 {
-    return predicate_of_queries{mask, state.step, S, memory.positions(), state.head};
+    return predicate_of_queries{mask, query_of_masks(memory, state.step), S, memory.positions(), state.head};
 }
 template <class Mask, class Bias>
 auto asked_of_queries(const mask_and_bias<Mask, Bias>& mask, const auto& memory, std::size_t S, const auto& state)
@@ -567,7 +567,7 @@ auto mask_of_step(const mask_and_bias<Mask, Bias>& what, std::size_t s, std::siz
 inline asked_queries queries_of_call(const auto& memory, std::size_t S, const auto& state)
 {
     const std::size_t H = memory.real.heads();
-    return {state.step, S, memory.batch() / H, H, memory.positions()};
+    return {query_of_masks(memory, state.step), S, memory.batch() / H, H, memory.positions()};
 }
 
 /// The mask of one query as it is given, if a step reads it as it is.
@@ -585,7 +585,8 @@ decltype(auto) mask_of_heads(const Mask& given, const auto& memory, std::size_t 
     if constexpr (R == 2 && mask_of_one_query<Mask>) {
         return (given);
     } else {
-        return detail::mask_for(given, {step, S, memory.batch(), n, memory.positions(), R == 2}, memory.real);
+        return detail::mask_for(given, {query_of_masks(memory, step), S, memory.batch(), n, memory.positions(), R == 2},
+                                memory.real);
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -26,16 +27,28 @@ struct memory {
     Keys keys;                           // prepared by the score; [B,T,A] for most scores
     lengths real;                        // the number of real positions of each row
     HEED_NO_UNIQUE_ADDRESS Mask mask{};  // boolean_mask<2>: which positions may be attended to
+    bool values_given = false;  // `on(x, v)` made it: the values are not the annotations that keys were made of
+    lengths dropped{};          // how many older positions each row had; empty: none
 
     std::size_t batch() const { return shape_of(values)[0]; }
     std::size_t positions() const { return shape_of(values)[1]; }  // T
     std::size_t width() const { return shape_of(values)[2]; }      // D of the values
 
+    /// The number of the position that is next in the longest sentence: positions() and, of a KV cache that has dropped
+    /// its oldest, those as well.
+    std::size_t next_position() const
+    {
+        std::size_t next = positions();
+        for (std::size_t b = 0; b < dropped.batch(); ++b) next = std::max(next, dropped[b] + real[b]);
+        return next;
+    }
+
     /// The memory of these rows, in this order, any number of times each. Copies keys and values, unless they grow.
     memory rows(std::span<const std::size_t> which) const
     {
         memory some{ops::rows_of(values, which), ops::rows_of(keys, which), real.rows({which.begin(), which.end()}),
-                    mask};
+                    mask, values_given};
+        if (dropped.batch() > 0) some.dropped = dropped.rows({which.begin(), which.end()});
         if constexpr (!std::is_same_v<Mask, no_mask>) {
             const std::size_t P = positions();
             some.mask = Mask(shape_of_rank<2>{which.size(), P});
@@ -45,6 +58,33 @@ struct memory {
         }
         return some;
     }
+
+    /// The KV cache without the n oldest positions of each row, or without the first n[b] of row b. Copies nothing, but
+    /// to make room now and then. The other positions keep their numbers, and so do queries.
+    ///
+    ///     if (memory.positions() > 4096) memory = memory.without_oldest(1024);
+    ///
+    /// Throws shape_error if a row has fewer.
+    memory without_oldest(const lengths& n) const
+    {
+        static_assert(is_cache<Values> && is_cache<Keys>,
+                      "heed: memory::without_oldest: only a KV cache drops positions: with_cache(memory), of plain "
+                      "tensors; on a tape hide them by a mask, causal{} & sliding_window{n}");
+        if constexpr (is_cache<Values> && is_cache<Keys>) {
+            memory some{values.without_oldest(n), keys.without_oldest(n), {}, mask, values_given};
+            std::vector<std::size_t> left(batch()), before(batch());
+            for (std::size_t b = 0; b < batch(); ++b) {
+                left[b] = real[b] - n[b];
+                before[b] = n[b] + (dropped.batch() == 0 ? 0 : dropped[b]);
+            }
+            some.real = lengths(std::move(left));
+            some.dropped = lengths(std::move(before));
+            return some;
+        } else {
+            return *this;
+        }
+    }
+    memory without_oldest(std::size_t n) const { return without_oldest(lengths::full(batch(), n)); }
 };
 
 /// A memory whose sentences are shared by several rows of queries, as the hypotheses of a beam share theirs. Nothing is
@@ -56,9 +96,16 @@ struct shared_memory {
     std::vector<std::size_t> sentence;  // [R], each below B: the sentence of each row
     lengths real;                       // of each row
     HEED_NO_UNIQUE_ADDRESS no_mask mask{};
+    lengths dropped;   // of each row, see memory
+    std::size_t next;  // the number of the next position of that memory
 
     shared_memory(const memory<Values, Keys>& of, std::vector<std::size_t> rows)
-        : values(of.values), keys(of.keys), sentence(std::move(rows)), real(of.real.rows(sentence))
+        : values(of.values),
+          keys(of.keys),
+          sentence(std::move(rows)),
+          real(of.real.rows(sentence)),
+          dropped(of.dropped.batch() == 0 ? lengths() : of.dropped.rows(sentence)),
+          next(of.next_position())
     {}
     shared_memory(const memory<Values, Keys>&&, std::vector<std::size_t>) = delete;
 
@@ -76,6 +123,9 @@ struct shared_memory {
     std::size_t batch() const { return sentence.size(); }          // rows of queries
     std::size_t positions() const { return shape_of(values)[1]; }  // T
     std::size_t width() const { return shape_of(values)[2]; }      // D of the values
+
+    /// The number of the position that is next in the longest of all sentences: see memory.
+    std::size_t next_position() const { return next; }
 };
 
 /// Do several rows of queries share a sentence of this memory?
@@ -150,8 +200,12 @@ auto with_cache(const memory<Values, Keys>& from)
 {
     using keys = cache_tensor<element_of<Keys>>;
     using values = cache_tensor<element_of<Values>>;
-    return memory<values, keys>{values(view_of(from.values), from.real), keys(view_of(from.keys), from.real),
-                                from.real};
+    return memory<values, keys>{values(view_of(from.values), from.real),
+                                keys(view_of(from.keys), from.real),
+                                from.real,
+                                no_mask{},
+                                from.values_given,
+                                from.dropped};
 }
 
 /// A memory of another kind, such as a user's own, grows as it can.
@@ -172,7 +226,14 @@ auto with_cache(const memory_list<Memories>& from)
 template <class T>
 auto gathered(const memory<cache_tensor<T>, cache_tensor<T>>& from)
 {
-    return memory<array<T, 3>, array<T, 3>>{gathered(from.values), gathered(from.keys), from.real};
+    return memory<array<T, 3>, array<T, 3>>{gathered(from.values), gathered(from.keys), from.real, no_mask{},
+                                            from.values_given,     from.dropped};
+}
+
+template <class Memories>
+auto gathered(const memory_list<Memories>& from)
+{
+    return memory_list{detail::each_of(from.of, [&](auto i) { return heed::gathered(detail::nth(from.of, i)); })};
 }
 
 namespace detail {
@@ -205,7 +266,8 @@ template <class T>
 auto in_one_piece(const memory<cache_tensor<T>, cache_tensor<T>>& from)
 {
     using kept = shared_tensor<T, 3>;
-    return memory<kept, kept>{in_one_piece(from.values), in_one_piece(from.keys), from.real};
+    return memory<kept, kept>{
+        in_one_piece(from.values), in_one_piece(from.keys), from.real, no_mask{}, from.values_given, from.dropped};
 }
 
 }  // namespace detail

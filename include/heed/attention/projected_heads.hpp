@@ -69,8 +69,9 @@ struct heads_memory {
     std::size_t heads;  // G
 
     std::size_t batch() const { return each.batch() / heads; }
-    std::size_t positions() const { return each.positions(); }  // T
-    std::size_t width() const { return each.width(); }          // D of the values
+    std::size_t positions() const { return each.positions(); }          // T
+    std::size_t next_position() const { return each.next_position(); }  // see memory
+    std::size_t width() const { return each.width(); }                  // D of the values
 
     /// The memory of these sentences, in this order, any number of times each.
     heads_memory rows(std::span<const std::size_t> which) const
@@ -80,6 +81,17 @@ struct heads_memory {
             for (std::size_t h = 0; h < heads; ++h) all.push_back(b * heads + h);
         return {each.rows(all), heads};
     }
+
+    /// The KV cache without the n oldest positions of each sentence: see memory.
+    heads_memory without_oldest(const lengths& n) const { return with(each.without_oldest(n.for_heads(heads)), heads); }
+    heads_memory without_oldest(std::size_t n) const { return with(each.without_oldest(n), heads); }
+
+    /// The memory of these rows, each so many of which are the heads of one sentence.
+    static heads_memory with(Memory rows, std::size_t heads)
+    {
+        rows.real = rows.real.rows_of_heads(heads);
+        return {std::move(rows), heads};
+    }
 };
 
 /// The same with room behind the last positions: see attention/memory.hpp.
@@ -87,8 +99,7 @@ template <class Memory>
 auto with_cache(const heads_memory<Memory>& from)
 {
     auto each = heed::with_cache(from.each);
-    each.real = each.real.rows_of_heads(from.heads);
-    return heads_memory<decltype(each)>{std::move(each), from.heads};
+    return heads_memory<decltype(each)>::with(std::move(each), from.heads);
 }
 /// A copy of a KV cache that no longer grows.
 template <class Memory>
@@ -240,8 +251,15 @@ auto with_own_rows(const memory<Values, Keys, Mask>& of, std::size_t heads)
     for (std::size_t row = 0; row < real.size(); ++row) real[row] = of.real[row / times];
     Mask mask{};
     if constexpr (!std::is_same_v<Mask, no_mask>) mask = detail::limit_of_heads(of.mask, times);
-    return memory<decltype(values), decltype(keys), Mask>{std::move(values), std::move(keys),
-                                                          lengths(std::move(real)).rows_of_heads(heads), std::move(mask)};
+    lengths dropped;
+    if (of.dropped.batch() > 0) {
+        std::vector<std::size_t> before(real.size());
+        for (std::size_t row = 0; row < before.size(); ++row) before[row] = of.dropped[row / times];
+        dropped = lengths(std::move(before));
+    }
+    return memory<decltype(values), decltype(keys), Mask>{
+        std::move(values), std::move(keys),  lengths(std::move(real)).rows_of_heads(heads),
+        std::move(mask),   of.values_given, std::move(dropped)};
 }
 
 /// The state for so many heads of each sentence, from that for the heads of the keys.
@@ -315,7 +333,7 @@ auto asked_by_rows(const heads_memory<Memory>& memory, const Query& query, const
     const auto& asked = detail::queries_by_rows(query);
     const auto now = detail::state_for_heads(state, B * G, H / G);
     const auto answer = [&](const auto& of) {
-        const asked_queries queries{state.step, S, B, H, memory.positions(), R == 2, true};
+        const asked_queries queries{query_of_masks(memory.each, state.step), S, B, H, memory.positions(), R == 2, true};
         return f(of, asked, now, detail::mask_of_rows_of_heads<R>(mask, queries, of.real));
     };
     constexpr bool hides = !std::is_same_v<std::remove_cvref_t<decltype(memory.each.mask)>, no_mask>;
@@ -338,7 +356,11 @@ void require_heads(const X& x, std::size_t heads)
                           counted(heads_in(x), "head") + "; each head of the keys has one of the values");
     }
 }
-/// Values as rows, and limits for each row.
+/// Keys and values as rows, without a copy where they are rows, and limits for each row.
+auto rows_or_limit(const auto& x, std::size_t) { return detail::queries_by_rows(x); }
+inline lengths rows_or_limit(const lengths& limit, std::size_t heads) { return limit.for_heads(heads); }
+
+/// The same of what a memory keeps.
 template <class X>
 auto rows_of_heads_or_limit(X&& x, std::size_t heads)
 {
@@ -413,9 +435,11 @@ struct side_by_side_memory {
     const lengths& real;
     std::size_t heads, groups;  // of the queries, and of keys and values
     HEED_NO_UNIQUE_ADDRESS no_mask mask{};
+    lengths dropped{};
 
     std::size_t batch() const { return shape_of(values)[0]; }
     std::size_t positions() const { return shape_of(values)[1]; }
+    std::size_t next_position() const { return positions(); }
     std::size_t width() const { return shape_of(values)[2]; }
 };
 template <class Values, class Keys>

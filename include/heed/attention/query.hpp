@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <type_traits>
@@ -19,7 +20,9 @@
 /// number for the longest one, and a sentence that is n positions shorter is asked a query with a number n smaller. So
 /// the query after the last word of each stands at that word in all of them:
 ///
-///     auto state = from_query(attend.start(memory), memory.positions() - 1);
+///     auto state = from_query(attend.start(memory), memory.next_position() - 1);
+///
+/// Positions that a KV cache has dropped are counted.
 namespace heed {
 
 namespace detail {
@@ -121,19 +124,32 @@ std::size_t row_asked(const shared_rows<X>& keys, std::size_t b)
     return keys.sentence[b];
 }
 
-/// The number of the query of a sentence with `real` positions where the longest one has `longest`. 0 without any
-/// position, since there nothing is compared.
-inline std::size_t number_in_sentence(std::size_t number, std::size_t real, std::size_t longest)
+/// The number of the query of a sentence whose next position has the number `next`, where that of the longest one is
+/// `longest`. 0 before any position, since there nothing is compared.
+inline std::size_t number_in_sentence(std::size_t number, std::size_t next, std::size_t longest)
 {
-    if (real == 0 || real == longest) return real == 0 ? 0 : number;
-    if (number + real < longest) {
+    if (next == 0 || next == longest) return next == 0 ? 0 : number;
+    if (number + next < longest) {
         throw shape_error("attention: query " + std::to_string(number) + " of a KV cache, whose longest " +
                           "sentence has " + std::to_string(longest) + " positions, would have the number -" +
-                          std::to_string(longest - real - number) + " in a sentence of " + std::to_string(real) +
+                          std::to_string(longest - next - number) + " in a sentence of " + std::to_string(next) +
                           "; number queries by the longest one: begin with from_query(attend.start(memory), " +
-                          "memory.positions() - 1)");
+                          "memory.next_position() - 1)");
     }
-    return number + real - longest;
+    return number + next - longest;
+}
+
+/// The number of the next position of row b of a memory, dropped ones counted.
+std::size_t next_position_of(const auto& memory, std::size_t b)
+{
+    return memory.real[b] + (lengths_view(memory.dropped).batch() == 0 ? 0 : memory.dropped[b]);
+}
+
+/// The number of a query as masks read it, `score_index::query`: keys count from the first position that a memory still
+/// has, and so do queries.
+std::size_t query_of_masks(const auto& memory, std::size_t number)
+{
+    return number - std::min(number, memory.next_position() - memory.positions());
 }
 
 /// Do the sentences of this memory differ in length?
@@ -145,11 +161,16 @@ inline bool differ_in_length(const lengths_view& real)
     return false;
 }
 
-/// The same, of a score that reads the number of a query: there are several numbers then.
+/// Do queries have several numbers, of a score that reads them?
 template <class Score, class Memory>
 bool numbers_differ(const Memory& memory)
 {
-    return grows<Memory> && score_traits_of<Score>().reads_query_position && differ_in_length(memory.real);
+    if constexpr (grows<Memory> && score_traits_of<Score>().reads_query_position) {
+        for (std::size_t b = 1; b < memory.batch(); ++b) {
+            if (next_position_of(memory, b) != next_position_of(memory, 0)) return true;
+        }
+    }
+    return false;
 }
 
 /// Throws heed::error if queries have different numbers in this memory, for calls that take one for all sentences.

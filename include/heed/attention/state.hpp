@@ -70,13 +70,15 @@ struct values_of {
 struct nothing_on_tape {
     static bool has_value() { return false; }
 };
-/// The lengths of a state without tensors.
-struct nothing_known {
-    static const std::size_t* data() { return nullptr; }
-    static std::size_t size() { return 0; }
-    static void clear() {}
-    static void assign(const std::size_t*, const std::size_t*) {}
+/// Which positions a state remembers, of each row: so many, behind those that the memory had dropped. Empty: all that
+/// its tensors have, from the first on.
+struct known_positions {
+    std::vector<std::size_t> counts{}, dropped{};
+
+    std::size_t batch() const { return counts.size(); }
 };
+/// The same of a state without tensors.
+struct nothing_known {};
 
 /// The numbers of a state that is a `To`, or one with the same tensors on a tape.
 template <class To, std::same_as<To> From>
@@ -104,9 +106,8 @@ struct attention_state {
     std::size_t head = 0;                      // which head asks, among those of a multi_head
     // The taped counterpart, an attention_state of variables; empty until `operator=` below sets it.
     HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::any, detail::nothing_on_tape> on_tape{};
-    // How many positions of each row it remembers, where those of a KV cache differ in length. Empty: all that
-    // its tensors have.
-    HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, std::vector<std::size_t>, detail::nothing_known> known{};
+    // Empty unless the rows of a KV cache differ in length, or have dropped positions.
+    HEED_NO_UNIQUE_ADDRESS std::conditional_t<has_tensors, detail::known_positions, detail::nothing_known> known{};
 
     /// Copies the numbers of a taped state and keeps the taped state itself.
     template <class H, class P>
@@ -121,7 +122,7 @@ struct attention_state {
         score = detail::numbers_of_state<State>(taped.score);
         head = taped.head;
         on_tape = taped;
-        known.clear();  // a memory on a tape has no padding where it grows
+        known = taped.known;
         return *this;
     }
 
@@ -135,28 +136,37 @@ struct attention_state {
         }
         using mapped = attention_state<decltype(normalize.map(f)), decltype(score.map(f))>;
         if constexpr (has_tensors && mapped::has_tensors && !spares_rows<decltype(f)>) {
-            // f also gets the lengths, as a tensor [B,1,…] like the first one that it gets: a beam that selects rows of
-            // tensors selects those of the lengths.
-            std::vector<std::size_t> selected;
-            bool done = known.empty();
-            const auto with_lengths = [&]<tensor X>(const X& x) -> decltype(auto) {
+            // f also gets what is known, as a tensor [B,2,…] of as many axes as the first one that it gets: a beam that
+            // selects rows of tensors selects those of the numbers.
+            detail::known_positions selected;
+            bool done = known.batch() == 0;
+            const auto with_known = [&]<tensor X>(const X& x) -> decltype(auto) {
                 if constexpr (owning_tensor<X> && (rank_of<X>) > 1) {
                     if (!std::exchange(done, true)) {
                         shape_of_rank<rank_of<X>> shape;
                         shape.fill(1);
-                        shape[0] = known.size();
-                        array<element_of<X>, rank_of<X>> counts(shape);
-                        std::copy(known.begin(), known.end(), counts.data());
-                        const auto some = f(counts);
+                        shape[0] = known.batch();
+                        shape[1] = 2;
+                        array<element_of<X>, rank_of<X>> numbers(shape);
+                        for (std::size_t b = 0; b < known.batch(); ++b) {
+                            numbers.data()[2 * b] = static_cast<element_of<X>>(known.counts[b]);
+                            numbers.data()[2 * b + 1] = static_cast<element_of<X>>(known.dropped[b]);
+                        }
+                        const auto some = f(numbers);
                         if constexpr (plain_tensor<decltype(some)>) {
-                            for (std::size_t i = 0; i < view_of(some).size(); ++i)
-                                selected.push_back(static_cast<std::size_t>(value_of(view_of(some).data[i])));
+                            const auto number = [&](std::size_t i) {
+                                return static_cast<std::size_t>(value_of(view_of(some).data[i]));
+                            };
+                            for (std::size_t b = 0; b < shape_of(some)[0]; ++b) {
+                                selected.counts.push_back(number(2 * b));
+                                selected.dropped.push_back(number(2 * b + 1));
+                            }
                         }
                     }
                 }
                 return f(x);
             };
-            mapped next{normalize.map(with_lengths), step, score.map(with_lengths), head};
+            mapped next{normalize.map(with_known), step, score.map(with_known), head};
             next.known = std::move(selected);
             return next;
         } else {

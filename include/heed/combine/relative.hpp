@@ -92,7 +92,7 @@ template <class Matrix>
 struct relative {
     Matrix distances;  // [2R+1,D]
 
-    static constexpr combiner_traits traits{.weights = weight_kind::per_position};
+    static constexpr combiner_traits traits{.weights = weight_kind::per_position, .needs_all_positions = true};
 
     auto operator()(const tensor auto& weights_of_positions, const tensor auto& values,
                     const auto& at) const  // [B,T], [B,T,D] -> [B,D]

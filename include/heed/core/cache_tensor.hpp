@@ -21,7 +21,8 @@ namespace heed {
 ///
 /// Each row has room behind its last position. Copies share it, and yet are values: the first to grow takes the room,
 /// for good; a later one, or one that needs more, moves to a room of its own, twice as large. So nothing that a copy
-/// shows ever changes. Selecting rows copies no numbers.
+/// shows ever changes. Selecting rows copies no numbers. Dropping the oldest positions copies none either, but to make
+/// room now and then: amortised O(N) for each position that was appended.
 ///
 /// Rows may differ in length. T is that of the longest; what a shorter one has up to there is unspecified, but finite
 /// if all numbers are. While one thread lets a copy grow, others may read copies that have rows of one length.
@@ -47,7 +48,10 @@ public:
     std::size_t length(std::size_t b) const { return rows_[b].length; }
 
     /// The positions of row b, [T,N].
-    const T* row(std::size_t b) const { return rows_[b].place == nullptr ? nullptr : rows_[b].place->numbers(); }
+    const T* row(std::size_t b) const
+    {
+        return rows_[b].place == nullptr ? nullptr : rows_[b].place->numbers() + rows_[b].begin * width_;
+    }
 
     /// Throws shape_error if there are several rows, which do not lie one behind the other.
     tensor_view<const T, 3> view() const
@@ -87,6 +91,27 @@ public:
         return some;
     }
 
+    /// The same without the first counts[b] positions of each row. Throws shape_error if a row has fewer.
+    cache_tensor without_oldest(const lengths_view& counts) const
+    {
+        const std::size_t B = rows_.size();
+        if (counts.batch() != B) {
+            throw shape_error("without_oldest: " + counted(counts.batch(), "length") + " for a batch of " +
+                              counted(B, "row") + "; give the number of positions to drop for each row");
+        }
+        cache_tensor some = *this;
+        some.positions_ = 0;
+        for (std::size_t b = 0; b < B; ++b) {
+            if (counts[b] > length(b)) {
+                throw shape_error("without_oldest: " + counted(counts[b], "position") + " of row " + std::to_string(b) +
+                                  ", which has " + std::to_string(length(b)) + "; drop at most as many as there are");
+            }
+            some.positions_ = std::max(some.positions_, length(b) - counts[b]);
+        }
+        for (std::size_t b = 0; b < B; ++b) some.rows_[b].drop(counts[b], some.positions_, width_);
+        return some;
+    }
+
 private:
     /// Room for positions, and how many of them are taken by the copy that has grown most.
     class room {
@@ -114,19 +139,39 @@ private:
 
     struct one_row {
         std::shared_ptr<room> place;
-        std::size_t length = 0;
+        std::size_t begin = 0, length = 0;  // where its positions begin in the room, and how many they are
 
-        /// Puts `count` positions behind the last one, in a room of at least `positions`.
+        /// Puts `count` positions behind the last one, with room for at least `positions`.
         void extend(const T* more, std::size_t count, std::size_t positions, std::size_t width)
         {
-            if (place == nullptr || place->positions() < positions || (count > 0 && !place->take(length, count))) {
-                const std::size_t least = 16;
-                auto larger = std::make_shared<room>(std::max({positions, 2 * length, least}), width, length + count);
-                if (place != nullptr) std::copy_n(place->numbers(), length * width, larger->numbers());
-                place = std::move(larger);
-            }
-            std::copy_n(more, count * width, place->numbers() + length * width);
+            if (!has_room(positions) || (count > 0 && !place->take(begin + length, count)))
+                move(positions, length + count, width);
+            std::copy_n(more, count * width, place->numbers() + (begin + length) * width);
             length += count;
+        }
+
+        /// Leaves out the first `count` positions, with room for at least `positions`.
+        void drop(std::size_t count, std::size_t positions, std::size_t width)
+        {
+            begin += count;
+            length -= count;
+            if (!has_room(positions)) move(positions, length, width);
+        }
+
+    private:
+        bool has_room(std::size_t positions) const
+        {
+            return place != nullptr && begin + positions <= place->positions();
+        }
+
+        /// Moves to a room of its own, of which `taken` positions are taken.
+        void move(std::size_t positions, std::size_t taken, std::size_t width)
+        {
+            const std::size_t least = 16;
+            auto larger = std::make_shared<room>(std::max({positions, 2 * length, least}), width, taken);
+            if (place != nullptr) std::copy_n(place->numbers() + begin * width, length * width, larger->numbers());
+            place = std::move(larger);
+            begin = 0;
         }
     };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <heed/core/family.hpp>
+#include <heed/core/mask.hpp>
 #include <heed/core/parameters.hpp>
 
 /// Several mechanisms side by side: of one kind in a std::vector, or of different kinds in a std::tuple.
@@ -155,7 +156,7 @@ several_states(States, std::size_t) -> several_states<States>;
 /// The state of a mechanism whose next query is number n, counted from 0: for queries of a memory that has grown, as a
 /// decoder's that attends to its own words. What the state remembers of other queries stays.
 ///
-///     auto state = from_query(attend.start(memory), memory.positions() - 1);
+///     auto state = from_query(attend.start(memory), memory.next_position() - 1);
 template <class State>
 State from_query(State state, std::size_t n)
 {
@@ -187,11 +188,21 @@ struct memory_list {
     std::size_t batch() const { return detail::first_of(of).batch(); }
     std::size_t positions() const { return detail::first_of(of).positions(); }  // T
 
+    /// The number of the next position in the longest sentence: see heed::memory.
+    std::size_t next_position() const { return detail::first_of(of).next_position(); }
+
     /// The memories of these rows, in this order.
     memory_list rows(std::span<const std::size_t> which) const
     {
         return {detail::each_of(of, [&](auto i) { return detail::nth(of, i).rows(which); })};
     }
+
+    /// KV caches without the n oldest positions of each row, or so many of each (lengths): see heed::memory.
+    memory_list without_oldest(const lengths& n) const
+    {
+        return {detail::each_of(of, [&](auto i) { return detail::nth(of, i).without_oldest(n); })};
+    }
+    memory_list without_oldest(std::size_t n) const { return without_oldest(lengths::full(batch(), n)); }
 };
 template <class Memories>
 memory_list(Memories) -> memory_list<Memories>;

@@ -30,15 +30,33 @@ struct latent_memory {
     Latent latent;  // [B,T,C+R]: c_j, and the key's part that is turned with its position
     lengths real;
     HEED_NO_UNIQUE_ADDRESS Mask mask{};
+    std::size_t dropped = 0;  // how many older positions it had
 
     std::size_t batch() const { return shape_of(latent)[0]; }
     std::size_t positions() const { return shape_of(latent)[1]; }  // T
+
+    /// The number of the next position: see heed::memory.
+    std::size_t next_position() const { return dropped + positions(); }
 
     /// The memory of these rows, in this order, any number of times each. Copies what is kept, unless it grows.
     latent_memory rows(std::span<const std::size_t> which) const
     {
         static_assert(std::is_same_v<Mask, no_mask>, "heed: latent_memory::rows: a memory with a mask of its own");
-        return {ops::rows_of(latent, which), real.rows({which.begin(), which.end()})};
+        return {ops::rows_of(latent, which), real.rows({which.begin(), which.end()}), mask, dropped};
+    }
+
+    /// The KV cache without the n oldest positions: see heed::memory. Throws shape_error if it has fewer.
+    latent_memory without_oldest(std::size_t n) const
+    {
+        static_assert(is_cache<Latent>, "heed: latent_memory::without_oldest: only a KV cache drops positions: "
+                                        "with_cache(memory), of plain tensors");
+        if constexpr (is_cache<Latent>) {
+            auto left = latent.without_oldest(lengths::full(batch(), n));
+            const std::size_t T = left.shape()[1];
+            return {std::move(left), lengths::full(batch(), T), mask, dropped + n};
+        } else {
+            return *this;
+        }
     }
 };
 
@@ -48,14 +66,14 @@ template <plain_tensor Latent>
 auto with_cache(const latent_memory<Latent>& from)
 {
     using kept = cache_tensor<element_of<Latent>>;
-    return latent_memory<kept>{kept(view_of(from.latent), from.real), from.real};
+    return latent_memory<kept>{kept(view_of(from.latent), from.real), from.real, no_mask{}, from.dropped};
 }
 
 /// A copy of a KV cache that no longer grows.
 template <class T>
 auto gathered(const latent_memory<cache_tensor<T>>& from)
 {
-    return latent_memory<array<T, 3>>{gathered(from.latent), from.real};
+    return latent_memory<array<T, 3>>{gathered(from.latent), from.real, no_mask{}, from.dropped};
 }
 
 /// How latent heads answer many queries: with keys and values of each head, or with W_UK absorbed into the queries.
@@ -149,10 +167,11 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
     auto extend(const latent_memory<Latent>& memory, const tensor auto& annotations) const
     {
         detail::require_no_padding("latent_heads::extend", memory.real, memory.positions());
-        const auto more = memory_from(memory.positions(), annotations);
+        const auto more = memory_from(memory.next_position(), annotations);
         auto all = appended(memory.latent, more);
         const auto shape = shape_of(all);
-        return latent_memory<decltype(all)>{std::move(all), lengths::full(shape[0], shape[1])};
+        return latent_memory<decltype(all)>{std::move(all), lengths::full(shape[0], shape[1]), no_mask{},
+                                            memory.dropped};
     }
 
     /// The state before the first step: the number of the next query.
@@ -324,7 +343,8 @@ private:
     template <class T>
     static auto in_one_piece(const latent_memory<cache_tensor<T>>& memory)
     {
-        return latent_memory<shared_tensor<T, 3>>{detail::in_one_piece(memory.latent), memory.real};
+        return latent_memory<shared_tensor<T, 3>>{detail::in_one_piece(memory.latent), memory.real, no_mask{},
+                                                  memory.dropped};
     }
 
     /// Is W_UK rather absorbed into S queries than keys and values of T positions expanded?
@@ -357,12 +377,17 @@ private:
     auto memory_from(std::size_t first, const auto& annotations, const auto&... limit) const
     {
         check_matrices();
-        const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask) {
+        const auto make = [&](const auto& x, const auto&, const lengths& real, const auto& mask, bool) {
             auto latent = ops::concat(norm(detail::projection(*this, "the annotations", x, W_DKV)),
                                       ops::rotate(ops::linear(x, W_KR), first, how));
             return latent_memory<decltype(latent), std::remove_cvref_t<decltype(mask)>>{std::move(latent), real, mask};
         };
         return detail::from_source("latent_heads::on", make, detail::read_in_place(annotations), limit...);
+    }
+
+    static lengths dropped_of(const auto& memory)
+    {
+        return memory.dropped == 0 ? lengths() : lengths::full(memory.batch(), memory.dropped);
     }
 
     /// The memory as an attention reads it whose keys and values are what is kept; nothing is copied.
@@ -371,7 +396,7 @@ private:
     {
         const auto& kept = detail::read_in_place(memory.latent);
         using latent = std::remove_cvref_t<decltype(kept)>;
-        return heed::memory<latent, latent, Mask>{kept, kept, memory.real, memory.mask};
+        return heed::memory<latent, latent, Mask>{kept, kept, memory.real, memory.mask, false, dropped_of(memory)};
     }
 
     /// The memory of head h with keys and values of its own.
@@ -383,8 +408,8 @@ private:
         auto keys = ops::concat(ops::linear(c, ops::transpose(part_of_head(W_UK, h))),
                                 ops::slice_columns(memory.latent, C, C + R));
         auto values = ops::linear(c, part_of_head(W_UV, h));
-        return heed::memory<decltype(values), decltype(keys), Mask>{std::move(values), std::move(keys), memory.real,
-                                                                    memory.mask};
+        return heed::memory<decltype(values), decltype(keys), Mask>{
+            std::move(values), std::move(keys), memory.real, memory.mask, false, dropped_of(memory)};
     }
 
     /// The rows of head h: W_UK^h [K,C], or W_UV^h [C,V].

@@ -139,7 +139,7 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     /// Keys and values of all heads.
     auto memory_of(const auto&... source) const { return memory_from({}, source...); }
 
-    /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
+    /// The memory with more annotations [B,t,D] behind its own, or with more keys and values: see attention::extend.
     template <class Memories>
     auto extend(const memory_list<Memories>& memory, const tensor auto& annotations) const
     {
@@ -149,6 +149,17 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     auto extend(const memory_list<Memories>& memory, const tensor auto& annotations, const lengths& real) const
     {
         return extended(memory, annotations, real);
+    }
+    template <class Memories>
+    auto extend(const memory_list<Memories>& memory, const tensor auto& annotations, const tensor auto& values) const
+    {
+        return extended(memory, annotations, values);
+    }
+    template <class Memories>
+    auto extend(const memory_list<Memories>& memory, const tensor auto& annotations, const tensor auto& values,
+                const lengths& real) const
+    {
+        return extended(memory, annotations, values, real);
     }
 
     /// The state before the first step of a batch: one per head.
@@ -303,7 +314,10 @@ private:
 
     auto extended(const auto& memory, const auto&... source) const
     {
-        const auto more = memory_from(detail::first_of(memory.of).real, source...);
+        check(memory);
+        detail::require_rows_of("multi_head::extend", memory, source...);
+        const lengths first = detail::next_positions(detail::first_of(memory.of));
+        const auto more = memory_from(first, source...);
         return memory_list{detail::each_of(more.of, [&](auto i) {
             return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
                                     detail::nth(more.of, i));
@@ -314,7 +328,7 @@ private:
     auto memory_from(const lengths_view& first, const auto&... source) const
     {
         const auto project = [this, first](const auto& annotations, const auto& values, const lengths& real,
-                                           const auto& mask) {
+                                           const auto& mask, bool values_given) {
             const std::size_t n = detail::count_of(heads), G = groups();
             constexpr std::size_t a_value = HeadTransform::heads_per_value;
             const auto K = projected("the annotations", annotations, W_K, bias.key(), G);
@@ -324,7 +338,7 @@ private:
                                   weight_kind::per_position,
                               "heed: multi_head returns one weight for each head and position, [B,n,T]: its heads need "
                               "a score per position");
-                return detail::memory_by{head.score, first}(K[i], V[i / a_value], real, mask);
+                return detail::memory_by{head.score, first}(K[i], V[i / a_value], real, mask, values_given);
             };
             if constexpr (requires { heads[n]; }) {
                 return memory_list{detail::each_of(K, [&](std::size_t g) { return memory_at(heads[g * n / G], g); })};

@@ -203,8 +203,20 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     /// The memory of the multi_head.
     auto memory_of(const auto&... source) const { return base.memory_of(source...); }
 
-    /// The memory with more annotations [B,t,D] behind its own: see attention::extend.
-    auto extend(const auto& memory, const tensor auto& annotations) const { return base.extend(memory, annotations); }
+    /// The memory with more annotations [B,t,D] behind its own, or keys and values: see attention::extend.
+    auto extend(const auto& memory, const tensor auto&... annotations) const
+    {
+        return base.extend(memory, annotations...);
+    }
+    auto extend(const auto& memory, const tensor auto& annotations, const lengths& real) const
+    {
+        return base.extend(memory, annotations, real);
+    }
+    auto extend(const auto& memory, const tensor auto& annotations, const tensor auto& values,
+                const lengths& real) const
+    {
+        return base.extend(memory, annotations, values, real);
+    }
 
     /// The state before the first step of a batch.
     auto start(const auto& memory) const { return base.start(memory); }

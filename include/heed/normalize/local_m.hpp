@@ -31,7 +31,7 @@ struct local_m {
 
     using wraps = Inner;
     static constexpr normalizer_traits traits = traits_around_normalizer<Inner>([](normalizer_traits& own) {
-        own.reads_length = true;
+        own.reads_length = own.needs_all_positions = true;
         own.has_window = detail::may_cut<Inner, History>;
     });
 

@@ -156,8 +156,9 @@ namespace heed::normalize {
 /// its energy g vᵀ/‖v‖ tanh(…) a matter of the score.
 template <class Vector>
 struct monotonic {
-    static constexpr normalizer_traits traits{.state_decays = true};  // what lies before a window walks into it
-    Vector r;                                                         // [1]
+    // What lies before a window walks into it.
+    static constexpr normalizer_traits traits{.state_decays = true, .needs_all_positions = true};
+    Vector r;  // [1]
 
     auto start(auto&& blank) const { return detail::at_first_position(blank); }
 

@@ -52,7 +52,8 @@ namespace heed::normalize {
 /// where p > 1/2. The scores get no gradient. Works per dimension, too.
 template <class Vector>
 struct monotonic_hard {
-    static constexpr normalizer_traits traits{.state_decays = true, .differentiable = false};
+    static constexpr normalizer_traits traits{
+        .state_decays = true, .differentiable = false, .needs_all_positions = true};
     Vector r;  // [1]
 
     auto start(auto&& blank) const { return detail::at_first_position(blank); }

@@ -139,6 +139,7 @@ struct contextual_positions : over::around<contextual_positions<Base, Matrix>, B
 
     static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) {
         own.reads_length = own.reads_query_position = true;  // a query behind the last position stands there
+        own.needs_all_positions = true;
     });
     static_assert(detail::placeholder<Base> || known_to_kernels_as<Base, kernels::inner_product_score>,
                   "heed: score::contextual_positions compares the query with keys and with positions alike, by inner "

@@ -84,6 +84,7 @@ struct convolution {
         .reads_length = true,  // a query behind the last position stands there
         .reads_query_position = true,
         .nonnegative = true,
+        .needs_all_positions = true,
     };
 
     auto project(const tensor auto& query) const { return self().kernel(query); }  // [B,K] or [B,S,K]

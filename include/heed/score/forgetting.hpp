@@ -34,7 +34,7 @@ struct over_gates : over::around<Self, Base> {
     using over::around<Self, Base>::base;
     static constexpr score_traits traits = traits_around_score<Base>([](score_traits& own) {
         own.reads_length = own.reads_query_position = true;  // a query behind the last position stands there
-        own.extends_keys = true;
+        own.extends_keys = own.needs_all_positions = true;
     });
 
     auto prepare(const tensor auto& annotations, std::size_t first = 0) const  // -> [B,T,2+A]

@@ -39,6 +39,9 @@ template <class Self, class Base>
 struct by_place : over::around<Self, Base> {
     using over::around<Self, Base>::around;
 
+    static constexpr score_traits traits =
+        traits_around_score<Base>([](score_traits& own) { own.needs_all_positions = true; });
+
     auto init_state(const auto&) const { return score::stands{}; }
     auto observe_query(const auto&, const auto& at) const { return score::stands{at.step, at.real, at.head}; }
     auto update_state(const auto&, const tensor auto&, const tensor auto&, const auto&) const

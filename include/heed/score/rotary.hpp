@@ -59,7 +59,8 @@ struct rotary : over::score_adaptor<rotary<Base>, Base> {
             const std::size_t B = memory.batch;
             T* const numbers = workspace_family::take<T>(B);
             for (std::size_t b = 0; b < B; ++b) {
-                numbers[b] = static_cast<T>(detail::number_in_sentence(at.step, memory.real[b], memory.positions));
+                numbers[b] = static_cast<T>(
+                    detail::number_in_sentence(at.step, detail::next_position_of(memory, b), memory.next_position));
             }
             return score::row_state{workspace_tensor<T, 2>(numbers, {B, 1})};
         } else {

@@ -118,6 +118,9 @@ struct with_location : over::score_adaptor<with_location<Base, Matrix>, Base> {
     Matrix F;    // [k,r]
     Matrix U_f;  // [k,A]
 
+    static constexpr score_traits traits =
+        traits_around_score<Base>([](score_traits& own) { own.needs_all_positions = true; });
+
     auto init_state(const auto& memory) const
     {
         const shape_of_rank<2> shape{memory.batch(), memory.positions()};

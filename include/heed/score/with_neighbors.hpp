@@ -60,6 +60,9 @@ struct with_neighbors : over::score_adaptor<with_neighbors<Base, Matrix, Which>,
     Matrix M;  // [2k+1,A]
     HEED_NO_UNIQUE_ADDRESS Which which{};
 
+    static constexpr score_traits traits =
+        traits_around_score<Base>([](score_traits& own) { own.needs_all_positions = true; });
+
     auto init_state(const auto& memory) const
     {
         const std::size_t rows = shape_of(M)[0];

@@ -25,6 +25,9 @@ struct with_positions : over::score_adaptor<with_positions<Base, Matrix>, Base> 
     using over::score_adaptor<with_positions<Base, Matrix>, Base>::base;
     Matrix P;  // [3,A], for t, j, I
 
+    static constexpr score_traits traits =
+        traits_around_score<Base>([](score_traits& own) { own.needs_all_positions = true; });
+
     auto init_state(const auto& memory) const  // ψ of the first step: no parameter, no gradient
     {
         using T = element_of<decltype(memory.keys)>;

@@ -139,7 +139,7 @@ auto read_many(const Attention& attend, const memory<cache_tensor<T>, cache_tens
             return execute::stepwise(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
     }
     if (one || numbers_differ<score>(memory)) return execute::stepwise(attend, memory, queries, projected, state, mask);
-    return knowing_lengths(memory, read_many(attend, in_one_piece(memory), queries, projected, state, mask));
+    return read_many(attend, in_one_piece(memory), queries, projected, state, mask);
 }
 
 /// The same of heads that share keys and values: in tiles as they are. Other executors get rows for each head.

@@ -29,9 +29,9 @@ constexpr void require_fits()
 {
     using score = decltype(Attention::score);
     using keys = std::remove_cvref_t<decltype(std::declval<Memory&>().keys)>;
-    using values = std::remove_cvref_t<decltype(std::declval<Memory&>().values)>;
-    if constexpr (plain_tensor<keys> && hook::prepare<score, const values&>) {
-        static_assert(plain_tensor<decltype(std::declval<const score&>().prepare(std::declval<const values&>()))>,
+    using annotations = array<plain_number<element_of<keys>>, 3>;
+    if constexpr (plain_tensor<keys> && hook::prepare<score, const annotations&>) {
+        static_assert(plain_tensor<decltype(std::declval<const score&>().prepare(std::declval<const annotations&>()))>,
                       HEED_SAYS_KEYS_DO_NOT_TRAIN);
     }
 }
@@ -109,9 +109,10 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
             if constexpr (requires { mask.bias; }) (void)look(mask.bias);
         });
         const auto& now = state_in(state, lift);
-        return answer_of(With{},
-                         step<family, specified, With>(map_parameters(attend, lift), memory, query_in(query, lift),
-                                                       query_in(given, lift), now, mask, lift, lengths_view{}));
+        return knowing_positions(
+            memory,
+            answer_of(With{}, step<family, specified, With>(map_parameters(attend, lift), memory, query_in(query, lift),
+                                                            query_in(given, lift), now, mask, lift, state.known)));
     } else if constexpr (composed && grows<memory_type>) {
         static_assert(reachable || specified,
                       "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
@@ -119,25 +120,26 @@ auto answer(const Attention& attend, const auto& memory, const auto& projected, 
                       "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
                       "= true;`)");
         require_one_number<decltype(Attention::score)>(memory);
-        return knowing_lengths(
+        return knowing_positions(
             memory, detail::answer<specified, With>(attend, in_one_piece(memory), projected, given, state, mask));
     } else if constexpr (composed) {
-        return answer_of(With{}, step<plain_family, true, With>(attend, memory, projected_by(attend, projected, given),
-                                                                given, state, mask, unchanged{}, known_of(state)));
+        return knowing_positions(memory, answer_of(With{}, step<plain_family, true, With>(
+                                                               attend, memory, projected_by(attend, projected, given),
+                                                               given, state, mask, unchanged{}, state.known)));
     } else {
         const as_workspace_tensor bring;
         const auto shown = map_parameters(attend, bring);
         const auto& asked = transient_query(given);
         const auto seen =
             step<workspace_family, false, With>(shown, memory, transient_query(projected_by(shown, projected, asked)),
-                                                asked, state_in(state, bring), mask, bring, known_of(state));
+                                                asked, state_in(state, bring), mask, bring, state.known);
         // Owning tensors. The state keeps the types of the caller's, so that one variable can hold each in turn.
         const owned copy;
         auto history = state.normalize.map(copy, seen.state.normalize);
         auto score_state = state.score.map(copy, seen.state.score);
         attention_state<decltype(history), decltype(score_state)> after{std::move(history), seen.state.step,
                                                                         std::move(score_state), seen.state.head};
-        know_lengths(after, memory);
+        know_positions(after, memory);
         return answer_of(With{}, step_result{copy(seen.context), copy(seen.weights), std::move(after)});
     }
 }
@@ -155,14 +157,14 @@ void answer_into(const auto& attend, Result& result, const auto& memory, const a
     const auto& asked = transient_query(given);
     const auto seen =
         step<workspace_family, false, wanted>(shown, memory, transient_query(projected_by(shown, projected, asked)),
-                                              asked, state_in(state, bring), mask, bring, known_of(state));
+                                              asked, state_in(state, bring), mask, bring, state.known);
     assign(result.context, seen.context);
     if constexpr (weights) assign(result.weights, seen.weights);
     assign_state(result.state.normalize, seen.state.normalize);
     assign_state(result.state.score, seen.state.score);
     result.state.step = seen.state.step;
     result.state.head = seen.state.head;
-    know_lengths(result.state, memory);
+    know_positions(result.state, memory);
 }
 
 }  // namespace heed::detail

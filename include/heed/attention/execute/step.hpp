@@ -195,7 +195,8 @@ struct source_of_step {
     Keys keys;
     Values values;
     std::size_t batch, positions, width;
-    lengths_view real;
+    lengths_view real, dropped;  // see heed::memory
+    std::size_t next_position;
 };
 decltype(auto) rows_of_memory(const auto&, const auto& x, const auto& bring) { return bring(x); }
 template <class T>
@@ -212,7 +213,8 @@ auto source_in(const auto& memory, const auto& bring)
     if constexpr (requires { memory.require_sentences(); }) memory.require_sentences();
     const auto rows = [&](const auto& x) -> decltype(auto) { return rows_of_memory(memory, x, bring); };
     return source_of_step<decltype(rows(memory.keys)), decltype(rows(memory.values))>{
-        rows(memory.keys), rows(memory.values), memory.batch(), memory.positions(), memory.width(), memory.real};
+        rows(memory.keys), rows(memory.values), memory.batch(), memory.positions(),
+        memory.width(),    memory.real,         memory.dropped, memory.next_position()};
 }
 
 /// A state in the family of tensors that computes: its taped counterpart, if it has one and a tape computes.
@@ -294,11 +296,10 @@ inline constexpr bool lengths_are_a_mask =
     std::is_convertible_v<const Mask&, lengths_view>&& remembers<decltype(Attention::normalize)>;
 
 /// One step in a family of tensors, to which `bring` brings memory and masks; as the specification does it, if
-/// `specified`. `given` is the query as it was given, `known` how many positions of each row the state remembers: all
-/// of its tensors, if there are none.
+/// `specified`. `given` is the query as it was given, `known` which positions of each row the state remembers.
 template <class Family, bool specified, class With, class Attention, class Mask>
 auto step(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
-          const Mask& mask, const auto& bring, const lengths_view& known)
+          const Mask& mask, const auto& bring, const auto& known)
 {
     namespace over = heed::score::over;
     using score = decltype(Attention::score);

@@ -161,7 +161,7 @@ auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, con
                    const auto& projected, const auto& state, const Mask& mask, double scale)
 {
     ops::heads_of how = heads_in_tiles(score, memory, projected, scale);
-    how.first_query = state.step;
+    how.first_query = query_of_masks(memory, state.step);
     how.first_head = state.head;
     constexpr typename comparison_in_tiles<Score>::type compare{};
     constexpr bool looks_up = with_table<Score> && !changed_by_comparing<Score>;
@@ -231,9 +231,9 @@ template <class Score, class Memory, class Mask>
 auto tiled_with_state(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
                       const auto& state, const Mask& mask)
 {
-    const ops::heads_of how{.first_query = state.step, .first_head = state.head};
+    const ops::heads_of how{.first_query = query_of_masks(memory, state.step), .first_head = state.head};
     const auto asked = asking_all(score, projected, memory, state.step);                            // [B,S,A]
-    const auto before = grown_history(score, normalize, state.normalize, known_of(state), memory);  // of [B,T]
+    const auto before = grown_history(score, normalize, state.normalize, state.known, memory);  // of [B,T]
     auto made = ops::attend_in_order_op{change_of(score, state.step, memory.real.heads()), keys_shown(mask, memory), normalize.tile_rule()}(
         asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);
     auto after = state.normalize.map([&](const auto&) { return std::move(made.second); });
