@@ -294,6 +294,47 @@ TEST_CASE("views are not copied, and sentences can be selected")
     CHECK(support::same_bits(some, ops::rows_of(all, which)));
 }
 
+TEST_CASE("a cache of keys and values of heads: any chunking is all at once")
+{
+    const std::size_t G = 2, steps = 12;
+    const auto q = heads(H, steps, d, 1), k = heads(G, steps, d, 2), v = heads(G, steps, D, 3);
+    const auto part = [](const auto& x, std::size_t from, std::size_t to) { return ops::slice(x, 2, from, to); };
+    const auto run = [&](const auto& attend) {
+        const auto must = attend(attend.on(k, v), q, causal{});
+        for (const std::size_t chunk : {1u, 3u, 5u}) {
+            auto memory = with_cache(attend.on(part(k, 0, 2), part(v, 0, 2)));
+            auto state = attend.read_all(memory, part(q, 0, 2), attend.start(memory), causal{}).state;
+            for (std::size_t s = 2; s < steps; s += chunk) {
+                const std::size_t end = std::min(steps, s + chunk);
+                memory = attend.extend(memory, part(k, s, end), part(v, s, end));
+                auto now = attend.read_all(memory, part(q, s, end), state, causal{});
+                CHECK(support::distance(now.contexts, part(must, s, end)) < 1e-13);
+                state = now.state;
+            }
+            CHECK(memory.positions() == steps);
+            CHECK(memory.heads == G);
+        }
+        // Rows of unequal length, selected, and without the oldest.
+        auto memory = with_cache(attend.on(part(k, 0, 4), part(v, 0, 4), lengths{4, 2}));
+        memory = attend.extend(memory, part(k, 4, 6), part(v, 4, 6), lengths{2, 1}).rows(std::vector<std::size_t>{1, 0, 1});
+        CHECK(memory.each.real[1] == 3);
+        CHECK(memory.each.real[3] == 6);
+        memory = memory.without_oldest(2);
+        CHECK(memory.positions() == 4);
+        CHECK(memory.next_position() == 6);
+        const auto left = attend.on(part(k, 2, 6), part(v, 2, 6));
+        const auto query = query_of(q, 5);
+        const auto state = from_query(attend.start(memory), 5);
+        const auto is = attend.step(memory, ops::rows_of(query, std::vector<std::size_t>{1, 0, 1}), state).context;
+        const auto of_first = attend.step(left, query, attend.start(left)).context;
+        if constexpr (!score_traits_of<std::remove_cvref_t<decltype(attend.score)>>().reads_query_position)
+            CHECK(support::distance(ops::rows_of(is, std::vector<std::size_t>{1}),
+                                    ops::rows_of(of_first, std::vector<std::size_t>{0})) < 1e-13);
+    };
+    run(attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}});
+    run(attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}});
+}
+
 TEST_CASE("heads that do not fit are refused")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};

@@ -163,6 +163,23 @@ TEST_CASE("one query: the masks of many queries, of which it is one")
     check(causal_after{3}, causal_after{3});
 }
 
+TEST_CASE("from the beginning, and behind a past: queries in parts are those all at once")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
+    const auto memory = attend.on(h, real);
+    const auto check = [&](const auto& mask) {
+        const auto all = attend(memory, q, mask);
+        auto [first, state] = attend.read_all(memory, ops::slice(q, 1, 0, 20), attend.start(memory), mask);
+        const auto rest = attend.read_all(memory, ops::slice(q, 1, 21, S), from_query(state, 21), mask).contexts;
+        CHECK(support::distance(first, ops::slice(all, 1, 0, 20)) < 1e-14);
+        CHECK(support::distance(attend.step(memory, ops::step_of(q, 20), state, mask).context, ops::step_of(all, 20)) < 1e-14);
+        CHECK(support::distance(rest, ops::slice(all, 1, 21, S)) < 1e-14);
+    };
+    check(causal_upper_left{});
+    check(causal_after{4});
+}
+
 TEST_CASE("numbers of a mask learn, one for all that share them")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -243,15 +260,15 @@ TEST_CASE("what does not fit is refused, and what has no meaning does not compil
 TEST_CASE("floats: truth values that tiles read ahead, as a function reads them one by one")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
-    const auto check = [&](std::size_t S, std::size_t T, const auto& mask, std::size_t of_sentence, std::size_t of_query,
-                           std::size_t of_key) {
-        const auto h = random<float>({2, T, N}, 1), q = random<float>({2, S, N}, 2);
-        const auto memory = attend.on(h, lengths{T, T - 3});
+    const auto check = [&](std::size_t queries, std::size_t keys, const auto& mask, std::size_t of_sentence,
+                           std::size_t of_query, std::size_t of_key) {
+        const auto h = random<float>({2, keys, N}, 1), q = random<float>({2, queries, N}, 2);
+        const auto memory = attend.on(h, lengths{keys, keys - 3});
         const mask_mod one_by_one{[&](score_index p) {
             lane_mask seen(false);
             for (std::size_t i = 0; i < lane_count; ++i) {
                 const auto s = static_cast<std::size_t>(p.query.at[i]), t = static_cast<std::size_t>(p.key.at[i]);
-                const bool there = s < S && t < T;
+                const bool there = s < queries && t < keys;
                 seen.at[i] =
                     there && mask[static_cast<std::size_t>(p.batch) * of_sentence + s * of_query + t * of_key] != 0 ? -1 : 0;
             }
@@ -260,7 +277,7 @@ TEST_CASE("floats: truth values that tiles read ahead, as a function reads them 
         const auto run = [&](const auto& hides) {
             ad::tape<float> on;
             const auto H = on.parameter(h), Q = on.parameter(q);
-            const auto contexts = attend(attend.on(H, lengths{T, T - 3}), Q, hides);
+            const auto contexts = attend(attend.on(H, lengths{keys, keys - 3}), Q, hides);
             on.backward(ops::dot(contexts, q));
             return std::pair{copy_of(on.gradient(H)), copy_of(on.gradient(Q))};
         };

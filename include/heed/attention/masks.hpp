@@ -124,10 +124,10 @@ struct keys_of_lengths : predicate_mask {
     }
 };
 
-/// Keys up to the past-th behind which the first query stands, and one more for each query.
+/// Keys of the past, and one more for each query.
 struct causal_from : predicate_mask {
-    std::int32_t first, past;               // the number of the first query, and its key
-    std::int32_t before_first, before_last;  // the first query's diagonals, in the longest and in the shortest sentence
+    std::int32_t first, past;                // the number of the first query of a call, and how many keys there were
+    std::int32_t before_first, before_last;  // that query's diagonals, in the longest and in the shortest sentence
 
     causal_from(std::size_t keys, const asked_queries& queries, const lengths_view& real)
         : first(static_cast<std::int32_t>(queries.first)), past(static_cast<std::int32_t>(keys))
@@ -141,9 +141,9 @@ struct causal_from : predicate_mask {
             before_last = std::min(before_last, diagonal(real[b]));
         }
     }
-    lane_mask operator()(const score_index& p) const { return p.key - p.query <= past - first; }
-    key_range visible_range(std::int32_t, std::int32_t last) const { return {0, last - before_last + past + 1}; }
-    key_range full_range(std::int32_t from, std::int32_t) const { return {0, from - before_first + past + 1}; }
+    lane_mask operator()(const score_index& p) const { return p.key - p.query <= past; }
+    key_range visible_range(std::int32_t, std::int32_t last) const { return {0, last - before_last + first + past + 1}; }
+    key_range full_range(std::int32_t from, std::int32_t) const { return {0, from - before_first + first + past + 1}; }
 };
 
 /// A mask as a predicate for these queries, in sentences of these lengths.

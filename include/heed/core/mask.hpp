@@ -230,10 +230,11 @@ additive_mask(Bias) -> additive_mask<Bias>;
 /// before it all but the last, and so on, also where S is not T: `attend(memory, queries, causal{})`.
 struct causal {};
 
-/// Query s of S attends to no key behind the s-th, as PyTorch's causal_upper_left: the first query sees one key.
+/// Query s, counted by the state from the first one, attends to no key behind the s-th, as in PyTorch's
+/// causal_upper_left: the first query sees one key.
 struct causal_upper_left {};
 
-/// Query s of S attends to the keys of a past, so many, and to s + 1 keys behind them.
+/// Query s, counted by the state, attends to the keys of a past, so many, and to s + 1 keys behind them.
 struct causal_after {
     std::size_t past = 0;
 };

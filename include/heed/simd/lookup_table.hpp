@@ -61,7 +61,7 @@ template <std::size_t width = 4>
     const auto per_lane = static_cast<std::int32_t>(static_cast<std::uint32_t>(by));
     const std::int64_t last = first + std::int64_t{per_lane} * (length - 1);
     const auto row = [&](std::size_t i) {
-        return bytes + width * (first + static_cast<std::ptrdiff_t>(per_lane) * static_cast<std::ptrdiff_t>(i));
+        return bytes + std::ptrdiff_t{width} * (first + std::ptrdiff_t{per_lane} * static_cast<std::ptrdiff_t>(i));
     };
     slot = {lane_memo::no_function, table, by, first, 1, slot.numbers};
     if (std::max<std::int64_t>(first, last) > size - length) {

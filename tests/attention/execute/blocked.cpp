@@ -34,11 +34,11 @@ struct in_blocks {
     auto read(const auto&... x) const { return attend.read(x...); }
     auto operator()(const auto& memory, const auto& queries, const auto& mask) const
     {
-        const std::size_t S = shape_of(queries)[1];
+        const std::size_t count = shape_of(queries)[1];
         const auto state = attend.start(memory);
-        const auto& known = detail::mask_for(mask, detail::queries_of_call(memory, S, state), memory.real);
+        const auto& known = detail::mask_for(mask, detail::queries_of_call(memory, count, state), memory.real);
         return detail::execute::blocked(attend.score, attend.normalize, attend.combine, memory, attend.project(queries),
-                                        {}, detail::asked_of_queries(known, memory, S, state), little);
+                                        {}, detail::asked_of_queries(known, memory, count, state), little);
     }
 
     static auto parameters(auto& self, auto&& visit)
