@@ -56,7 +56,8 @@ struct attention {
     /// (Where a score compares the annotations themselves, as `dot` does, an array that is given away is copied once,
     /// for the keys; a view is not.)
     template <tensor X, class... Rest>
-        requires(!detail::tensor_of_heads<X> && ((tensor<Rest> || detail::source_limit<std::remove_cvref_t<Rest>>)&&...))
+        requires(!detail::tensor_of_heads<X> &&
+                 ((tensor<Rest> || detail::source_limit<std::remove_cvref_t<Rest>>)&&...))
     auto on(X&& annotations, Rest&&... rest) const
     {
         return memory_of(std::forward<X>(annotations), std::forward<Rest>(rest)...);
@@ -74,13 +75,20 @@ struct attention {
         return memory_of(std::forward<X>(annotations), std::forward<V>(values), real);
     }
 
-    /// The memory of heads that are projected already: keys [B,G,T,d], and values [B,G,T,D], if they are others; lengths
-    /// or a mask of the B sentences. See attention/projected_heads.hpp.
+    /// The memory of heads that are projected already: keys [B,G,T,d], and values [B,G,T,D], if they are others;
+    /// lengths or a mask of the B sentences. See attention/projected_heads.hpp.
     template <detail::tensor_of_heads K, class... Rest>
-        requires(((detail::tensor_of_heads<Rest> || detail::source_limit<std::remove_cvref_t<Rest>>)&&...))
+        requires(((tensor<Rest> || detail::tensor_of_heads<Rest> ||
+                   detail::source_limit<std::remove_cvref_t<Rest>>)&&...))
     auto on(K&& keys, Rest&&... rest) const
     {
-        return memory_of_heads(std::forward<K>(keys), std::forward<Rest>(rest)...);
+        constexpr bool of_heads = ((detail::tensor_of_heads<Rest> || !tensor<Rest>)&&...);
+        static_assert(of_heads, "heed: keys of heads, [B,G,T,d], go with values of heads, [B,G,T,D]");
+        if constexpr (of_heads) {
+            return memory_of_heads(std::forward<K>(keys), std::forward<Rest>(rest)...);
+        } else {
+            return memory_of_heads(std::forward<K>(keys));
+        }
     }
     template <detail::tensor_of_heads K>
     auto on(K&& keys, const lengths& real) const
@@ -331,7 +339,25 @@ struct attention {
     template <class Memory, class Mask = no_mask>
     auto weights_of(const heads_memory<Memory>& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
-        return by_rows<3, false>(memory, queries, state, mask, [&](const auto&... rows) { return weights_of(rows...); });
+        return by_rows<3, false>(memory, queries, state, mask,
+                                 [&](const auto&... rows) { return weights_of(rows...); });
+    }
+
+    /// The scores of many queries, [B,S,T]; of heads, [B,H,S,T]: those that the normalizer gets, with what functions of
+    /// scores make of them, and -inf where a mask or padding hides a key. Scores per position.
+    template <class Mask = no_mask>
+    auto scores_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    {
+        return scores_of(memory, queries, start(memory), mask);
+    }
+    template <class Mask = no_mask>
+    auto scores_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
+    {
+        const heed::attention<Score, detail::no_normalizer, Combine> scores{score, {}, combine};
+        return scores.weights_of(memory, queries,
+                                 attention_state<no_state, std::remove_cvref_t<decltype(state.score)>>{
+                                     {}, state.step, state.score, state.head},
+                                 mask);
     }
 
     /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
@@ -372,10 +398,10 @@ struct attention {
     std::string explain(const heads_memory<Memory>& memory, const Query& queries, const Mask& mask = {}) const
     {
         constexpr std::size_t R = rank_of<Query> - 1;
-        return detail::asked_by_rows<R, true>(
-            memory, queries, start(memory), mask, [&](const auto& of, const auto& asked, const auto&, const auto& known) {
-                return detail::explained(*this, of, asked, known);
-            });
+        return detail::asked_by_rows<R, true>(memory, queries, start(memory), mask,
+                                              [&](const auto& of, const auto& asked, const auto&, const auto& known) {
+                                                  return detail::explained(*this, of, asked, known);
+                                              });
     }
 
     static auto parameters(auto& self, auto&& visit)
@@ -399,21 +425,20 @@ private:
         const auto& state = detail::own_state(*this, source, given_state);
         const scratch here;
         return detail::answer<specified, With>(*this, source, detail::not_projected{}, detail::asked<2>(source, query),
-                                               state,
-                                               detail::mask_of_query(detail::mask_given(mask), source, state));
+                                               state, detail::mask_of_query(detail::mask_given(mask), source, state));
     }
 
     /// Are heads that stand side by side answered as they are?
-    static constexpr bool reads_split =
-        detail::compares_as_given<Score>() && !remembers<Normalize> &&
-        !std::is_same_v<detail::rule_of_tiles<Normalize>, kernels::tiles::no_rule> &&
-        known_to_kernels_as<Combine, kernels::weighted_sum_of_row>;
+    static constexpr bool reads_split = detail::compares_as_given<Score>() && !remembers<Normalize> &&
+                                        !std::is_same_v<detail::rule_of_tiles<Normalize>, kernels::tiles::no_rule> &&
+                                        known_to_kernels_as<Combine, kernels::weighted_sum_of_row>;
 
     template <class K, class... Rest>
     auto memory_of_heads(K&& keys, Rest&&... rest) const
     {
-        constexpr bool split = detail::is_split<std::remove_cvref_t<K>> &&
-                               ((detail::is_split<std::remove_cvref_t<Rest>> || std::is_same_v<std::remove_cvref_t<Rest>, lengths>)&&...);
+        constexpr bool split =
+            detail::is_split<std::remove_cvref_t<K>> &&
+            ((detail::is_split<std::remove_cvref_t<Rest>> || std::is_same_v<std::remove_cvref_t<Rest>, lengths>)&&...);
         if constexpr (reads_split && split) {
             const std::size_t G = detail::heads_in(keys);
             (detail::require_heads(rest, G), ...);

@@ -52,8 +52,8 @@ array<double, 4> one_by_one(const auto& attend, const array<double, 4>& q, const
     return all;
 }
 
-/// Many queries, steps, reads, compositions, a cache, and what comes back on a tape. A score that numbers queries by the
-/// longest sentence of a cache is asked none.
+/// Many queries, steps, reads, compositions, a cache, and what comes back on a tape. A score that numbers queries by
+/// the longest sentence of a cache is asked none.
 void check(const auto& attend, std::size_t G, bool cache = true)
 {
     constexpr double most = 1e-13;
@@ -149,7 +149,9 @@ TEST_CASE("rotary positions are those of each sentence")
 
 TEST_CASE("functions of scores and masks read the true numbers of sentence and head")
 {
-    const auto f = [](auto e, score_index p) { return e * (1 + 0.3 * p.head) - 0.02 * (p.batch + 1) * abs(p.query - p.key); };
+    const auto f = [](auto e, score_index p) {
+        return e * (1 + 0.3 * p.head) - 0.02 * (p.batch + 1) * abs(p.query - p.key);
+    };
     const auto sees = [](score_index p) { return (p.key + 2 * p.query + 3 * p.head + 5 * p.batch) % 4 != 0; };
     const std::size_t G = 2;
     const auto q = heads(H, S, d, 1), k = heads(G, T, d, 2), v = heads(G, T, D, 3);
@@ -169,15 +171,18 @@ TEST_CASE("functions of scores and masks read the true numbers of sentence and h
                 const auto i = static_cast<std::int32_t>(h), n = static_cast<std::int32_t>(b);
                 const auto own = alone.on(one_of(k, b, h / 2), one_of(v, b, h / 2), lengths{real[b]});
                 const mask_mod mask{[=](score_index p) { return (p.key + 2 * p.query + 3 * i + 5 * n) % 4 != 0; }};
-                worst = std::max({worst, support::distance(one_of(is, b, h), alone(own, one_of(q, b, h), mask)),
-                                  support::distance(one_of(weights, b, h), alone.weights_of(own, one_of(q, b, h), mask))});
+                worst =
+                    std::max({worst, support::distance(one_of(is, b, h), alone(own, one_of(q, b, h), mask)),
+                              support::distance(one_of(weights, b, h), alone.weights_of(own, one_of(q, b, h), mask))});
                 auto state = attend.start(memory);
                 state.step = 3;
                 auto of_one = alone.start(own);
                 of_one.step = 3;
                 const auto one = attend.step(memory, query_of(q, 2), state, mask_mod{sees}).context;
-                const auto must = alone.step(own, ops::reshaped(ops::slice(one_of(q, b, h), 1, 2, 3), 1, d), of_one, mask);
-                for (std::size_t j = 0; j < D; ++j) worst = std::max(worst, std::abs(one(b, h, j) - must.context(0, j)));
+                const auto must =
+                    alone.step(own, ops::reshaped(ops::slice(one_of(q, b, h), 1, 2, 3), 1, d), of_one, mask);
+                for (std::size_t j = 0; j < D; ++j)
+                    worst = std::max(worst, std::abs(one(b, h, j) - must.context(0, j)));
             }
         }
         CHECK(worst < 1e-12);
@@ -316,7 +321,8 @@ TEST_CASE("a cache of keys and values of heads: any chunking is all at once")
         }
         // Rows of unequal length, selected, and without the oldest.
         auto memory = with_cache(attend.on(part(k, 0, 4), part(v, 0, 4), lengths{4, 2}));
-        memory = attend.extend(memory, part(k, 4, 6), part(v, 4, 6), lengths{2, 1}).rows(std::vector<std::size_t>{1, 0, 1});
+        memory =
+            attend.extend(memory, part(k, 4, 6), part(v, 4, 6), lengths{2, 1}).rows(std::vector<std::size_t>{1, 0, 1});
         CHECK(memory.each.real[1] == 3);
         CHECK(memory.each.real[3] == 6);
         memory = memory.without_oldest(2);
@@ -345,12 +351,18 @@ TEST_CASE("heads that do not fit are refused")
           "sentences, and a multiple of the keys' heads");
     CHECK(says([&] { (void)attend.on(heads(2, T, d, 2), heads(4, T, D, 3)); }) ==
           "attention::on: keys of 2 heads and values of 4 heads; each head of the keys has one of the values");
-    CHECK(says([&] { (void)split_heads(random({2, 3, 7}, 1), 2); }) ==
-          "split_heads: the last axis of [2,3,7] cannot be cut into 2 heads; its size must be a multiple of their number");
+    CHECK(says([&] {
+              (void)split_heads(random({2, 3, 7}, 1), 2);
+          }) == "split_heads: the last axis of [2,3,7] cannot be cut into 2 heads; its size must be a multiple of "
+                "their number");
     const auto q = heads(2, S, d, 1);
-    CHECK(says([&] { (void)attend(memory, q, boolean_mask<3>(shape_of_rank<3>{2, S, T})); }) ==
-          "attention: the boolean mask [2,66,70] may be of 2 heads or of as many sentences; give it four axes, [B,1,S,T] "
-          "or [1,H,S,T]");
-    CHECK(says([&] { (void)attend(memory, q, lengths{1, 2, 3}); }) ==
-          "attention: the mask: 3 lengths for a batch of 2 rows; give one length per row");
+    CHECK(
+        says([&] {
+            (void)attend(memory, q, boolean_mask<3>(shape_of_rank<3>{2, S, T}));
+        }) ==
+        "attention: the boolean mask [2,66,70] may be of 2 heads or of as many sentences; give it four axes, [B,1,S,T] "
+        "or [1,H,S,T]");
+    CHECK(says([&] {
+              (void)attend(memory, q, lengths{1, 2, 3});
+          }) == "attention: the mask: 3 lengths for a batch of 2 rows; give one length per row");
 }

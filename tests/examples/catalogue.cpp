@@ -51,8 +51,8 @@ answers<T> answers_of(const auto& score, const catalogue::any_mask& mask, bool c
     state.head = head;
     const auto contexts = [&]() -> ad::var<T, 3> {
         if (composed)
-            return support::without_tiles(lifted, memory, Q,
-                                        heed::detail::materialize_mask(mask, real, 0, S, P, head), head);
+            return support::without_tiles(lifted, memory, Q, heed::detail::materialize_mask(mask, real, 0, S, P, head),
+                                          head);
         CHECK(explain(lifted, memory, Q, mask).starts_with("tiled:"));
         return lifted.read_all(memory, Q, state, mask).contexts;
     }();

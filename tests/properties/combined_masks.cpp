@@ -12,8 +12,8 @@
 #include <heed/heed.hpp>
 #include <support/tensors.hpp>
 
-// Masks that are joined, of any shape, in every executor: against steps that are composed under truth values and numbers
-// [B,T], which were drawn by plain loops.
+// Masks that are joined, of any shape, in every executor: against steps that are composed under truth values and
+// numbers [B,T], which were drawn by plain loops.
 
 using namespace heed;
 using support::random;
@@ -84,9 +84,8 @@ void check_all(const Mechanism& attend, double most = 1e-12)
     check(pair & by_index & lengths{50, 60, 3},
           [&](auto b, auto s, auto t) { return pair[s * T + t] != 0 && (t + s) % 3 != 0 && t < (b == 0 ? 50u : 60u); });
     check(!there | causal_upper_left{}, [&](auto b, auto s, auto t) { return there[b * T + t] == 0 || t <= s; });
-    check(causal_after{20} & !(of_sentence | column), [&](auto b, auto s, auto t) {
-        return t <= s + 20 && !(of_sentence[b * T + t] != 0 || column[s] != 0);
-    });
+    check(causal_after{20} & !(of_sentence | column),
+          [&](auto b, auto s, auto t) { return t <= s + 20 && !(of_sentence[b * T + t] != 0 || column[s] != 0); });
 
     const auto numbers = random({S, T}, 3);
     auto of_sentences = random({B, 1, T}, 4);
@@ -96,11 +95,13 @@ void check_all(const Mechanism& attend, double most = 1e-12)
     check(additive_mask{numbers}, everything, [&](auto, auto s, auto t) { return numbers(s, t); });
     check(additive_mask{of_sentences} & causal{}, causal_at_the_end,
           [&](auto b, auto, auto t) { return of_sentences(b, 0, t); });
-    check(causal{} & additive_mask{of_queries} & pair,
-          [&](auto b, auto s, auto t) { return causal_at_the_end(b, s, t) && pair[s * T + t] != 0; },
-          [&](auto, auto s, auto) { return of_queries(0, s, 0); });
-    check(lengths{50, 60, 3} & additive_mask{all}, [](auto b, auto, auto t) { return t < (b == 0 ? 50u : 60u); },
-          [&](auto b, auto s, auto t) { return all(b, 0, s, t); });
+    check(
+        causal{} & additive_mask{of_queries} & pair,
+        [&](auto b, auto s, auto t) { return causal_at_the_end(b, s, t) && pair[s * T + t] != 0; },
+        [&](auto, auto s, auto) { return of_queries(0, s, 0); });
+    check(
+        lengths{50, 60, 3} & additive_mask{all}, [](auto b, auto, auto t) { return t < (b == 0 ? 50u : 60u); },
+        [&](auto b, auto s, auto t) { return all(b, 0, s, t); });
 }
 
 }  // namespace
@@ -110,15 +111,20 @@ TEST_CASE("in tiles")
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto h = random({B, T, N}, 1), q = random({B, S, N}, 2);
     const auto memory = attend.on(h, real);
-    CHECK(explain(attend, memory, q, causal{} & truth<2>({S, T}) & additive_mask{random({S, T}, 3)}).starts_with("tiled:"));
+    CHECK(explain(attend, memory, q, causal{} & truth<2>({S, T}) & additive_mask{random({S, T}, 3)})
+              .starts_with("tiled:"));
     CHECK(explain(attend, memory, q, present(truth<2>({B, T}))).starts_with("tiled:"));
     check_all(attend);
 }
-TEST_CASE("in tiles, of a score with a function") {
+TEST_CASE("in tiles, of a score with a function")
+{
     check_all(attention{score::modified{score::dot{}, [](auto e, score_index p) { return e + 0.01 * p.key; }},
                         normalize::sparsemax{}, combine::weighted_sum{}});
 }
-TEST_CASE("in tiles, with a history") { check_all(attention{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}}); }
+TEST_CASE("in tiles, with a history")
+{
+    check_all(attention{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}});
+}
 TEST_CASE("in blocks") { check_all(attention{score::dot{}, normalize::stick_breaking{}, combine::weighted_sum{}}); }
 TEST_CASE("after a temperature, numbers of a mask are added as they are")
 {
@@ -173,7 +179,8 @@ TEST_CASE("from the beginning, and behind a past: queries in parts are those all
         auto [first, state] = attend.read_all(memory, ops::slice(q, 1, 0, 20), attend.start(memory), mask);
         const auto rest = attend.read_all(memory, ops::slice(q, 1, 21, S), from_query(state, 21), mask).contexts;
         CHECK(support::distance(first, ops::slice(all, 1, 0, 20)) < 1e-14);
-        CHECK(support::distance(attend.step(memory, ops::step_of(q, 20), state, mask).context, ops::step_of(all, 20)) < 1e-14);
+        CHECK(support::distance(attend.step(memory, ops::step_of(q, 20), state, mask).context, ops::step_of(all, 20)) <
+              1e-14);
         CHECK(support::distance(rest, ops::slice(all, 1, 21, S)) < 1e-14);
     };
     check(causal_upper_left{});
@@ -228,8 +235,11 @@ TEST_CASE("heads read their own part of a mask [B,H,S,T]")
             [&](auto b, auto s, auto t) { return bias(b, i, s, t); });
         CHECK(support::distance(ops::slice_columns(is, i * 3, i * 3 + 3), must) < 1e-12);
     }
-    CHECK(support::message_of<shape_error>([&] { (void)attend(memory, q, truth<4>({1, 3, S, T})); }) ==
-          "attention: the boolean mask is [1,3,66,70] but must be [3,2,66,70], [B,H,S,T]; an axis of size 1 serves all");
+    CHECK(
+        support::message_of<shape_error>([&] {
+            (void)attend(memory, q, truth<4>({1, 3, S, T}));
+        }) ==
+        "attention: the boolean mask is [1,3,66,70] but must be [3,2,66,70], [B,H,S,T]; an axis of size 1 serves all");
 }
 
 TEST_CASE("what does not fit is refused, and what has no meaning does not compile")
@@ -240,13 +250,13 @@ TEST_CASE("what does not fit is refused, and what has no meaning does not compil
     const auto says = [&](const auto& mask) {
         return support::message_of<shape_error>([&] { (void)attend(memory, q, mask); });
     };
-    CHECK(says(truth<2>({B, T})) ==
-          "attention: the boolean mask is [3,70] but must be [66,70], [S,T]; an axis of size 1 serves all; which positions "
-          "sentences have say present{...} [B,T] and lengths");
+    CHECK(says(truth<2>({B, T})) == "attention: the boolean mask is [3,70] but must be [66,70], [S,T]; an axis of size "
+                                    "1 serves all; for positions of each sentence give present{...} or lengths");
     CHECK(says(causal{} & truth<3>({2, S, T})) ==
           "attention: the boolean mask is [2,66,70] but must be [3,66,70], [B,S,T]; an axis of size 1 serves all");
-    CHECK(says(truth<4>({B, 2, S, T})) ==
-          "attention: the boolean mask is [3,2,66,70] but must be [3,1,66,70], [B,H,S,T]; an axis of size 1 serves all");
+    CHECK(
+        says(truth<4>({B, 2, S, T})) ==
+        "attention: the boolean mask is [3,2,66,70] but must be [3,1,66,70], [B,H,S,T]; an axis of size 1 serves all");
     CHECK(says(additive_mask{random({B, S, T - 1}, 1)}) ==
           "attention: the additive mask is [3,66,69] but must be [3,66,70], [B,S,T]; an axis of size 1 serves all");
     CHECK(says(present(truth<2>({2, T}))).starts_with("attention: the mask of positions that are present"));
@@ -270,7 +280,8 @@ TEST_CASE("floats: truth values that tiles read ahead, as a function reads them 
                 const auto s = static_cast<std::size_t>(p.query.at[i]), t = static_cast<std::size_t>(p.key.at[i]);
                 const bool there = s < queries && t < keys;
                 seen.at[i] =
-                    there && mask[static_cast<std::size_t>(p.batch) * of_sentence + s * of_query + t * of_key] != 0 ? -1 : 0;
+                    there && mask[static_cast<std::size_t>(p.batch) * of_sentence + s * of_query + t * of_key] != 0 ? -1
+                                                                                                                    : 0;
             }
             return seen;
         }};

@@ -152,8 +152,8 @@ TEST_CASE("a mask of one query: boolean, additive and lengths agree")
         check(additive_mask{bias});
         check(lengths{0, 2, 4});
         const auto queries = random({B, S, Q}, 6);
-        CHECK(support::distance(attend(memory, queries, lengths{0, 2, 4}), attend(memory, queries, present(mask_of(upto)))) <
-              1e-13);
+        CHECK(support::distance(attend(memory, queries, lengths{0, 2, 4}),
+                                attend(memory, queries, present(mask_of(upto)))) < 1e-13);
     });
 }
 

@@ -104,7 +104,8 @@ std::vector<double> by_function(const auto& function, bool composed)
     const auto q = on.parameter(Q), k = on.parameter(K), v = on.parameter(V);
     const auto memory = attend.on(k, v);
     const auto contexts = [&]() -> ad::var<double, 3> {
-        if (composed) return support::without_tiles(attend, memory, q, boolean_mask{array<bool, 3>({1, queries, keys}, true)});
+        if (composed)
+            return support::without_tiles(attend, memory, q, boolean_mask{array<bool, 3>({1, queries, keys}, true)});
         return attend(memory, q);
     }();
     on.backward(ops::dot(contexts, random({1, queries, 3}, 5)));

@@ -66,7 +66,10 @@ decltype(auto) recorded([[maybe_unused]] tape<T>& on, const X& x)
     }
 }
 
-lengths_view kept(auto& on, const lengths_view& x) { return {on.keep(x.data(), x.batch()), x.batch(), x.first_row(), x.heads()}; }
+lengths_view kept(auto& on, const lengths_view& x)
+{
+    return {on.keep(x.data(), x.batch()), x.batch(), x.first_row(), x.heads()};
+}
 window_view kept(auto& on, const window_view& x)
 {
     return {on.keep(x.begin, x.count.batch()), kept(on, x.count), x.width};

@@ -242,7 +242,8 @@ decltype(auto) query_of_axes(const Query& query)
                   "sentence [1,Q]; many queries, [B,S,Q], are for `attend(memory, queries)` and `read_all`");
     static_assert(fits || R != 3,
                   "heed: attention of many queries takes queries [B,S,Q], and each part of a state_and_word so; one "
-                  "query, [B,Q], is for `step` and `read`");
+                  "query, [B,Q], is for `step` and `read`; heads that are projected, [B,H,S,d], ask a memory of heads, "
+                  "`attend.on(k, v)` of [B,H,T,d]");
     constexpr bool taken = fits && !lazy && !vector && !numbers_differ;
     using meant = meant_with_axes<T, R>;
     if constexpr (!taken && requires { query.map(meant{}); }) {

@@ -58,7 +58,10 @@ inline void require_limit(const char* where, const boolean_mask<2>& limit, std::
 template <tensor X>
 array<plain_number<element_of<X>>, 3> annotations_meant(X&&)
 {
-    static_assert(rank_of<X> == 3,
+    static_assert(rank_of<X> != 4,
+                  "heed: heads that are projected already, [B,H,T,d], are for the `on` and `extend` of an attention, "
+                  "keys and values alike; a multi_head projects annotations [B,T,D] itself");
+    static_assert(rank_of<X> == 3 || rank_of<X> == 4,
                   "heed: attention::on takes annotations [B,T,D], and values [B,T,D] if keys are made of other "
                   "annotations: of one sentence [1,T,D]; `extend` takes annotations [B,t,D], of one position [B,1,D]");
     return {};

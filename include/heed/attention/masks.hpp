@@ -44,7 +44,8 @@ struct asked_queries {
             must{sentences, heads, one ? 1 : count, positions};
         if (N == 3 && projected && !one && sentences == heads && is[0] > 1) {
             throw shape_error("attention: " + std::string(name) + " " + shape_text(is) + " may be of " +
-                              std::to_string(heads) + " heads or of as many sentences; give it four axes, [B,1,S,T] or "
+                              std::to_string(heads) +
+                              " heads or of as many sentences; give it four axes, [B,1,S,T] or "
                               "[1,H,S,T]");
         }
         for (std::size_t i = 0; i < 4; ++i) {
@@ -55,10 +56,10 @@ struct asked_queries {
                 while ((from == 2 && one) || (from == 1 && !of_heads) || (from == 0 && !of_sentences));
                 whole[axis] = must[from];
             }
+            constexpr const char* axes[] = {"", "", ", [S,T]", ", [B,S,T]", ", [B,H,S,T]"};
             throw shape_error("attention: " + std::string(name) + " is " + shape_text(is) + " but must be " +
-                              shape_text(whole) + (one ? "" : N == 2 ? ", [S,T]" : N == 3 ? ", [B,S,T]" : ", [B,H,S,T]") +
-                              "; an axis of size 1 serves all" +
-                              (one || N > 2 ? "" : "; which positions sentences have say present{...} [B,T] and lengths"));
+                              shape_text(whole) + (one ? "" : axes[N]) + "; an axis of size 1 serves all" +
+                              (one || N > 2 ? "" : "; for positions of each sentence give present{...} or lengths"));
         }
         return sizes;
     }
@@ -92,15 +93,15 @@ struct truth_values : predicate_mask {
             queries.first + static_cast<std::int32_t>(lane_count) - 1 <= last_query) {
             const std::size_t slot = place.call->next++;
             if (slot < detail::lane_memo::slots) {
-                const auto found =
-                    detail::column_of<false, 1>(from, (last_query + 1) * (last_key + 1), place, slot);
+                const auto found = detail::column_of<false, 1>(from, (last_query + 1) * (last_key + 1), place, slot);
                 lane_mask::vector bits;
                 std::memcpy(&bits, &found, sizeof bits);
                 return lane_mask(bits != 0);
             }
         }
         // Lanes beyond the last query or key read the last one.
-        const auto at = simd::within(last_query + 1, p.query.at - first) * query + simd::within(last_key + 1, p.key.at) * key;
+        const auto at =
+            simd::within(last_query + 1, p.query.at - first) * query + simd::within(last_key + 1, p.key.at) * key;
         return lane_mask(simd::bytes_at(from, at) != 0);
     }
 
@@ -142,7 +143,10 @@ struct causal_from : predicate_mask {
         }
     }
     lane_mask operator()(const score_index& p) const { return p.key - p.query <= past; }
-    key_range visible_range(std::int32_t, std::int32_t last) const { return {0, last - before_last + first + past + 1}; }
+    key_range visible_range(std::int32_t, std::int32_t last) const
+    {
+        return {0, last - before_last + first + past + 1};
+    }
     key_range full_range(std::int32_t from, std::int32_t) const { return {0, from - before_first + first + past + 1}; }
 };
 
@@ -160,8 +164,7 @@ truth_values predicate_of(const boolean_mask<N>& mask, const asked_queries& quer
 inline truth_values predicate_of(const present& mask, const asked_queries& queries, const lengths_view&)
 {
     const auto [B, T] = mask.shape();
-    return {mask, queries.sizes<4>("the mask of positions that are present, [B,1,1,T],", {B, 1, 1, T}),
-            queries.first};
+    return {mask, queries.sizes<4>("the mask of positions that are present, [B,1,1,T],", {B, 1, 1, T}), queries.first};
 }
 inline keys_of_lengths predicate_of(const lengths& mask, const asked_queries& queries, const lengths_view&)
 {
@@ -215,7 +218,7 @@ const Bias& bias_of(const additive_mask<Bias>& mask)
 template <class A, class B>
 const auto& bias_of(const both_masks<A, B>& mask)
 {
-    if constexpr (biases_in<A> > 0) {
+    if constexpr ((biases_in<A>) > 0) {
         return detail::bias_of(mask.a);
     } else {
         return detail::bias_of(mask.b);
@@ -250,7 +253,7 @@ auto seen_as(const plain_tensor auto& x, const shape_of_rank<N>& shape)
 template <class Mask>
 decltype(auto) mask_for(const Mask& mask, const asked_queries& queries, const lengths_view& real)
 {
-    if constexpr (biases_in<Mask> > 0) {
+    if constexpr ((biases_in<Mask>) > 0) {
         const auto& bias = detail::bias_of(mask);
         return mask_and_bias{detail::predicate_of(mask, queries, real),
                              detail::seen_as(bias, queries.sizes("the additive mask", shape_of(bias))), queries};
@@ -575,7 +578,8 @@ template <class Mask>
 concept mask_of_one_query = std::is_same_v<Mask, no_mask> || std::is_convertible_v<const Mask&, lengths_view> ||
     std::is_convertible_v<const Mask&, boolean_mask_view<2>> || requires(const Mask& mask)
 {
-    requires rank_of<decltype(mask.bias)> == 2;
+    requires rank_of<decltype(mask.bias)>
+    == 2;
 };
 
 /// The mask of one query, or of many, of each of n heads, which are asked one by one.

@@ -88,8 +88,8 @@ consteval std::size_t functions_in()
 template <class Score>
 concept fades = known_to_kernels_as<Score, kernels::gated_decay_score>;
 
-/// Are this score's products those of queries and keys as they are given, but for a factor? Then heads that stand side by
-/// side need not be taken apart.
+/// Are this score's products those of queries and keys as they are given, but for a factor? Then heads that stand side
+/// by side need not be taken apart.
 template <class Score>
 consteval bool compares_as_given()
 {
@@ -225,8 +225,8 @@ struct decision {
 /// mask.
 template <class Attention, class Projected, class Memory, class Mask>
 struct call_of_many {
-    using score = std::remove_cvref_t<decltype(
-        detail::score_with_bias(std::declval<const decltype(Attention::score)&>(), std::declval<const Mask&>()))>;
+    using score = std::remove_cvref_t<decltype(detail::score_with_bias(
+        std::declval<const decltype(Attention::score)&>(), std::declval<const Mask&>()))>;
     using normalize = decltype(Attention::normalize);
     /// The combiner that sums, if those around it can finish all contexts.
     using combine =

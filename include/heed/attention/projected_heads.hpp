@@ -18,14 +18,15 @@
 #include <heed/core/tensor.hpp>
 #include <heed/ops/shape.hpp>
 
-/// Heads that are projected already: queries [B,H,S,d], keys [B,G,T,d] and values [B,G,T,D], G a divisor of H. Head h of
-/// the queries reads head h · G / H of the keys.
+/// Heads that are projected already: queries [B,H,S,d], keys [B,G,T,d] and values [B,G,T,D], G a divisor of H. Head h
+/// of the queries reads head h · G / H of the keys.
 ///
 ///     auto memory = attend.on(k, v);
 ///     auto contexts = attend(memory, q, causal{});     // [B,H,S,D]
 ///
-/// An attention answers each head of each sentence as a row of its batch. Masks and functions of scores read the numbers
-/// of sentence and head, and all heads share the parameters; heads with parameters of their own are a multi_head.
+/// An attention answers each head of each sentence as a row of its batch. Masks and functions of scores read the
+/// numbers of sentence and head, and all heads share the parameters; heads with parameters of their own are a
+/// multi_head.
 namespace heed {
 
 /// Heads side by side in the last axis, [B,S,n·d], read as [B,n,S,d]. Nothing is copied.
@@ -65,7 +66,7 @@ auto join_heads(const X& heads)
 /// The keys and values of heads: a memory with a row for each head of each sentence.
 template <class Memory>
 struct heads_memory {
-    Memory each;  // B·G rows
+    Memory each;        // B·G rows
     std::size_t heads;  // G
 
     std::size_t batch() const { return each.batch() / heads; }
@@ -109,15 +110,15 @@ auto gathered(const heads_memory<Memory>& from)
     return heads_memory<decltype(each)>{std::move(each), from.heads};
 }
 
-/// The keys and values of heads that stand side by side, [B,T,G·d] and [B,T,G·D], for many queries at once. For one query
-/// after another, `with_cache` gives each head rows of its own.
+/// The keys and values of heads that stand side by side, [B,T,G·d] and [B,T,G·D], for many queries at once. For one
+/// query after another, `with_cache` gives each head rows of its own.
 template <class Memory>
 struct split_memory {
     Memory joined;
     std::size_t heads;  // G
 
     std::size_t batch() const { return joined.batch(); }
-    std::size_t positions() const { return joined.positions(); }     // T
+    std::size_t positions() const { return joined.positions(); }  // T
     std::size_t width() const { return joined.width() / heads; }  // D of the values
 
     /// The memory of these sentences.
@@ -137,7 +138,7 @@ inline constexpr bool is_split<split_tensor<X>> = true;
 
 /// Queries, keys or values of heads.
 template <class X>
-concept tensor_of_heads = is_split<std::remove_cvref_t<X>> || (tensor<X> && rank_of<X> == 4);
+concept tensor_of_heads = is_split<std::remove_cvref_t<X>> ||(tensor<X>&& rank_of<X> == 4);
 
 template <class X, std::size_t N>
 concept tensor_with_axes = tensor<X> &&(rank_of<X> == N);
@@ -175,7 +176,8 @@ auto rows_of_heads(X&& x)
     using type = std::remove_cvref_t<X>;
     if constexpr (is_split<type>) {
         const auto [B, S, N] = shape_of(x.joined);
-        const auto apart = ops::permuted(detail::seen_as(x.joined, shape_of_rank<4>{B, S, x.heads, N / x.heads}), 0, 2, 1, 3);
+        const auto apart =
+            ops::permuted(detail::seen_as(x.joined, shape_of_rank<4>{B, S, x.heads, N / x.heads}), 0, 2, 1, 3);
         return detail::reshaped_in_place(apart, shape_of_rank<3>{B * x.heads, S, N / x.heads});
     } else {
         const auto [B, n, S, d] = shape_of(x);
@@ -258,7 +260,7 @@ auto with_own_rows(const memory<Values, Keys, Mask>& of, std::size_t heads)
         dropped = lengths(std::move(before));
     }
     return memory<decltype(values), decltype(keys), Mask>{
-        std::move(values), std::move(keys),  lengths(std::move(real)).rows_of_heads(heads),
+        std::move(values), std::move(keys), lengths(std::move(real)).rows_of_heads(heads),
         std::move(mask),   of.values_given, std::move(dropped)};
 }
 
@@ -324,9 +326,10 @@ template <std::size_t R, bool grouped, class Memory, class Query>
 auto asked_by_rows(const heads_memory<Memory>& memory, const Query& query, const auto& state, const auto& mask,
                    const auto& f)
 {
-    static_assert(tensor_with_axes<Query, R + 1> || (R == 3 && is_split<Query>),
-                  "heed: this memory is that of heads: one query of each is [B,H,d], for `step` and `read`, and many are "
-                  "[B,H,S,d], for `attend(memory, queries)` and `read_all`");
+    static_assert(
+        tensor_with_axes<Query, R + 1> || (R == 3 && is_split<Query>),
+        "heed: this memory is that of heads: one query of each is [B,H,d], for `step` and `read`, and many are "
+        "[B,H,S,d], for `attend(memory, queries)` and `read_all`");
     const auto shape = detail::shape_of_heads(query);
     const std::size_t B = shape[0], H = shape[1], G = memory.heads, S = R == 2 ? 1 : shape[2];
     detail::require_groups(shape, memory);

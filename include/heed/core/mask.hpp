@@ -166,8 +166,8 @@ private:
     shape_of_rank<N> shape_;
 };
 
-/// One truth value for each query and source position, true = attend: [S,T], [B,S,T] or [B,H,S,T], each axis whole or of
-/// size 1, which serves all. For one query, [B,T] or [B,H,T].
+/// One truth value for each query and source position, true = attend: [S,T], [B,S,T] or [B,H,S,T], each axis whole or
+/// of size 1, which serves all. For one query, [B,T] or [B,H,T].
 template <std::size_t N>
 class boolean_mask {
 public:

@@ -189,9 +189,9 @@ struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {
                           std::is_convertible_v<const Mask&, boolean_mask_view<2>>,
                       "heed: latent_heads::step takes lengths or a boolean_mask [B,T]; causal{} and other functions of "
                       "an index are for many queries");
-        auto [weights, sums] = summed(
-            memory, asked, state,
-            detail::mask_for(mask, {state.step, 1, memory.batch(), 1, memory.positions(), true}, memory.real));
+        auto [weights, sums] =
+            summed(memory, asked, state,
+                   detail::mask_for(mask, {state.step, 1, memory.batch(), 1, memory.positions(), true}, memory.real));
         const auto contexts = each([&, &of = sums](std::size_t h) { return value(ops::step_of(of, h), h); });
         return step_result{ops::linear(ops::concat_heads(contexts), W_O), std::move(weights),
                            state_of_head(state, 0, 1)};

@@ -223,9 +223,8 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         constexpr std::size_t axes = detail::has_axes<2, std::remove_cvref_t<decltype(queries)>>() ? 2 : 3;
-        const auto explained = [&](const auto& head, const auto& of, const auto& asked, const auto&, const auto& known) {
-            return head.explain(of, asked, known);
-        };
+        const auto explained = [&](const auto& head, const auto& of, const auto& asked, const auto&,
+                                   const auto& known) { return head.explain(of, asked, known); };
         return detail::first_of(answers_of_heads<axes>(explained, memory, queries, start(memory), mask));
     }
 

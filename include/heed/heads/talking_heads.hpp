@@ -283,7 +283,8 @@ private:
     template <std::size_t R>
     decltype(auto) mask_of(const auto& mask, const auto& memory, const auto& state, std::size_t S) const
     {
-        return detail::mask_of_heads<R>(detail::mask_given(mask), detail::first_of(memory.of), S, state.step, base.heads.size());
+        return detail::mask_of_heads<R>(detail::mask_given(mask), detail::first_of(memory.of), S, state.step,
+                                        base.heads.size());
     }
 
     auto projected_by(const char* name, const auto& queries) const  // [...,n·K]

@@ -15,8 +15,8 @@
 namespace heed::ops {
 
 /// Where rows of scores stand: row i belongs to query first_query + i % queries of the row first_row + i / queries of a
-/// batch, whose scores begin with key first_keys[i / queries], or with key 0 if there are none. Each sentence has `heads`
-/// rows of the batch, for the heads from `head` on.
+/// batch, whose scores begin with key first_keys[i / queries], or with key 0 if there are none. Each sentence has
+/// `heads` rows of the batch, for the heads from `head` on.
 struct rows_of_places {
     std::size_t queries = 1, first_query = 0, first_row = 0, head = 0;
     std::span<const std::size_t> first_keys{};

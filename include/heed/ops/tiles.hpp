@@ -249,8 +249,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     {
         const auto q = queries.shape, k = keys.shape, v = values.shape;
         if (how.heads == 0 || how.groups == 0 || how.sharing == 0 || how.heads % how.groups != 0 ||
-            q[2] % how.heads != 0 || (how.heads > 1 && how.sharing > 1) ||
-            k[2] % how.groups != 0 || v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups)
+            q[2] % how.heads != 0 || (how.heads > 1 && how.sharing > 1) || k[2] % how.groups != 0 ||
+            v[2] % how.groups != 0 || q[2] / how.heads != k[2] / how.groups)
             detail::refuse("attend_tiled: queries ", q, " of ", how.heads, " heads, keys ", k, " and values ", v,
                            " of ", how.groups,
                            "; heads must be a multiple of groups, and a head's queries as wide as its keys");

@@ -53,17 +53,18 @@ struct by_place : over::around<Self, Base> {
     {
         static_assert(score_traits_of<Base>().weights == weight_kind::per_position,
                       "heed: score::modified changes one score for each position: its base has weights per position");
-        return this->self().changed(over::match(this->base, projected, keys, now.base), projected,
-                                    {1, now.query, now.sentences.first_row(), now.head, now.first_keys,
-                                     now.sentences.heads()});
+        return this->self().changed(
+            over::match(this->base, projected, keys, now.base), projected,
+            {1, now.query, now.sentences.first_row(), now.head, now.first_keys, now.sentences.heads()});
     }
 
     template <tensor Queries, tensor Keys>
         requires(over::scores_a_matrix<Base, Queries, Keys>)
     auto score_matrix(const Queries& queries, const Keys& keys, const over::queries_from& from) const
     {
-        return this->self().changed(over::score_matrix(this->base, queries, keys, from), queries,
-                                    {shape_of(queries)[1], from.first, from.real.first_row(), from.head, {}, from.real.heads()});
+        return this->self().changed(
+            over::score_matrix(this->base, queries, keys, from), queries,
+            {shape_of(queries)[1], from.first, from.real.first_row(), from.head, {}, from.real.heads()});
     }
 };
 

@@ -19,7 +19,7 @@ namespace heed::score {
 /// e + t[sentence, query, distance] of all queries at once, or e + t[sentence, distance] of one.
 template <bool of_one>
 struct add_by_distance {
-    std::int32_t query = 0, reach = 0;   // the first one, and the distance of the last column
+    std::int32_t query = 0, reach = 0;      // the first one, and the distance of the last column
     std::int32_t first_row = 0, heads = 1;  // of the batch, and how many rows of it a sentence has
 
     auto operator()(const auto& e, const score_index& p, const auto& t) const

@@ -124,7 +124,8 @@ HEED_SIMD_INLINE mask<float> look_up(const void* table, [[maybe_unused]] std::in
 HEED_SIMD_INLINE mask<float> bytes_from(const std::uint8_t* bytes)
 {
 #if defined(HEED_SIMD_AVX512)
-    return mask<float>(_mm512_maskz_cvtepu8_epi32(HEED_SIMD_ALL16, _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes))));
+    return mask<float>(
+        _mm512_maskz_cvtepu8_epi32(HEED_SIMD_ALL16, _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes))));
 #elif defined(HEED_SIMD_AVX) && defined(__AVX2__)
     return mask<float>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes))));
 #else

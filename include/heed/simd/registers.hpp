@@ -263,7 +263,7 @@ struct real<float> {
     // underflows takes a hundred times as long, and hidden scores are -inf: so `lowest` lies where nothing underflows.
     // Scaled in two steps, both are by 0 there; AVX-512 scales at once, and is fast again from 2^-513 on.
 #if defined(HEED_SIMD_AVX512)
-    static constexpr double lowest = -400;     // 2^-577
+    static constexpr double lowest = -400;  // 2^-577
 #else
     static constexpr double lowest = -176;     // 2^-254
 #endif
@@ -275,7 +275,7 @@ template <>
 struct real<double> {
     static constexpr int mantissa = 52, bias = 1023;
 #if defined(HEED_SIMD_AVX512)
-    static constexpr double lowest = -3200;    // 2^-4617
+    static constexpr double lowest = -3200;  // 2^-4617
 #else
     static constexpr double lowest = -1418.2;  // 2^-2046
 #endif

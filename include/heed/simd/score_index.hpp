@@ -20,8 +20,9 @@
 ///     attend(memory, queries, causal{} & boolean_mask{seen} & additive_mask{bias});
 ///
 /// A predicate mask is any callable from a score_index to a lane_mask (or bool), true = attend. `&`, `|` and `!`
-/// combine masks, those of tensors and of lengths as well; additive ones by `&` alone. It is evaluated for each query and key before their score, and blocks of keys that no query sees are
-/// skipped. It may have these; then it is only evaluated for keys in the one and not in the other:
+/// combine masks, those of tensors and of lengths as well; additive ones by `&` alone. It is evaluated for each query
+/// and key before their score, and blocks of keys that no query sees are skipped. It may have these; then it is only
+/// evaluated for keys in the one and not in the other:
 ///
 ///     // No query of [first, last] sees a key outside of it; every query of [first, last] sees all keys in it.
 ///     key_range visible_range(std::int32_t first, std::int32_t last) const;
@@ -296,7 +297,8 @@ template <class A, class B>
 inline constexpr std::size_t biases_in<both_masks<A, B>> = biases_in<A> + biases_in<B>;
 
 #define HEED_SAYS_ADDED_NUMBERS                                                                                        \
-    "heed: an additive mask has no truth values: `&` puts one beside other masks, `|` and `!` have no meaning for it, "  \
+    "heed: an additive mask has no truth values: `&` puts one beside other masks, `|` and `!` have no meaning for "    \
+    "it, "                                                                                                             \
     "and the numbers of two are added before"
 
 }  // namespace detail

@@ -149,7 +149,8 @@ auto read_many(const Attention& attend, const grouped_memory<Values, Keys>& memo
 {
     using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
     constexpr bool grows = is_cache<Keys>,
-                   taped = on_a_tape<Attention, heed::memory<Values, Keys>, decltype(projected), decltype(state), Mask>();
+                   taped =
+                       on_a_tape<Attention, heed::memory<Values, Keys>, decltype(projected), decltype(state), Mask>();
     const auto shape = shape_of(projected);  // [B·H,S,A]
     if constexpr (!taped) {
         if (shape[1] == 1 || (grows && differ_in_length(memory.real)))
@@ -164,12 +165,28 @@ auto read_many(const Attention& attend, const grouped_memory<Values, Keys>& memo
             last.step += shape[1];
             auto contexts = execute::tiled(score_with_bias(attend.score, mask), attend.normalize, memory, projected,
                                            state, mask_alone(mask));
-            return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries), std::move(last)};
+            return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries),
+                                   std::move(last)};
         }
     }
     if constexpr (!grows)
         return read_many(attend, with_own_rows(memory.all, memory.real.heads()), queries, projected, state, mask);
 }
+
+/// In place of a normalizer: scores as they are, -inf where a query does not see a key.
+struct no_normalizer {
+    static constexpr normalizer_traits traits{.rowwise = true};
+
+    auto operator()(const tensor auto& scores, const auto& at) const
+    {
+        const auto [rows, T] = shape_of(scores);
+        auto* const there = workspace_family::take<std::uint8_t>(rows * T);
+        for (std::size_t i = 0; i < rows * T; ++i) there[i] = i % T < at.real[i / T] ? 1 : 0;
+        return ops::masked_fill(scores, boolean_mask_view<2>{there, {rows, T}});
+    }
+
+    static auto parameters(auto&, auto&&) { return no_normalizer{}; }
+};
 
 /// The weights of many queries, [B,S,T].
 template <class Attention, class Mask>

@@ -232,10 +232,11 @@ auto tiled_with_state(const Score& score, const auto& normalize, const Memory& m
                       const auto& state, const Mask& mask)
 {
     const ops::heads_of how{.first_query = query_of_masks(memory, state.step), .first_head = state.head};
-    const auto asked = asking_all(score, projected, memory, state.step);                            // [B,S,A]
+    const auto asked = asking_all(score, projected, memory, state.step);                        // [B,S,A]
     const auto before = grown_history(score, normalize, state.normalize, state.known, memory);  // of [B,T]
-    auto made = ops::attend_in_order_op{change_of(score, state.step, memory.real.heads()), keys_shown(mask, memory), normalize.tile_rule()}(
-        asked, memory.keys, memory.values, before.history, table_of(score, asked), memory.real, how);
+    auto made = ops::attend_in_order_op{change_of(score, state.step, memory.real.heads()), keys_shown(mask, memory),
+                                        normalize.tile_rule()}(asked, memory.keys, memory.values, before.history,
+                                                               table_of(score, asked), memory.real, how);
     auto after = state.normalize.map([&](const auto&) { return std::move(made.second); });
     return sequence_result{std::move(made.first),
                            attention_state<decltype(after), std::remove_cvref_t<decltype(state.score)>>{
