@@ -166,7 +166,7 @@ void rotary_positions()
     const std::size_t B = 2, H = 3, T = 5, d = 4, P = 16;
     const auto q = random_numbers<4>({B, H, T, d}, 7);
     const std::vector<std::int64_t> position_ids{0, 1, 2, 3, 4, 7, 8, 9, 10, 11};
-    array<float, 2> cosines({P, d / 2}), sines({P, d / 2});
+    auto cosines = zeros<float>(P, d / 2), sines = cosines;
     for (std::size_t p = 0; p < P; ++p) {
         for (std::size_t m = 0; m < d / 2; ++m) {
             const double angle = static_cast<double>(p) * std::pow(100.0, -static_cast<double>(m));

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # cmake -DSOURCE_DIR=... -P readme.cmake: the code of README is that of programs that are compiled and run: at its start
-# of examples/snippet.cpp, then of tests/translator/load.cpp. Its commands are run by tests/tools/raw.sh. And what it, the
+# of examples/snippet.cpp and examples/q_k_v.cpp, then of tests/translator/load.cpp. Its commands are run by tests/tools/raw.sh. And what it, the
 # pages and the examples teach is not what docs/what_goes_wrong.md warns of.
 
 file(READ "${SOURCE_DIR}/README.md" readme)
@@ -19,11 +19,12 @@ function(heed_quoted program end)
   endif()
 endfunction()
 heed_quoted(examples/snippet.cpp "}")
+heed_quoted(examples/q_k_v.cpp "```")
 heed_quoted(tests/translator/load.cpp "```")
 string(REGEX MATCHALL "```cpp" snippets "${readme}")
 list(LENGTH snippets count)
-if(NOT count EQUAL 2)
-  message(FATAL_ERROR "README.md has ${count} snippets of C++; 2 are compared")
+if(NOT count EQUAL 3)
+  message(FATAL_ERROR "README.md has ${count} snippets of C++; 3 are compared")
 endif()
 
 # `array<float, 2> x({2, 3})` is a tensor of that shape, `array<float, 1> x({3})` the number 3: zeros and filled are for
