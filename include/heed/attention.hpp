@@ -192,10 +192,12 @@ struct attention {
     }
 
     /// The same of heads: queries [B,H,d], contexts [B,H,D], weights [B,H,T].
-    template <class Memory, class Mask = no_mask>
-    auto step(const heads_memory<Memory>& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    template <class Mask = no_mask>
+    auto step(const detail::memory_with_heads auto& memory, const auto& query, const auto& state,
+              const Mask& mask = {}) const
     {
-        return by_rows<2>(memory, query, state, mask, [&](const auto&... rows) { return step(rows...); });
+        return by_rows<2>(detail::apart(memory), query, state, mask,
+                          [&](const auto&... rows) { return step(rows...); });
     }
 
     /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
@@ -206,10 +208,12 @@ struct attention {
         return answer<false, context_only>(detail::memory_of_one(memory), query, state, mask);
     }
 
-    template <class Memory, class Mask = no_mask>
-    auto read(const heads_memory<Memory>& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    template <class Mask = no_mask>
+    auto read(const detail::memory_with_heads auto& memory, const auto& query, const auto& state,
+              const Mask& mask = {}) const
     {
-        return by_rows<2>(memory, query, state, mask, [&](const auto&... rows) { return read(rows...); });
+        return by_rows<2>(detail::apart(memory), query, state, mask,
+                          [&](const auto&... rows) { return read(rows...); });
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
@@ -224,10 +228,12 @@ struct attention {
         return answer<true, weights_too>(source, query, state, mask);
     }
 
-    template <class Memory, class Mask = no_mask>
-    auto compose(const heads_memory<Memory>& memory, const auto& query, const auto& state, const Mask& mask = {}) const
+    template <class Mask = no_mask>
+    auto compose(const detail::memory_with_heads auto& memory, const auto& query, const auto& state,
+                 const Mask& mask = {}) const
     {
-        return by_rows<2, false>(memory, query, state, mask, [&](const auto&... rows) { return compose(rows...); });
+        return by_rows<2, false>(detail::apart(memory), query, state, mask,
+                                 [&](const auto&... rows) { return compose(rows...); });
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
@@ -241,13 +247,8 @@ struct attention {
         return read_all(source, detail::asked<3>(source, queries), start(source), mask).contexts;
     }
     /// The same of heads: queries [B,H,S,d] -> contexts [B,H,S,D].
-    template <class Memory, class Mask = no_mask>
-    auto operator()(const heads_memory<Memory>& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return read_all(memory, queries, start(memory), mask).contexts;
-    }
-    template <class Memory, class Mask = no_mask>
-    auto operator()(const split_memory<Memory>& memory, const auto& queries, const Mask& mask = {}) const
+    template <class Mask = no_mask>
+    auto operator()(const detail::memory_with_heads auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return read_all(memory, queries, start(memory), mask).contexts;
     }
@@ -264,7 +265,7 @@ struct attention {
         const auto& queries = detail::asked<3>(source, given);
         const auto& state = detail::own_state(*this, source, given_state);
         const auto projected = project(queries);
-        const auto& valid = detail::mask_given(mask);
+        const auto& valid = detail::mask_given(mask, source.keys);
         const auto asked_by = detail::queries_of_call(source, shape_of(projected)[1], state);
         return detail::knowing_positions(source, detail::read_many(*this, source, queries, projected, state,
                                                                    detail::mask_for(valid, asked_by, source.real)));
@@ -274,7 +275,8 @@ struct attention {
     auto read_all(const heads_memory<Memory>& memory, const auto& queries, const auto& state,
                   const Mask& mask = {}) const
     {
-        return by_rows<3>(memory, queries, state, mask, [&](const auto&... rows) { return read_all(rows...); });
+        return by_rows<3>(detail::apart(memory), queries, state, mask,
+                          [&](const auto&... rows) { return read_all(rows...); });
     }
 
     template <class Memory, class Queries, class Mask = no_mask>
@@ -286,7 +288,7 @@ struct attention {
             detail::require_groups(shape, memory);
             const detail::side_by_side_memory source{memory.joined.values, memory.joined.keys, memory.joined.real,
                                                      queries.heads, memory.heads};
-            const auto& valid = detail::mask_given(mask);
+            const auto& valid = detail::mask_given(mask, source.keys);
             const detail::asked_queries asked_by{state.step, shape[2], shape[0], shape[1], shape_of(source.keys)[1],
                                                  false,      true};
             const auto& known = detail::mask_for(valid, asked_by, memory.joined.real);
@@ -325,21 +327,22 @@ struct attention {
         detail::require_no_tape<attention, decltype(source), decltype(queries), decltype(state), Mask>();
         detail::require_one_number<Score>(source);
         const auto projected = project(queries);
-        const auto& valid = detail::mask_given(mask);
+        const auto& valid = detail::mask_given(mask, source.keys);
         const auto asked_by = detail::queries_of_call(source, shape_of(projected)[1], state);
         return detail::weights_of_many(*this, detail::in_one_piece(source), queries, projected, state,
                                        detail::mask_for(valid, asked_by, source.real));
     }
 
-    template <class Memory, class Mask = no_mask>
-    auto weights_of(const heads_memory<Memory>& memory, const auto& queries, const Mask& mask = {}) const
+    template <class Mask = no_mask>
+    auto weights_of(const detail::memory_with_heads auto& memory, const auto& queries, const Mask& mask = {}) const
     {
         return weights_of(memory, queries, start(memory), mask);
     }
-    template <class Memory, class Mask = no_mask>
-    auto weights_of(const heads_memory<Memory>& memory, const auto& queries, const auto& state, const Mask& mask) const
+    template <class Mask = no_mask>
+    auto weights_of(const detail::memory_with_heads auto& memory, const auto& queries, const auto& state,
+                    const Mask& mask) const
     {
-        return by_rows<3, false>(memory, queries, state, mask,
+        return by_rows<3, false>(detail::apart(memory), queries, state, mask,
                                  [&](const auto&... rows) { return weights_of(rows...); });
     }
 
@@ -376,12 +379,12 @@ struct attention {
         } else {
             const scratch here;
             detail::answer_into(*this, result, memory, detail::not_projected{}, detail::asked<2>(memory, query), state,
-                                detail::mask_of_query(detail::mask_given(mask), memory, state));
+                                detail::mask_of_query(detail::mask_given(mask, memory.keys), memory, state));
         }
     }
 
-    template <class Result, class Memory, class Mask = no_mask>
-    void step_into(Result& result, const heads_memory<Memory>& memory, const auto& query, const auto& state,
+    template <class Result, class Mask = no_mask>
+    void step_into(Result& result, const detail::memory_with_heads auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const
     {
         detail::keep_answer(result, step(memory, query, state, mask));
@@ -394,11 +397,12 @@ struct attention {
         return detail::explained(*this, detail::memory_of_one(memory), queries, mask);
     }
 
-    template <class Memory, class Query, class Mask = no_mask>
-    std::string explain(const heads_memory<Memory>& memory, const Query& queries, const Mask& mask = {}) const
+    template <class Mask = no_mask>
+    std::string explain(const detail::memory_with_heads auto& memory, const auto& queries, const Mask& mask = {}) const
     {
-        constexpr std::size_t R = rank_of<Query> - 1;
-        return detail::asked_by_rows<R, true>(memory, queries, start(memory), mask,
+        constexpr std::size_t R = detail::tensor_with_axes<decltype(queries), 3> ? 2 : 3;
+        const auto& valid = detail::mask_given(mask);
+        return detail::asked_by_rows<R, true>(detail::apart(memory), queries, start(memory), valid,
                                               [&](const auto& of, const auto& asked, const auto&, const auto& known) {
                                                   return detail::explained(*this, of, asked, known);
                                               });
@@ -424,8 +428,9 @@ private:
         detail::require_fits<attention, decltype(source)>();
         const auto& state = detail::own_state(*this, source, given_state);
         const scratch here;
-        return detail::answer<specified, With>(*this, source, detail::not_projected{}, detail::asked<2>(source, query),
-                                               state, detail::mask_of_query(detail::mask_given(mask), source, state));
+        return detail::answer<specified, With>(
+            *this, source, detail::not_projected{}, detail::asked<2>(source, query), state,
+            detail::mask_of_query(detail::mask_given(mask, source.keys), source, state));
     }
 
     /// Are heads that stand side by side answered as they are?
@@ -465,7 +470,7 @@ private:
         constexpr bool grouped =
             may_share &&
             (R == 3 || !detail::on_a_tape<attention, Memory, decltype(query), decltype(state), decltype(mask)>());
-        const auto& valid = detail::mask_given(mask);
+        const auto& valid = detail::mask_given(mask, memory.each.keys);
         return detail::beside_queries(
             query, detail::results_of_heads(detail::asked_by_rows<R, grouped>(memory, query, state, valid, f),
                                             detail::heads_in(query)));

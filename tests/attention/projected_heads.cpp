@@ -244,13 +244,26 @@ TEST_CASE("heads that stand side by side are read where they are, and joined aga
         const auto is = join_heads(attend(memory, split_heads(q, H), causal{}));
         const auto must = attend(attend.on(apart(k, 2), apart(v, 2), real), apart(q, H), causal{});
         CHECK(support::distance(is, join_heads(must)) < 1e-13);
+        // Whatever asks, and however the queries stand.
+        const auto rows = attend.on(apart(k, 2), apart(v, 2), real);
+        const auto q4 = apart(q, H);
+        const auto state = attend.start(memory);
+        const auto one = attend.step(memory, query_of(q4, 3), state);
+        CHECK(support::same_bits(one.context, attend.step(rows, query_of(q4, 3), attend.start(rows)).context));
+        CHECK(support::same_bits(attend.read(memory, query_of(q4, 3), state).context, one.context));
+        CHECK(support::distance(attend.compose(memory, query_of(q4, 3), state).context, one.context) < 1e-13);
+        CHECK(support::same_bits(attend.weights_of(memory, split_heads(q, H)), attend.weights_of(rows, q4)));
+        CHECK(support::same_bits(attend.scores_of(memory, q4), attend.scores_of(rows, q4)));
+        CHECK(support::distance(attend(memory, q4, causal{}), must) < 1e-13);
+        CHECK(support::same_bits(join_heads(attend(rows, split_heads(q, H), causal{})), join_heads(must)));
+        CHECK(explain(attend, memory, split_heads(q, H)) == explain(attend, rows, q4));
         ad::tape<double> on;
         const auto Q = on.parameter(q), K = on.parameter(k), V = on.parameter(v);
         const auto there = attend.on(split_heads(K, 2), split_heads(V, 2), real);
         on.backward(ops::dot(join_heads(attend(there, split_heads(Q, H), causal{})), w));
         const auto d_q = copy_of(on.gradient(Q)), d_k = copy_of(on.gradient(K)), d_v = copy_of(on.gradient(V));
         on.clear();
-        const auto q4 = apart(q, H), k4 = apart(k, 2), v4 = apart(v, 2);
+        const auto k4 = apart(k, 2), v4 = apart(v, 2);
         const auto Q4 = on.parameter(q4), K4 = on.parameter(k4), V4 = on.parameter(v4);
         on.backward(ops::dot(join_heads(attend(attend.on(K4, V4, real), Q4, causal{})), w));
         CHECK(support::distance(apart(d_q, H), copy_of(on.gradient(Q4))) < 1e-13);
@@ -339,6 +352,15 @@ TEST_CASE("a cache of keys and values of heads: any chunking is all at once")
     };
     run(attention{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}});
     run(attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}});
+}
+
+TEST_CASE("weights of a cache have the positions of the cache")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto cache = with_cache(attend.on(heads(2, 6, d, 2), heads(2, 6, D, 3), lengths{2, 3}));
+    const auto q = heads(H, 5, d, 1);
+    CHECK(cache.positions() == 6);
+    CHECK(shape_of(attend.weights_of(cache, q, additive_mask{zeros<double>(1, 6)})) == shape_of_rank<4>{B, H, 5, 6});
 }
 
 TEST_CASE("heads that do not fit are refused")

@@ -64,3 +64,34 @@ TEST_CASE("a stretch around a place is what of it is real")
         CHECK(here.count == count[b]);
     }
 }
+
+TEST_CASE("lengths of any whole numbers, and for heads")
+{
+    const lengths real(std::vector<std::int64_t>{3, 0, 2});
+    CHECK(real.batch() == 3);
+    CHECK(real[2] == 2);
+    CHECK(lengths(heed::array<int, 1>{4, 5})[1] == 5);
+    CHECK_THROWS_WITH_AS(lengths(std::vector<int>{1, -2}), "lengths: that of row 1 is -2; a length counts positions",
+                         shape_error);
+    const lengths all = real.for_heads(2);
+    CHECK(all.batch() == 6);
+    CHECK(all[5] == 2);
+    const lengths_view some = lengths_view(all).rows(3, 2);
+    CHECK(some.sentence_of(0) == 1);
+    CHECK(some.head_of(0) == 1);
+    CHECK(some.sentence_of(1) == 2);
+    CHECK(some.head_of(1) == 0);
+}
+
+TEST_CASE("copies of a mask share its values until one is changed")
+{
+    boolean_mask<2> mask(shape_of_rank<2>{2, 3});
+    mask[1] = 1;
+    const boolean_mask<2> before = mask;
+    CHECK(before.data() == mask.data());
+    mask[1] = 0;
+    mask[4] = 1;
+    CHECK(before[1] == 1);
+    CHECK(before[4] == 0);
+    CHECK(mask[4] == 1);
+}

@@ -80,6 +80,8 @@ void check_all(const Mechanism& attend, double most = 1e-12)
     check(there, [&](auto b, auto, auto t) { return there[b * T + t] != 0; });
     check(causal_upper_left{}, [](auto, auto s, auto t) { return t <= s; });
     check(causal_after{9}, [](auto, auto s, auto t) { return t <= s + 9; });
+    check([](score_index p) { return (p.key > 3 && p.query < 40) || p.key == 1; },
+          [](auto, auto s, auto t) { return (t > 3 && s < 40) || t == 1; });
     check(causal{} & pair, [&](auto b, auto s, auto t) { return causal_at_the_end(b, s, t) && pair[s * T + t] != 0; });
     check(pair & by_index & lengths{50, 60, 3},
           [&](auto b, auto s, auto t) { return pair[s * T + t] != 0 && (t + s) % 3 != 0 && t < (b == 0 ? 50u : 60u); });

@@ -236,6 +236,20 @@ struct mask_and_bias {
 template <class Mask, class Bias>
 mask_and_bias(Mask, Bias, const asked_queries&, std::size_t = 0) -> mask_and_bias<Mask, Bias>;
 
+template <class Mask>
+inline constexpr bool has_bias = false;
+template <class Mask, class Bias>
+inline constexpr bool has_bias<mask_and_bias<Mask, Bias>> = true;
+
+/// The type of the numbers that a mask adds; void if it adds none.
+template <class Mask>
+struct bias_of_mask : std::type_identity<void> {};
+template <class Mask>
+    requires((biases_in<Mask>) > 0)
+struct bias_of_mask<Mask> : std::remove_cvref<decltype(detail::bias_of(std::declval<const Mask&>()))> {};
+template <class Mask>
+using bias_in = typename bias_of_mask<Mask>::type;
+
 /// x with another shape, of as many numbers: a view of a plain tensor.
 template <std::size_t N>
 auto seen_as(const tensor auto& x, const shape_of_rank<N>& shape)

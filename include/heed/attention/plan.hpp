@@ -170,10 +170,6 @@ const Mask& mask_alone(const mask_and_bias<Mask, Bias>& mask)
 {
     return mask.mask;
 }
-template <class Mask>
-inline constexpr bool has_bias = false;
-template <class Mask, class Bias>
-inline constexpr bool has_bias<mask_and_bias<Mask, Bias>> = true;
 
 /// Masks that only shorten the rows.
 template <class Mask>

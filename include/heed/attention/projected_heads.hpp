@@ -69,7 +69,7 @@ struct heads_memory {
     Memory each;        // B·G rows
     std::size_t heads;  // G
 
-    std::size_t batch() const { return each.batch() / heads; }
+    std::size_t batch() const { return each.batch() / heads; }          // sentences
     std::size_t positions() const { return each.positions(); }          // T
     std::size_t next_position() const { return each.next_position(); }  // see memory
     std::size_t width() const { return each.width(); }                  // D of the values
@@ -117,7 +117,7 @@ struct split_memory {
     Memory joined;
     std::size_t heads;  // G
 
-    std::size_t batch() const { return joined.batch(); }
+    std::size_t batch() const { return joined.batch(); }          // sentences
     std::size_t positions() const { return joined.positions(); }  // T
     std::size_t width() const { return joined.width() / heads; }  // D of the values
 
@@ -216,6 +216,27 @@ auto heads_apart(const split_memory<Memory>& memory)
                               memory.heads};
 }
 
+template <class Memory>
+inline constexpr bool has_heads = false;
+template <class Memory>
+inline constexpr bool has_heads<heads_memory<Memory>> = true;
+template <class Memory>
+inline constexpr bool has_heads<split_memory<Memory>> = true;
+template <class Memory>
+concept memory_with_heads = has_heads<Memory>;
+
+/// Heads with rows of their own; those that stand side by side are copied.
+template <class Memory>
+const heads_memory<Memory>& apart(const heads_memory<Memory>& memory)
+{
+    return memory;
+}
+template <class Memory>
+auto apart(const split_memory<Memory>& memory)
+{
+    return detail::heads_apart(memory);
+}
+
 /// The limits of a batch, for each of its heads.
 inline lengths limit_of_heads(const lengths& limit, std::size_t heads) { return limit.for_heads(heads); }
 inline boolean_mask<2> limit_of_heads(const boolean_mask<2>& limit, std::size_t heads)
@@ -234,7 +255,7 @@ auto repeated_rows(const X& x, std::size_t times)
     for (std::size_t row = 0; row < which.size(); ++row) which[row] = row / times;
     if constexpr (is_cache<X>) {
         using kept = shared_tensor<element_of<X>, 3>;
-        return kept(gathered(x.rows(which)));
+        return kept(ops::rows_of(gathered(x), which));
     } else if constexpr (plain_tensor<X>) {
         using kept = shared_tensor<element_of<X>, rank_of<X>>;
         return times == 1 ? kept(view_of(x)) : kept(ops::rows_of(x, which));

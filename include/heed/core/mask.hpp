@@ -2,11 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,7 @@ public:
     std::size_t heads() const { return heads_; }
     /// The sentence and the head of a row, counted in the whole batch.
     std::size_t sentence_of(std::size_t row) const { return (first_row_ + row) / heads_; }
+    /// See sentence_of.
     std::size_t head_of(std::size_t row) const { return (first_row_ + row) % heads_; }
 
     /// The lengths of `count` rows from `first` on.
@@ -73,6 +77,20 @@ public:
     lengths() = default;
     lengths(std::initializer_list<std::size_t> counts) : counts_(counts) {}
     explicit lengths(std::vector<std::size_t> counts) : counts_(std::move(counts)) {}
+    /// Of any list or tensor of whole numbers. Throws shape_error for one below 0.
+    template <class Counts>
+        requires(std::integral<std::remove_cvref_t<decltype(*std::data(std::declval<const Counts&>()))>>)
+    explicit lengths(const Counts& counts)
+    {
+        for (std::size_t b = 0; b < std::size(counts); ++b) {
+            const auto count = std::data(counts)[b];
+            if (count < 0) {
+                throw shape_error("lengths: that of row " + std::to_string(b) + " is " + std::to_string(count) +
+                                  "; a length counts positions");
+            }
+            counts_.push_back(static_cast<std::size_t>(count));
+        }
+    }
     lengths(const lengths_view& of)  // not explicit: a copy
         : counts_(of.data(), of.data() + of.batch()), heads_(of.heads())
     {}
@@ -86,6 +104,7 @@ public:
     std::size_t batch() const { return counts_.size(); }
     std::size_t operator[](std::size_t row) const { return counts_[row]; }
     const std::size_t* data() const { return counts_.data(); }
+    /// How many rows each sentence has: one for each of its heads.
     std::size_t heads() const { return heads_; }
 
     /// The same with a row for each of so many heads of each sentence.
@@ -222,6 +241,9 @@ struct present : boolean_mask<2> {
 template <tensor Bias>
 struct additive_mask {
     Bias bias;
+
+    static_assert(rank_of<Bias> >= 2 && rank_of<Bias> <= 4,
+                  "heed: an additive mask is [S,T], [B,S,T] or [B,H,S,T]; a row for all queries is [1,T]");
 };
 template <tensor Bias>
 additive_mask(Bias) -> additive_mask<Bias>;

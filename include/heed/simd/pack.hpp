@@ -58,6 +58,8 @@ struct lane_mask {
 
 HEED_SIMD_INLINE lane_mask operator&(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at & b.at); }
 HEED_SIMD_INLINE lane_mask operator|(const lane_mask& a, const lane_mask& b) { return lane_mask(a.at | b.at); }
+HEED_SIMD_INLINE lane_mask operator&&(const lane_mask& a, const lane_mask& b) { return a & b; }  // asks both
+HEED_SIMD_INLINE lane_mask operator||(const lane_mask& a, const lane_mask& b) { return a | b; }
 HEED_SIMD_INLINE lane_mask operator!(const lane_mask& a) { return lane_mask(~a.at); }
 
 namespace detail {
