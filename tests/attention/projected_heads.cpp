@@ -59,6 +59,10 @@ void check(const auto& attend, std::size_t G, bool cache = true)
     constexpr double most = 1e-13;
     const auto q = heads(H, S, d, 1), k = heads(G, T, d, 2), v = heads(G, T, D, 3), w = heads(H, S, D, 4);
     const auto memory = attend.on(k, v, real);
+    const lengths shorter{50, 21};
+    if constexpr (!cuts_windows<std::remove_cvref_t<decltype(attend.normalize)>>)  // a window ends with its row
+        CHECK(support::distance(attend(memory, q, shorter), attend(memory, q, lengths{50, 21} & causal_after{T})) <
+              most);
     for (const bool hides : {false, true}) {
         const auto must = hides ? one_by_one(attend, q, k, v, causal{}, G) : one_by_one(attend, q, k, v, no_mask{}, G);
         const auto is = hides ? attend(memory, q, causal{}) : attend(memory, q);

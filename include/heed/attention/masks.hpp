@@ -82,7 +82,12 @@ struct truth_values : predicate_mask {
           first(static_cast<std::int32_t>(first_query)),
           last_query(static_cast<std::int32_t>(sizes[2]) - 1),
           last_key(static_cast<std::int32_t>(sizes[3]) - 1)
-    {}
+    {
+        if (sizes[2] * sizes[3] > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
+            throw shape_error("attention: a boolean mask of " + std::to_string(sizes[2]) + " queries and " +
+                              std::to_string(sizes[3]) + " positions is too large; say it by a function of an index");
+        }
+    }
 
     HEED_SIMD_INLINE lane_mask operator()(const score_index& p) const
     {

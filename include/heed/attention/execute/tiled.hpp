@@ -213,13 +213,11 @@ namespace heed::detail {
 /// The keys that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
 /// the others count in a history, too. Throws shape_error if it does not fit.
 decltype(auto) keys_shown(const auto& mask, const auto&) { return keys_of_mask(mask); }
-auto keys_shown(const lengths& mask, const auto& memory)
+keys_of_lengths keys_shown(const lengths& mask, const auto& memory)
 {
     const scratch here;
     (void)visible_lengths(mask, memory.real, memory.positions());
-    return mask_mod{[seen = mask](const score_index& p) {
-        return p.key < static_cast<std::int32_t>(seen[static_cast<std::size_t>(p.batch)]);
-    }};
+    return keys_of_lengths{mask};
 }
 
 }  // namespace heed::detail
