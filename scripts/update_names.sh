@@ -22,7 +22,7 @@ done
 sed -E -i -f - -- "$@" <<'END'
 # Headers.
 s#<heed/attention/(at_once|in_blocks)\.#<heed/attention/execute/blocked.#
-s#<heed/attention/in_order\.#<heed/attention/execute/tiled_with_state.#
+s#<heed/attention/in_order\.#<heed/attention/execute/tiled.#
 s#<heed/attention/(step|tiled)\.#<heed/attention/execute/\1.#
 s#<heed/attention/answer\.#<heed/attention/execute/one_query.#
 s#<heed/attention/linear\.#<heed/ops/linear_attention.#

@@ -445,20 +445,21 @@ private:
             detail::is_split<std::remove_cvref_t<K>> &&
             ((detail::is_split<std::remove_cvref_t<Rest>> || std::is_same_v<std::remove_cvref_t<Rest>, lengths>)&&...);
         if constexpr (reads_split && split) {
-            const std::size_t G = detail::heads_in(keys);
+            const std::size_t G = detail::shape_of_heads(keys)[1];
             (detail::require_heads(rest, G), ...);
             auto joined = memory_of(detail::joined_or_limit(std::forward<K>(keys)),
                                     detail::joined_or_limit(std::forward<Rest>(rest))...);
             return split_memory<decltype(joined)>{std::move(joined), G};
         } else if constexpr ((detail::source_limit<std::remove_cvref_t<Rest>> || ...)) {
-            const std::size_t G = detail::heads_in(keys);
+            const std::size_t G = detail::shape_of_heads(keys)[1];
             (detail::require_heads(rest, G), ...);
             auto each = memory_of(detail::rows_of_heads(std::forward<K>(keys)),
                                   detail::rows_of_heads_or_limit(std::forward<Rest>(rest), G)...);
             return heads_memory<decltype(each)>::with(std::move(each), G);
         } else {
-            const auto real = detail::full_lengths(keys);
-            return memory_of_heads(std::forward<K>(keys), std::forward<Rest>(rest)..., real);
+            const auto shape = detail::shape_of_heads(keys);  // [B,G,T,d]
+            return memory_of_heads(std::forward<K>(keys), std::forward<Rest>(rest)...,
+                                   lengths::full(shape[0], shape[2]));
         }
     }
 
@@ -473,7 +474,7 @@ private:
         const auto& valid = detail::mask_given(mask, memory.each.keys);
         return detail::beside_queries(
             query, detail::results_of_heads(detail::asked_by_rows<R, grouped>(memory, query, state, valid, f),
-                                            detail::heads_in(query)));
+                                            detail::shape_of_heads(query)[1]));
     }
 
     template <class... Source>

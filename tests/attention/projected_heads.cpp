@@ -249,6 +249,8 @@ TEST_CASE("heads that stand side by side are read where they are, and joined aga
         const auto must = attend(attend.on(apart(k, 2), apart(v, 2), real), apart(q, H), causal{});
         CHECK(support::distance(is, join_heads(must)) < 1e-13);
         // Whatever asks, and however the queries stand.
+        CHECK(split_heads(k, 2).shape() == shape_of_rank<4>{B, 2, T, d});
+        CHECK(support::same_bits(split_heads(k, 2).apart(), apart(k, 2)));
         const auto rows = attend.on(apart(k, 2), apart(v, 2), real);
         const auto q4 = apart(q, H);
         const auto state = attend.start(memory);

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <heed/ad/ad.hpp>
-#include <heed/attention/execute/tiled_with_state.hpp>
+#include <heed/attention/execute/tiled.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/tiles.hpp>
 #include <support/exhaustive.hpp>

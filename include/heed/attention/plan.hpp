@@ -24,7 +24,7 @@
 ///
 ///     linear              sums over keys first, in linear time            execute/linear.hpp
 ///     tiled               tile by tile, no score in memory                execute/tiled.hpp
-///     tiled_with_state    the same, where each key has a history          execute/tiled_with_state.hpp
+///     tiled_with_state    the same, where each key has a history          execute/tiled.hpp
 ///     blocked             all scores of a block of queries                execute/blocked.hpp
 ///     stepwise            one query after another                         execute/many_queries.hpp
 ///

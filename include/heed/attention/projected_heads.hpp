@@ -34,6 +34,18 @@ template <tensor X>
 struct split_tensor {
     X joined;
     std::size_t heads;
+
+    shape_of_rank<4> shape() const  // [B,n,S,d]
+    {
+        const auto [B, S, N] = shape_of(joined);
+        return {B, heads, S, N / heads};
+    }
+    /// The heads as a tensor [B,n,S,d]: a copy.
+    auto apart() const
+    {
+        const auto [B, n, S, d] = shape();
+        return ops::permuted(ops::reshaped(joined, shape_of_rank<4>{B, S, n, d}), 0, 2, 1, 3);
+    }
 };
 
 /// x [B,S,n·d] as heads [B,n,S,d], for an attention's queries, keys and values; its contexts are split in the same way.
@@ -158,27 +170,14 @@ auto reshaped_in_place(const X& x, const shape_of_rank<N>& shape)
     return ops::reshaped(x, shape);
 }
 
-/// The number of heads.
-template <class X>
-std::size_t heads_in(const X& x)
-{
-    if constexpr (is_split<X>) {
-        return x.heads;
-    } else {
-        return shape_of(x)[1];
-    }
-}
-
 /// Heads [B,n,S,d] as rows [B·n,S,d] that a memory keeps: an array is copied, unless it is given away; a view refers.
 template <class X>
 auto rows_of_heads(X&& x)
 {
     using type = std::remove_cvref_t<X>;
     if constexpr (is_split<type>) {
-        const auto [B, S, N] = shape_of(x.joined);
-        const auto apart =
-            ops::permuted(detail::seen_as(x.joined, shape_of_rank<4>{B, S, x.heads, N / x.heads}), 0, 2, 1, 3);
-        return detail::reshaped_in_place(apart, shape_of_rank<3>{B * x.heads, S, N / x.heads});
+        const auto [B, n, S, d] = x.shape();
+        return detail::reshaped_in_place(x.apart(), shape_of_rank<3>{B * n, S, d});
     } else {
         const auto [B, n, S, d] = shape_of(x);
         const shape_of_rank<3> shape{B * n, S, d};
@@ -195,8 +194,7 @@ template <class X>
 auto shape_of_heads(const X& x)
 {
     if constexpr (is_split<X>) {
-        const auto [B, S, N] = shape_of(x.joined);
-        return shape_of_rank<4>{B, x.heads, S, N / x.heads};
+        return x.shape();
     } else {
         return shape_of(x);
     }
@@ -375,9 +373,10 @@ template <class X>
 void require_heads(const X& x, std::size_t heads)
 {
     if constexpr (tensor_of_heads<X>) {
-        if (heads_in(x) == heads) return;
+        if (detail::shape_of_heads(x)[1] == heads) return;
         throw shape_error("attention::on: keys of " + counted(heads, "head") + " and values of " +
-                          counted(heads_in(x), "head") + "; each head of the keys has one of the values");
+                          counted(detail::shape_of_heads(x)[1], "head") +
+                          "; each head of the keys has one of the values");
     }
 }
 /// Keys and values as rows, without a copy where they are rows, and limits for each row.
@@ -404,17 +403,6 @@ decltype(auto) joined_or_limit(X&& x)
         return std::forward<X>(x);
     }
 }
-/// The lengths of a batch without padding.
-template <class X>
-lengths full_lengths(const X& keys)
-{
-    if constexpr (is_split<X>) {
-        return lengths::full(shape_of(keys.joined)[0], shape_of(keys.joined)[1]);
-    } else {
-        return lengths::full(shape_of(keys)[0], shape_of(keys)[2]);
-    }
-}
-
 /// Results of rows, [B·H,...], as those of heads, [B,H,...].
 template <tensor X>
 auto results_of_heads(X x, std::size_t heads)
