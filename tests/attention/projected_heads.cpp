@@ -146,6 +146,12 @@ TEST_CASE("in blocks, of a score with parameters, with a history, in a window")
                     combine::weighted_sum{}},
           4);
 }
+TEST_CASE("gates of keys that heads share")
+{
+    check(attention{score::forgetting{score::scaled_dot{}, random({d, 1}, 5), random({1}, 6)}, normalize::softmax{},
+                    combine::weighted_sum{}},
+          2, false);
+}
 TEST_CASE("rotary positions are those of each sentence")
 {
     check(attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}}, 2, false);

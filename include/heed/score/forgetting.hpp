@@ -169,7 +169,9 @@ struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, V
     /// Queries [B,S,A] as they are multiplied with keys: (F_i, 1, q).
     auto asked_all(const tensor auto& asked, const auto& memory, std::size_t first) const
     {
-        return ops::concat(gates::sums_at_queries(memory.keys, memory.real, first, shape_of(asked)[1]), asked);
+        std::span<const std::size_t> sentence;  // of each row, where rows share keys
+        if constexpr (shared_by_rows<std::remove_cvref_t<decltype(memory)>>) sentence = memory.sentence;
+        return ops::concat(ops::carried_to(memory.keys, sentence, memory.real, first, shape_of(asked)[1]), asked);
     }
 
     static auto parameters(auto& self, auto&& visit)
