@@ -375,6 +375,17 @@ TEST_CASE("weights of a cache have the positions of the cache")
     CHECK(shape_of(attend.weights_of(cache, q, additive_mask{zeros<double>(1, 6)})) == shape_of_rank<4>{B, H, 5, 6});
 }
 
+TEST_CASE("views of constants, of scores that wrap others")
+{
+    const auto q = heads(H, S, d, 1), k = heads(H, T, d, 2), v = heads(H, T, D, 3);
+    const auto run = [&](const auto& attend) {
+        CHECK(support::same_bits(attend(attend.on(view_of(k), view_of(v)), q), attend(attend.on(k, v), q)));
+    };
+    run(attention{score::modified{score::dot{}, [](auto e, score_index) { return 0.5 * e; }}, normalize::softmax{},
+                  combine::weighted_sum{}});
+    run(attention{score::rotary{score::dot{}}, normalize::softmax{}, combine::weighted_sum{}});
+}
+
 TEST_CASE("heads that do not fit are refused")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};

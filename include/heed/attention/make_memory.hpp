@@ -148,7 +148,8 @@ struct memory_by {
     auto operator()(const tensor auto& annotations, Values&& values, lengths real, Mask mask, bool values_given) const
     {
         auto keys = heed::score::over::prepare(score, annotations, first.batch() == 0 ? 0 : first[0]);
-        if constexpr (plain_tensor<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>) {
+        // Keys that are no array of their own are the annotations.
+        if constexpr (is_array<decltype(keys)> && hook::prepare<Score, decltype(annotations), std::size_t>) {
             for (std::size_t b = 1; b < first.batch(); ++b) {
                 if (first[b] == first[0]) continue;
                 const auto row =
