@@ -158,6 +158,16 @@ struct attention {
         return extended_heads(memory, keys, values, real);
     }
 
+    /// Refused: heads that stand side by side do not grow.
+    template <class Memory, class... Source>
+    void extend(const split_memory<Memory>&, const Source&...) const
+    {
+        static_assert(
+            sizeof(Memory) == 0,
+            "heed: heads that stand side by side do not grow: begin with `with_cache(memory)`, which gives each "
+            "head rows of its own");
+    }
+
     /// The state before the first step of a batch.
     template <class Memory>
     auto start(const heads_memory<Memory>& memory) const
@@ -445,19 +455,19 @@ private:
             detail::is_split<std::remove_cvref_t<K>> &&
             ((detail::is_split<std::remove_cvref_t<Rest>> || std::is_same_v<std::remove_cvref_t<Rest>, lengths>)&&...);
         if constexpr (reads_split && split) {
-            const std::size_t G = detail::shape_of_heads(keys)[1];
-            (detail::require_heads(rest, G), ...);
+            const auto shape = detail::shape_of_heads(keys);  // [B,G,T,d]
+            (detail::require_heads("attention::on", rest, shape), ...);
             auto joined = memory_of(detail::joined_or_limit(std::forward<K>(keys)),
                                     detail::joined_or_limit(std::forward<Rest>(rest))...);
-            return split_memory<decltype(joined)>{std::move(joined), G};
+            return split_memory<decltype(joined)>{std::move(joined), shape[1]};
         } else if constexpr ((detail::source_limit<std::remove_cvref_t<Rest>> || ...)) {
-            const std::size_t G = detail::shape_of_heads(keys)[1];
-            (detail::require_heads(rest, G), ...);
+            const auto shape = detail::shape_of_heads(keys);
+            (detail::require_heads("attention::on", rest, shape), ...);
             auto each = memory_of(detail::rows_of_heads(std::forward<K>(keys)),
-                                  detail::rows_of_heads_or_limit(std::forward<Rest>(rest), G)...);
-            return heads_memory<decltype(each)>::with(std::move(each), G);
+                                  detail::rows_of_heads_or_limit(std::forward<Rest>(rest), shape[1])...);
+            return heads_memory<decltype(each)>::with(std::move(each), shape[1]);
         } else {
-            const auto shape = detail::shape_of_heads(keys);  // [B,G,T,d]
+            const auto shape = detail::shape_of_heads(keys);
             return memory_of_heads(std::forward<K>(keys), std::forward<Rest>(rest)...,
                                    lengths::full(shape[0], shape[2]));
         }
@@ -483,11 +493,13 @@ private:
         return detail::from_source("attention::on", detail::memory_by{score}, std::forward<Source>(source)...);
     }
 
-    auto extended_heads(const auto& memory, const auto&... source) const
+    auto extended_heads(const auto& memory, const auto& keys, const auto&... rest) const
     {
         const std::size_t G = memory.heads;
-        (detail::require_heads(source, G), ...);
-        auto each = extended(memory.each, detail::rows_or_limit(source, G)...);
+        const auto shape = detail::shape_of_heads(keys);
+        detail::require_heads("attention::extend", keys, {memory.batch(), G, 0, 0});
+        (detail::require_heads("attention::extend", rest, shape), ...);
+        auto each = extended(memory.each, detail::rows_or_limit(keys, G), detail::rows_or_limit(rest, G)...);
         return heads_memory<decltype(each)>::with(std::move(each), G);
     }
 

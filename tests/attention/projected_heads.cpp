@@ -366,6 +366,18 @@ TEST_CASE("a cache of keys and values of heads: any chunking is all at once")
     run(attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}});
 }
 
+TEST_CASE("a memory shows its keys and values as heads")
+{
+    const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    const auto k = heads(2, 6, d, 2), v = heads(2, 6, D, 3);
+    const auto memory = attend.on(k, v);
+    CHECK(support::same_bits(memory.keys(), k));
+    CHECK(support::same_bits(memory.values(), v));
+    const auto grown = attend.extend(with_cache(memory), heads(2, 1, d, 4), heads(2, 1, D, 5));
+    CHECK(support::same_bits(ops::slice(grown.keys(), 2, 0, 6), k));
+    CHECK(support::same_bits(ops::slice(grown.values(), 2, 6, 7), heads(2, 1, D, 5)));
+}
+
 TEST_CASE("weights of a cache have the positions of the cache")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -395,7 +407,19 @@ TEST_CASE("heads that do not fit are refused")
           "attention: queries [2,3,66,6] of 3 heads ask the keys of 2 sentences with 2 heads; there must be as many "
           "sentences, and a multiple of the keys' heads");
     CHECK(says([&] { (void)attend.on(heads(2, T, d, 2), heads(4, T, D, 3)); }) ==
-          "attention::on: keys of 2 heads and values of 4 heads; each head of the keys has one of the values");
+          "attention::on: keys of 2 sentences with 2 heads beside [2,4,70,5] of 2 sentences with 4 heads; there must "
+          "be as "
+          "many");
+    CHECK(says([&] {
+              (void)attend.on(heads(2, T, d, 2), heads(2, T, D, 3), lengths{3, 71});
+          }) == "attention::on: the length of row 1 is 71 but there are only 70 positions");
+    CHECK(says([&] { (void)attend.extend(memory, heads(4, 1, d, 2), heads(4, 1, D, 3)); }) ==
+          "attention::extend: keys of 2 sentences with 2 heads beside [2,4,1,6] of 2 sentences with 4 heads; there "
+          "must be "
+          "as many");
+    CHECK(says([&] {
+              (void)attend.extend(with_cache(memory), heads(2, 2, d, 2), heads(2, 2, D, 3), lengths{1, 3});
+          }) == "attention::extend: the length of row 1 is 3 but there are only 2 positions");
     CHECK(says([&] {
               (void)split_heads(random({2, 3, 7}, 1), 2);
           }) == "split_heads: the last axis of [2,3,7] cannot be cut into 2 heads; its size must be a multiple of "

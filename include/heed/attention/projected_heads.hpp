@@ -86,6 +86,12 @@ struct heads_memory {
     std::size_t next_position() const { return each.next_position(); }  // see memory
     std::size_t width() const { return each.width(); }                  // D of the values
 
+    /// Keys as the score compares them, [B,G,T,d], and values [B,G,T,D]: copies, of a KV cache with zeros behind each
+    /// row.
+    auto keys() const { return of_heads(each.keys); }
+    /// See keys.
+    auto values() const { return of_heads(each.values); }
+
     /// The memory of these sentences, in this order, any number of times each.
     heads_memory rows(std::span<const std::size_t> which) const
     {
@@ -104,6 +110,19 @@ struct heads_memory {
     {
         rows.real = rows.real.rows_of_heads(heads);
         return {std::move(rows), heads};
+    }
+
+private:
+    template <class X>
+    auto of_heads(const X& x) const
+    {
+        const auto [rows, T, width] = shape_of(x);
+        const shape_of_rank<4> shape{rows / heads, heads, T, width};
+        if constexpr (is_cache<X>) {
+            return ops::reshaped(gathered(x), shape);
+        } else {
+            return ops::reshaped(x, shape);
+        }
     }
 };
 
@@ -368,17 +387,23 @@ auto asked_by_rows(const heads_memory<Memory>& memory, const Query& query, const
     }
 }
 
-/// Throws shape_error unless keys and values have as many heads.
+/// Throws shape_error unless tensors have as many sentences and heads as keys [B,G,T,d], and limits fit the sentences.
 template <class X>
-void require_heads(const X& x, std::size_t heads)
+void require_heads(const char* where, const X& x, const shape_of_rank<4>& keys)
 {
     if constexpr (tensor_of_heads<X>) {
-        if (detail::shape_of_heads(x)[1] == heads) return;
-        throw shape_error("attention::on: keys of " + counted(heads, "head") + " and values of " +
-                          counted(detail::shape_of_heads(x)[1], "head") +
-                          "; each head of the keys has one of the values");
+        const auto is = detail::shape_of_heads(x);
+        if (is[0] == keys[0] && is[1] == keys[1]) return;
+        throw shape_error(std::string(where) + ": keys of " + counted(keys[0], "sentence") + " with " +
+                          counted(keys[1], "head") + " beside " + shape_text(is) + " of " + counted(is[0], "sentence") +
+                          " with " + counted(is[1], "head") + "; there must be as many");
+    } else if constexpr (std::is_same_v<X, lengths>) {
+        x.require(where, keys[0], keys[2]);
+    } else {
+        x.require(where, {keys[0], keys[2]});
     }
 }
+
 /// Keys and values as rows, without a copy where they are rows, and limits for each row.
 auto rows_or_limit(const auto& x, std::size_t) { return detail::queries_by_rows(x); }
 inline lengths rows_or_limit(const lengths& limit, std::size_t heads) { return limit.for_heads(heads); }
