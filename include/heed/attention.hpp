@@ -198,7 +198,13 @@ struct attention {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer<false, weights_too>(detail::memory_of_one(memory), query, state, mask);
+        const auto& source = detail::memory_of_one(memory);
+        detail::require_fits<attention, decltype(source)>();
+        const auto& now = detail::own_state(*this, source, state);
+        const scratch here;
+        return detail::answer<false, weights_too>(
+            *this, source, detail::not_projected{}, detail::asked<2>(source, query), now,
+            detail::mask_of_query(detail::mask_given(mask, source.keys), source, now));
     }
 
     /// The same of heads: queries [B,H,d], contexts [B,H,D], weights [B,H,T].
@@ -215,7 +221,13 @@ struct attention {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return answer<false, context_only>(detail::memory_of_one(memory), query, state, mask);
+        const auto& source = detail::memory_of_one(memory);
+        detail::require_fits<attention, decltype(source)>();
+        const auto& now = detail::own_state(*this, source, state);
+        const scratch here;
+        return detail::answer<false, context_only>(
+            *this, source, detail::not_projected{}, detail::asked<2>(source, query), now,
+            detail::mask_of_query(detail::mask_given(mask, source.keys), source, now));
     }
 
     template <class Mask = no_mask>
@@ -235,7 +247,12 @@ struct attention {
             !shared_by_rows<std::remove_cvref_t<decltype(source)>>,
             "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
             "memory with a row for each query");
-        return answer<true, weights_too>(source, query, state, mask);
+        detail::require_fits<attention, decltype(source)>();
+        const auto& now = detail::own_state(*this, source, state);
+        const scratch here;
+        return detail::answer<true, weights_too>(
+            *this, source, detail::not_projected{}, detail::asked<2>(source, query), now,
+            detail::mask_of_query(detail::mask_given(mask, source.keys), source, now));
     }
 
     template <class Mask = no_mask>
@@ -432,17 +449,6 @@ struct attention {
     }
 
 private:
-    template <bool specified, class With>
-    auto answer(const auto& source, const auto& query, const auto& given_state, const auto& mask) const
-    {
-        detail::require_fits<attention, decltype(source)>();
-        const auto& state = detail::own_state(*this, source, given_state);
-        const scratch here;
-        return detail::answer<specified, With>(
-            *this, source, detail::not_projected{}, detail::asked<2>(source, query), state,
-            detail::mask_of_query(detail::mask_given(mask, source.keys), source, state));
-    }
-
     /// Are heads that stand side by side answered as they are?
     static constexpr bool reads_split = detail::compares_as_given<Score>() && !remembers<Normalize> &&
                                         !std::is_same_v<detail::rule_of_tiles<Normalize>, kernels::tiles::no_rule> &&
