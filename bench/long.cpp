@@ -251,6 +251,60 @@ void masks(const settings& with)
         line(with, "masks/" + way + ", each third key",
              {full, mechanism(with.threads, "scattered", z, backward, made(),
                               [](score_index p) { return (p.query + p.key) % 3 == 0; })});
+        boolean_mask<2> scattered(shape_of_rank<2>{z.length, z.length});
+        array<float, 2> bias(shape_of_rank<2>{z.length, z.length});
+        bench::fill(bias.data(), bias.size(), 5, 1.0F);
+        for (std::size_t i = 0; i < z.length * z.length; ++i) scattered[i] = (i / z.length + i) % 3 == 0 ? 1 : 0;
+        line(with, "masks/" + way + ", of tensors",
+             {full, mechanism(with.threads, "boolean", z, backward, made(), scattered),
+              mechanism(with.threads, "additive", z, backward, made(), additive_mask{view_of(bias)})});
+    }
+}
+
+/// Heads that are projected already: as rows, as [B,H,S,d], side by side in [B,S,H·d], and taken apart by copies.
+void projected_heads(const settings& with)
+{
+    constexpr std::size_t B = 8, H = 8, S = 512, d = 64;
+    for (const bool backward : {false, true}) {
+        const std::string name = std::string("projected heads, ") + (backward ? "forward+backward" : "forward");
+        if (!with.wants(name)) continue;
+        const auto of = [&](const char* what, const auto& shape, const auto& attend) {
+            using numbers = array<float, std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>;
+            struct kept {
+                numbers q, k, v;
+                ad::tape<float> tape;
+            };
+            const auto filled_with = [&](unsigned seed) {
+                numbers x(shape);
+                bench::fill(x.data(), x.size(), seed, 1.0F);
+                return x;
+            };
+            const std::shared_ptr<kept> s(new kept{filled_with(1), filled_with(2), filled_with(3), {}});
+            return column{what, timed(with.threads, [=] {
+                              if (!backward) {
+                                  benchmark::DoNotOptimize(attend(view_of(s->q), view_of(s->k), view_of(s->v)));
+                              } else {
+                                  s->tape.clear();
+                                  const auto q = s->tape.parameter(s->q), k = s->tape.parameter(s->k),
+                                             v = s->tape.parameter(s->v);
+                                  s->tape.backward(ops::dot(attend(q, k, v), s->q));
+                                  benchmark::DoNotOptimize(s->tape.gradient(q));
+                              }
+                          })};
+        };
+        const auto attend = made();
+        const auto as_given = [=](const auto& q, const auto& k, const auto& v) { return attend(attend.on(k, v), q); };
+        const auto side_by_side = [=](const auto& q, const auto& k, const auto& v) {
+            return join_heads(attend(attend.on(split_heads(k, H), split_heads(v, H)), split_heads(q, H)));
+        };
+        const auto copied = [=](const auto& q, const auto& k, const auto& v) {
+            const auto keys = split_heads(k, H).apart(), values = split_heads(v, H).apart();
+            return join_heads(attend(attend.on(keys, values), split_heads(q, H).apart()));
+        };
+        line(with, name,
+             {of("rows", shape_of_rank<3>{B * H, S, d}, as_given), of("heads", shape_of_rank<4>{B, H, S, d}, as_given),
+              of("side by side", shape_of_rank<3>{B, S, H * d}, side_by_side),
+              of("copied apart", shape_of_rank<3>{B, S, H * d}, copied)});
     }
 }
 
@@ -366,6 +420,7 @@ int main(int argc, char** argv)
     normalizers(with);
     one_window(with);
     masks(with);
+    projected_heads(with);
     in_linear_time(with);
     one_query(with);
     generation(with);
