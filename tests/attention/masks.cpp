@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <support/approx.hpp>
+#include <support/drawn_masks.hpp>
 #include <support/gradients.hpp>
 #include <support/many_queries.hpp>
 #include <support/tensors.hpp>
@@ -85,7 +86,14 @@ double distance_from_composed(const auto& mask, const lengths& real, std::size_t
         ad::tape<T> on;
         const auto H = on.parameter(h), Q = on.parameter(q);
         const auto lifted = ad::lift(on, made);
-        const auto contexts = lifted(lifted.on(H, real), Q, sees);
+        const auto memory = lifted.on(H, real);
+        const auto contexts = [&] {
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(sees)>, boolean_mask<3>>) {
+                return support::without_tiles(lifted, memory, Q, sees);
+            } else {
+                return lifted(memory, Q, sees);
+            }
+        }();
         on.backward(ops::dot(contexts, w));
         std::vector<T> numbers(contexts.value().data, contexts.value().data + contexts.value().size());
         for (const auto& gradient : {on.gradient(H), on.gradient(Q)})

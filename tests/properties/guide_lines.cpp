@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <support/approx.hpp>
 #include <support/tensors.hpp>
 
 #include <cmath>
@@ -180,7 +181,7 @@ TEST_CASE("losses of words with weights for classes")
     auto mean = ops::cross_entropy(logits, counted);
     // end
     const auto logs = ops::log_softmax(logits);
-    CHECK(mean() == doctest::Approx(-(logs(0, 0, 1) + 2 * logs(0, 1, 3) + 2 * logs(1, 0, 2)) / 5));
+    CHECK(mean() == support::approx(-(logs(0, 0, 1) + 2 * logs(0, 1, 3) + 2 * logs(1, 0, 2)) / 5));
 }
 
 TEST_CASE("a cache of keys and values")

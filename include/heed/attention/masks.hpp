@@ -92,13 +92,16 @@ struct truth_values : predicate_mask {
     HEED_SIMD_INLINE lane_mask operator()(const score_index& p) const
     {
         const std::uint8_t* const from = values->data() + p.batch * batch + p.head * head;
-        const detail::strided_index queries = p.query.steps + detail::strided_index{true, -first},
-                                    place = queries * query + p.key.steps * key;
+        const detail::strided_index queries = p.query.steps + detail::strided_index{true, -first};
+        detail::strided_index place = queries * query + p.key.steps * key;
         if (place.known && place.call != nullptr && place.per_key == 1 && queries.per_lane == 1 && query > 1 &&
             queries.first + static_cast<std::int32_t>(lane_count) - 1 <= last_query) {
             const std::size_t slot = place.call->next++;
             if (slot < detail::lane_memo::slots) {
-                const auto found = detail::column_of<false, 1>(from, (last_query + 1) * (last_key + 1), place, slot);
+                const auto odd = static_cast<std::int32_t>(reinterpret_cast<std::uintptr_t>(from) & 1);
+                place.first += odd;  // columns begin at even addresses
+                const auto found =
+                    detail::column_of<false, 1>(from - odd, (last_query + 1) * (last_key + 1) + odd, place, slot);
                 lane_mask::vector bits;
                 std::memcpy(&bits, &found, sizeof bits);
                 return lane_mask(bits != 0);
