@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// q_k_v: attention over queries, keys and values that are projected already, as PyTorch and ONNX have it. Each call is
-// compared with a loop over all pairs. docs/q_k_v.md quotes this file.
+// q_k_v: attention over queries, keys and values that are projected already, as PyTorch and ONNX have it. The contexts
+// are compared with loops over all pairs. docs/q_k_v.md quotes this file.
 //
 // test:
 
@@ -105,7 +105,7 @@ void pytorch()
             by_loops(q, k, v, [&](double e, auto, std::size_t h, std::size_t s, std::size_t t) {
                 return e + double{bias(0, h, s, t)};
             }));
-    compare("all of them", both,
+    compare("causal, bool and float", both,
             by_loops(q, k, v, [&](double e, std::size_t b, std::size_t h, std::size_t s, std::size_t t) {
                 return t <= s && there(b, s, t) ? e + double{bias(0, h, s, t)} : hidden;
             }));
@@ -225,6 +225,9 @@ void multi_head_attention()
     const auto contexts = join_heads(attend(memory, split_heads(ops::linear(x, W_Q), H)));
     const auto same = ops::linear(contexts, W_O);
     // end
+    compare("heads of MultiheadAttention", ops::scale(split_heads(contexts, H).apart(), 0.1),
+            by_loops(split_heads(ops::linear(x, W_Q), H).apart(), split_heads(ops::linear(x, W_K), H).apart(),
+                     ops::scale(split_heads(ops::linear(x, W_V), H).apart(), 0.1)));
     const auto seen = [](const array<float, 3>& z) { return ops::scale(ops::reshaped(z, B, 1, T, E), 1e-2); };
     compare("MultiheadAttention", seen(y), seen(same));
 }

@@ -106,10 +106,10 @@ struct attention {
         requires((detail::no_source<X> || ...))
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }
 
-    /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words; of keys
-    /// and values, if it was made of both or shall go on with both. A KV cache (attention/memory.hpp) costs what is
-    /// new, amortised, and may get so many of them for each row; any other memory is copied, and must be without
-    /// padding.
+    /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A memory
+    /// of keys and values takes both. A KV cache (attention/memory.hpp) grows in time proportional to the new
+    /// positions, amortized, and `lengths` say how many of them each row takes. Any other memory is copied and must
+    /// have no padding.
     ///
     ///     auto memory = with_cache(attend.on(prompt));        memory = with_cache(attend.on(keys, values, lengths));
     ///     memory = attend.extend(memory, word);               memory = attend.extend(memory, more_keys, more_values);
@@ -302,8 +302,7 @@ struct attention {
     auto read_all(const heads_memory<Memory>& memory, const auto& queries, const auto& state,
                   const Mask& mask = {}) const
     {
-        return by_rows<3>(detail::apart(memory), queries, state, mask,
-                          [&](const auto&... rows) { return read_all(rows...); });
+        return by_rows<3>(memory, queries, state, mask, [&](const auto&... rows) { return read_all(rows...); });
     }
 
     template <class Memory, class Queries, class Mask = no_mask>
@@ -373,8 +372,8 @@ struct attention {
                                  [&](const auto&... rows) { return weights_of(rows...); });
     }
 
-    /// The scores of many queries, [B,S,T]; of heads, [B,H,S,T]: those that the normalizer gets, with what functions of
-    /// scores make of them, and -inf where a mask or padding hides a key. Scores per position.
+    /// The scores of many queries, [B,S,T], or [B,H,S,T] for projected heads, as the normalizer receives them:
+    /// functions of scores are applied, and hidden keys and padding have -inf. Scores per position only.
     template <class Mask = no_mask>
     auto scores_of(const auto& memory, const auto& queries, const Mask& mask = {}) const
     {
@@ -410,6 +409,7 @@ struct attention {
         }
     }
 
+    /// The same of heads; it allocates.
     template <class Result, class Mask = no_mask>
     void step_into(Result& result, const detail::memory_with_heads auto& memory, const auto& query, const auto& state,
                    const Mask& mask = {}) const

@@ -398,6 +398,35 @@ TEST_CASE("views of constants, of scores that wrap others")
     run(attention{score::rotary{score::dot{}}, normalize::softmax{}, combine::weighted_sum{}});
 }
 
+TEST_CASE("explain names the executor that answers heads")
+{
+    const auto q = heads(H, S, d, 1), k = heads(2, T, d, 2), own = heads(H, T, d, 2);
+    const auto says = [&](const auto& attend, const auto& keys) { return explain(attend, attend.on(keys), q); };
+    const attention tiled{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
+    CHECK(says(tiled, k).starts_with("tiled:"));
+    CHECK(explain(tiled, with_cache(tiled.on(k)), q).starts_with("tiled:"));
+    CHECK(explain(tiled, tiled.on(k), ops::slice(q, 2, 0, 1)).starts_with("stepwise:"));
+    const attention linear{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}};
+    CHECK(says(linear, own).starts_with("linear:"));
+    CHECK(says(linear, k).starts_with("linear:"));
+    const auto f = [](auto e, score_index) { return 0.5 * e; };
+    const attention blocked{score::modified{score::modified{score::dot{}, f}, f}, normalize::softmax{},
+                            combine::weighted_sum{}};
+    CHECK(says(blocked, k).starts_with("blocked:"));
+    const attention with_history{score::scaled_dot{}, normalize::temporal{}, combine::weighted_sum{}};
+    CHECK(says(with_history, k).starts_with("tiled_with_state:"));
+}
+
+TEST_CASE("heads that have a name are split without a copy")
+{
+    const auto q = random({B, S, H * d}, 1);
+    CHECK(split_heads(q, H).joined.data() == q.data());
+    auto given = q;
+    const double* const there = given.data();
+    CHECK(split_heads(std::move(given), H).joined.data() == there);
+    CHECK(&join_heads(split_heads(q, H)) == &q);
+}
+
 TEST_CASE("heads that do not fit are refused")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};

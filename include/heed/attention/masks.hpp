@@ -27,7 +27,7 @@
 /// Masks as executors read them: predicates, lengths, or nothing, and numbers that are added to scores.
 namespace heed::detail {
 
-/// The queries that a mask is asked about. For one query, masks have no axis of queries.
+/// The queries to which a mask applies. A mask for one query has no axis of queries.
 struct asked_queries {
     std::size_t first, count;  // their numbers
     std::size_t sentences, heads, positions;
@@ -482,7 +482,7 @@ struct plain_step_context {
 /// Predicate masks as truth values, drawn for the queries of a block or a step and forgotten with their scores.
 namespace heed::detail {
 
-/// A predicate mask and the queries that it is asked about: `all` of them, the first of which has the number `first`.
+/// A predicate mask and the queries to which it applies: `all` of them, the first of which has the number `first`.
 template <class Mask>
 struct predicate_of_queries {
     Mask mask;
@@ -493,7 +493,7 @@ struct predicate_of_queries {
 template <class Mask>
 predicate_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> predicate_of_queries<Mask>;
 
-/// A mask with the numbers of the S queries that it is asked about, and their head.
+/// A mask together with the numbers of the S queries to which it applies, and their head.
 const auto& asked_of_queries(const auto& mask, const auto&, std::size_t, const auto&) { return mask; }
 auto asked_of_queries(const any_predicate_mask auto& mask, const auto& memory, std::size_t S, const auto& state)
 {

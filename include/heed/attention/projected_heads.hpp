@@ -29,8 +29,9 @@
 /// multi_head.
 namespace heed {
 
-/// Heads side by side in the last axis, [B,S,n·d], read as [B,n,S,d]. Nothing is copied.
-template <tensor X>
+/// Heads side by side in the last axis, [B,S,n·d], read as [B,n,S,d]. X is a reference to a tensor that has a name,
+/// which is not copied and must live as long; a temporary is kept.
+template <class X>
 struct split_tensor {
     X joined;
     std::size_t heads;
@@ -50,7 +51,7 @@ struct split_tensor {
 
 /// x [B,S,n·d] as heads [B,n,S,d], for an attention's queries, keys and values; its contexts are split in the same way.
 template <tensor X>
-split_tensor<X> split_heads(X x, std::size_t heads)
+auto split_heads(X&& x, std::size_t heads)
 {
     static_assert(rank_of<X> == 3, "heed: split_heads reads [B,S,n·d] as n heads [B,n,S,d]");
     const auto shape = shape_of(x);
@@ -58,14 +59,16 @@ split_tensor<X> split_heads(X x, std::size_t heads)
         throw shape_error("split_heads: the last axis of " + shape_text(shape) + " cannot be cut into " +
                           std::to_string(heads) + " heads; its size must be a multiple of their number");
     }
-    return {std::move(x), heads};
+    using kept =
+        std::conditional_t<std::is_lvalue_reference_v<X>, const std::remove_cvref_t<X>&, std::remove_cvref_t<X>>;
+    return split_tensor<kept>{std::forward<X>(x), heads};
 }
 
-/// Heads [B,n,S,d] side by side, [B,S,n·d]: a copy, but of heads that are split.
-template <tensor X>
+/// Heads [B,n,S,d] side by side, [B,S,n·d]: a copy, unless they are split.
+template <class X>
 X join_heads(split_tensor<X> heads)
 {
-    return std::move(heads.joined);
+    return std::forward<X>(heads.joined);
 }
 template <tensor X>
 auto join_heads(const X& heads)
@@ -223,9 +226,7 @@ auto shape_of_heads(const X& x)
 template <class Memory>
 auto heads_apart(const split_memory<Memory>& memory)
 {
-    const auto apart = [&](const auto& x) {
-        return detail::rows_of_heads(split_tensor<std::remove_cvref_t<decltype(x)>>{x, memory.heads});
-    };
+    const auto apart = [&](const auto& x) { return detail::rows_of_heads(heed::split_heads(x, memory.heads)); };
     auto values = apart(memory.joined.values);
     auto keys = apart(memory.joined.keys);
     using rows = heed::memory<decltype(values), decltype(keys)>;
@@ -321,7 +322,7 @@ State state_for_heads(const State& state, std::size_t rows, std::size_t times)
 }
 
 /// The mask of H heads of each sentence, as their rows read it: refers to the mask.
-template <std::size_t R, class Mask>
+template <class Mask>
 decltype(auto) mask_of_rows_of_heads(const Mask& mask, const asked_queries& queries, const lengths_view& real)
 {
     if constexpr (std::is_same_v<Mask, lengths>) {
@@ -375,7 +376,7 @@ auto asked_by_rows(const heads_memory<Memory>& memory, const Query& query, const
     const auto now = detail::state_for_heads(state, B * G, H / G);
     const auto answer = [&](const auto& of) {
         const asked_queries queries{query_of_masks(memory.each, state.step), S, B, H, memory.positions(), R == 2, true};
-        return f(of, asked, now, detail::mask_of_rows_of_heads<R>(mask, queries, of.real));
+        return f(of, asked, now, detail::mask_of_rows_of_heads(mask, queries, of.real));
     };
     constexpr bool hides = !std::is_same_v<std::remove_cvref_t<decltype(memory.each.mask)>, no_mask>;
     if constexpr (R == 2 && grouped && !hides) {

@@ -271,6 +271,24 @@ std::string explained(const Attention& attend, const auto& memory, const auto& g
         return sentence_of(executor_of_a_step<Attention, memory_type, std::remove_cvref_t<decltype(queries)>,
                                               std::remove_cvref_t<mask>>(),
                            !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>);
+    } else if constexpr (shared_evenly<memory_type>) {   // as read_many answers it
+        const auto projected = attend.project(queries);  // [B·H,S,A]
+        using keys = std::remove_cvref_t<decltype(memory.keys)>;
+        using values = std::remove_cvref_t<decltype(memory.values)>;
+        using plan = plan_of<Attention, decltype(projected), memory_type, Mask>;
+        const std::size_t heads = memory.real.heads();
+        constexpr bool taped =
+            on_a_tape<Attention, heed::memory<values, keys>, decltype(projected), no_score_state, Mask>();
+        const decision made = plan::choose(attend, memory, shape_of(projected), 0);
+        if ((made.by == executor::tiled && !is_cache<keys>) || (!taped && shape_of(projected)[1] == 1))
+            return sentence_of(made);
+        if constexpr (is_cache<keys>) {
+            const auto whole = in_one_piece(memory.all);
+            return detail::explained(attend, grouped_memory(whole, heads), queries, given_mask) +
+                   "; a KV cache is copied for this";
+        } else {
+            return detail::explained(attend, with_own_rows(memory.all, heads), queries, given_mask);
+        }
     } else if constexpr (grows<memory_type>) {
         if (numbers_differ<decltype(Attention::score)>(memory))
             return "stepwise: one query after another, because the score reads the number of a query, and sentences of "
