@@ -24,7 +24,7 @@
 /// `on` does once per batch what does not depend on the query; `start` returns the state before the first step; `step`
 /// answers one query. No state is hidden: it goes in and comes out. Plain tensors run without a tape; as soon as a
 /// policy's parameters or the tensors are taped, everything trains.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// An attention mechanism: a score, a normalizer and a combiner, held by value. What does not compose is refused when
 /// it is compiled, in one sentence (attention/concepts.hpp); docs/composition.md says what goes with what.
@@ -522,4 +522,4 @@ private:
 template <class Score, class Normalize, class Combine>
 attention(Score, Normalize, Combine) -> attention<Score, Normalize, Combine>;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

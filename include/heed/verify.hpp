@@ -20,7 +20,7 @@
 ///
 /// The mechanism is run on generated sentences of several lengths, 0 and 1 included, alone and in batches, in every
 /// form, with and without masks, on a tape and without, in double and in float; `contract::name` names each contract.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// One contract, and whether it is kept.
 struct contract {
@@ -147,4 +147,4 @@ verification verify(const verification_sizes& sizes = {})
     return verify(Attention{}, sizes);
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -28,7 +28,7 @@
 /// A table that is only looked up has a gradient of the rows that were looked up. Ranks tell each other which these
 /// are, and only rows that one of them has are sent. A rank that has no gradient at all, because there was no sentence
 /// for it, adds nothing.
-namespace heed::distributed {
+namespace heed::inline HEED_TARGET::distributed {
 
 /// Sums the gradients of one model over the ranks. One object serves one model; it keeps its memory from step to step.
 template <class T>
@@ -480,4 +480,4 @@ private:
     std::vector<T> packed_, rows_;
 };
 
-}  // namespace heed::distributed
+}  // namespace heed::inline HEED_TARGET::distributed

@@ -46,7 +46,7 @@
 ///
 /// **Ends.** If a rank is killed, mpirun ends the others. If one leaves with an exception, or ends while others wait
 /// for it, these throw heed::error. MPI alone would wait forever.
-namespace heed::distributed {
+namespace heed::inline HEED_TARGET::distributed {
 
 /// The ranks that an MPI launcher has started; one rank in a program that was started without.
 ///
@@ -495,4 +495,4 @@ private:
     MPI_Request listening_ = MPI_REQUEST_NULL;
 };
 
-}  // namespace heed::distributed
+}  // namespace heed::inline HEED_TARGET::distributed

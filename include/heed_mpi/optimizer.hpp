@@ -10,7 +10,7 @@
 #include <heed/train/settings.hpp>
 #include <heed_mpi/gradients.hpp>
 
-namespace heed::distributed {
+namespace heed::inline HEED_TARGET::distributed {
 
 /// An optimizer of heed's whose step is that of all ranks together: it sums their gradients (gradients.hpp), clips by
 /// the norm of the sum, and updates this rank's model, so that all models stay the same, bit for bit.
@@ -87,4 +87,4 @@ private:
     gradients<T> gradients_;
 };
 
-}  // namespace heed::distributed
+}  // namespace heed::inline HEED_TARGET::distributed

@@ -21,7 +21,7 @@
 /// engine, and `mpi` (mpi.hpp) the engine for the rest. Nothing here includes MPI.
 ///
 /// Every rank makes the same calls in the same order: a call returns when the others have made it, too.
-namespace heed::distributed {
+namespace heed::inline HEED_TARGET::distributed {
 
 /// What the ranks gave to gather(): rank r's bytes are of(r). Kept from call to call, it allocates nothing.
 struct gathered {
@@ -272,4 +272,4 @@ void broadcast_parameters(R& over, M& model)
         over.broadcast(std::as_writable_bytes(std::span(each.numbers.data, each.numbers.size())), 0);
 }
 
-}  // namespace heed::distributed
+}  // namespace heed::inline HEED_TARGET::distributed

@@ -23,15 +23,15 @@
 ///
 /// Which of the systems it is, the file says. A program links heed::translator and compiles in a second, since this
 /// header only declares.
+namespace heed::inline HEED_TARGET::seq2seq {
+
+class candidate_lists;
+
+}  // namespace heed::inline HEED_TARGET::seq2seq
+
 namespace heed::translator {
 
 struct translator_file;
-
-}  // namespace heed::translator
-
-namespace heed::seq2seq {
-
-class candidate_lists;
 
 /// How `trained_translator::translate` searches, and what it returns.
 struct translate_options {
@@ -47,7 +47,7 @@ struct translate_options {
     bool piece_alignments = false;  // also between pieces
     bool replace_unknown = false;   // unknown words become the source word with the most weight,
     const std::unordered_map<std::string, std::string>* meanings = nullptr;  // or its translation, if this has one
-    const candidate_lists* only = nullptr;                                   // only these words are written; null: all
+    const seq2seq::candidate_lists* only = nullptr;                          // only these words are written; null: all
     // Called before the first batch with 0, and after each batch with the number of its lines. Where it returns false,
     // translating ends: the other lines have no translation.
     std::function<bool(std::size_t lines)> watch = {};
@@ -139,7 +139,7 @@ public:
     /// The words or pieces that it writes.
     const std::vector<std::string>& target_vocabulary() const;
     /// The models, at least one; for programs that include heed_translator/model_file.hpp.
-    const std::vector<heed::translator::translator_file>& files() const;
+    const std::vector<translator_file>& files() const;
 
 private:
     friend trained_translator load(const std::vector<std::filesystem::path>& paths);
@@ -161,4 +161,16 @@ inline trained_translator load(std::initializer_list<std::filesystem::path> path
 /// The model of this file.
 inline trained_translator load(const std::filesystem::path& path) { return load({path}); }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::translator
+
+namespace heed::inline HEED_TARGET::seq2seq {
+
+using translator::load;
+using translator::score_options;
+using translator::scored_pair;
+using translator::trained_translator;
+using translator::translate_options;
+using translator::translated;
+using translator::translated_line;
+
+}  // namespace heed::inline HEED_TARGET::seq2seq

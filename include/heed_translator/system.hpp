@@ -22,12 +22,12 @@
 
 #include <heed_translator/options.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 template <class T>
 class decoding;
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq
 
 namespace heed::translator {
 

@@ -11,13 +11,12 @@
 #include <heed_translator/search.hpp>
 #include <heed_translator/word_weights.hpp>
 
-namespace heed::seq2seq {
+namespace heed::translator {
 
 namespace detail {
 
 /// The words of line `number`, from 0. Throws heed::error if it is not text.
-inline text::sentence words_of_line(const heed::translator::language& side, std::string_view line, const char* what,
-                                    std::size_t number)
+inline text::sentence words_of_line(const language& side, std::string_view line, const char* what, std::size_t number)
 {
     auto bad = text::find_invalid_utf8(line);
     const char* why = "is not valid UTF-8";
@@ -34,8 +33,8 @@ inline text::sentence words_of_line(const heed::translator::language& side, std:
     return side.split(line);
 }
 
-inline std::vector<text::sentence> words_of_lines(const heed::translator::language& side,
-                                                  const std::vector<std::string>& lines, const char* what)
+inline std::vector<text::sentence> words_of_lines(const language& side, const std::vector<std::string>& lines,
+                                                  const char* what)
 {
     std::vector<text::sentence> all;
     all.reserve(lines.size());
@@ -48,8 +47,8 @@ inline void require_batch(std::size_t batch)
     if (batch == 0) throw error("translate: a batch of no lines; give 1 or more");
 }
 
-inline translated read_translation(const heed::translator::translator_file& file, const text::sentence& source,
-                                   const translation<float>& found, const translate_options& how)
+inline translated read_translation(const translator_file& file, const text::sentence& source,
+                                   const seq2seq::translation<float>& found, const translate_options& how)
 {
     heed::translator::reading read = heed::translator::read_translation(file, source, found.words);
     translated result;
@@ -93,7 +92,7 @@ translated_line trained_translator::translate(std::string_view line, const trans
 std::vector<translated_line> trained_translator::translate_words(const std::vector<std::vector<std::string>>& lines,
                                                                  const translate_options& how) const
 {
-    const heed::translator::translator_file& file = files().front();
+    const translator_file& file = files().front();
     heed::translator::search_options search;
     search.beam = how.beam;
     search.best = how.alternatives;
@@ -136,11 +135,11 @@ std::vector<scored_pair> trained_translator::score(const std::vector<std::string
         throw error("score: " + counted(sources.size(), "source") + " and " + counted(targets.size(), "target") +
                     "; line n of one must translate line n of the other");
     detail::require_batch(how.batch);
-    const heed::translator::translator_file& file = files().front();
+    const translator_file& file = files().front();
     const auto from = detail::words_of_lines(file.source, sources, "score: source");
     const auto to = detail::words_of_lines(file.target, targets, "score: target");
     const auto source_ids = file.source.encode(from), target_ids = file.target.encode(to);
-    const heed::translator::models with(files());
+    const models with(files());
     std::vector<scored_pair> results(sources.size());
     for (const auto& which : heed::translator::batches_by_length(target_ids, how.batch)) {
         const auto some = make_source(heed::translator::chosen(source_ids, which));
@@ -176,8 +175,8 @@ const std::string& trained_translator::system() const { return files().front().h
 std::string trained_translator::description() const
 {
     std::string text;
-    for (const heed::translator::translator_file& each : files()) {
-        const heed::translator::system_kind& kind = heed::translator::kind_of(each.how);
+    for (const translator_file& each : files()) {
+        const system_kind& kind = heed::translator::kind_of(each.how);
         text += (text.empty() ? "" : " + ") + kind.name + " (" + kind.description + ")";
         if (heed::translator::support_of("attention", kind) != nullptr)
             text += ", " + each.how.attention + " attention";
@@ -198,7 +197,7 @@ bool trained_translator::has_attention() const { return heed::translator::has_at
 std::size_t trained_translator::parameters() const
 {
     std::size_t count = 0;
-    for (const heed::translator::translator_file& each : files()) count += each.system->parameter_count();
+    for (const translator_file& each : files()) count += each.system->parameter_count();
     return count;
 }
 
@@ -222,4 +221,4 @@ trained_translator load(const std::vector<std::filesystem::path>& paths)
     return trained_translator(std::move(loaded));
 }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::translator

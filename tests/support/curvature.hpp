@@ -18,11 +18,11 @@
 #include <heed/ops/tiles.hpp>
 #include <support/gradients.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 struct scale_gradient_op;  // of seq2seq/convolutional.hpp
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
 /// The second order of one operation in one line, by its name: tests/scripts/second_order.sh reads these.
 namespace support {

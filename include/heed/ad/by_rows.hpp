@@ -19,7 +19,7 @@
 /// The forward pass saves the inputs, the outputs, and those intermediate results that are small (saved_results.hpp).
 /// The backward pass recomputes the rest of each sentence on an inner tape, which each thread has: no step stores
 /// [B,T,A].
-namespace heed::ad::detail {
+namespace heed::inline HEED_TARGET::ad::detail {
 
 /// The inner tape, for one sentence. Each thread has one; a program inside a program gets another.
 template <class T>
@@ -275,9 +275,9 @@ auto run_by_rows(tape<T>& on, const Body& body, const In& in, std::size_t rows, 
     return *all;
 }
 
-}  // namespace heed::ad::detail
+}  // namespace heed::inline HEED_TARGET::ad::detail
 
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 /// Brings tensors of T onto the tape that an input is on. `visit(look)` calls look(x) for every input.
 template <class T>
@@ -298,4 +298,4 @@ auto by_rows(taped_family, const Body& body, const In& in, std::size_t rows, std
     return detail::run_by_rows(on, body, in.map(taped, taped), rows, work);
 }
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

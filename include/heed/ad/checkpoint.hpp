@@ -12,7 +12,7 @@
 ///
 /// n layers of memory m, each a checkpoint, take n inputs and one m instead of n · m, for one more forward pass (Chen
 /// et al. 2016).
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 namespace detail {
 
@@ -84,4 +84,4 @@ auto checkpoint(const F& f, const var<T, N>& first, const Rest&... rest)
                           first, rest...);
 }
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

@@ -10,7 +10,7 @@
 #include <heed/ad/lift.hpp>
 #include <heed/core/function_ref.hpp>
 
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 /// The greatest disagreement of a gradient check, and where it is.
 struct grad_check_result {
@@ -86,4 +86,4 @@ grad_check_result grad_check(M& module, Loss&& loss, double step = 1e-5)
     return detail::compare_with_differences(on, lifted, numbers_of<double>(module), record, step);
 }
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

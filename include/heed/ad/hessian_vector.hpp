@@ -27,7 +27,7 @@
 ///
 /// Where a function has a kink (relu, max, an edge of a support), its slopes are those of the side that the value is
 /// on; choices (argmax, a hard window, drawn positions) are constants, as they are for the gradient.
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 /// What hessian_vector returns.
 template <class T, class Module>
@@ -194,4 +194,4 @@ auto hessian_vector(const Loss& loss, const Parameters& parameters, const Direct
     return ad::hessian_vector(on, loss, parameters, direction);
 }
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

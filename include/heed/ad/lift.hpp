@@ -7,7 +7,7 @@
 #include <heed/ad/tape.hpp>
 #include <heed/core/parameters.hpp>
 
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 /// A parameter on a tape: its name, and a variable of its numbers in one row, [size].
 template <class T>
@@ -65,4 +65,4 @@ auto lift(tape<T>& on, const M&& module) = delete;
 template <class T, parameterised M>
 auto lift(tape<T>& on, const M&& module, std::vector<named_variable<T>>& all) = delete;
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

@@ -10,7 +10,7 @@
 #include <heed/ops/shape.hpp>
 
 /// Lists of tensors on a tape: stacked, joined, and what a tensor is split into.
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 /// Each of the rows of y is the row of the first part, then that of the second, and so on  ->  ∂part += ∂y[its columns]
 template <class Operation, class T, std::size_t R>
@@ -63,4 +63,4 @@ std::vector<var<T, R>> twin(const ops::split_heads_op& operation, const var<T, R
     return y;
 }
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

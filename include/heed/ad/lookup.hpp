@@ -11,7 +11,7 @@
 #include <heed/ops/embedding.hpp>
 
 /// Lookups in a table that is a parameter: its gradient is that of the rows that were looked up, and nothing else.
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 /// The touched rows of a table and their gradients; ids ascending, each once.
 template <class T>
@@ -195,4 +195,4 @@ void go_back(const ops::lookup_op&, tape<T>& on, const T* d_y, const var<T, 2>& 
     }
 }
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

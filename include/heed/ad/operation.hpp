@@ -19,7 +19,7 @@
 /// With several results it is `ad::go_back(operation, tape, results, saved, arguments...)`. `ad::twin(operation,
 /// arguments...)` replaces all of this: for lists of tensors (ad/lists.hpp), and for the loss that writes its gradient
 /// over its logits (ad/products.hpp).
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 /// The tape that the first taped argument is on.
 auto& tape_of(const auto& first, const auto&... rest)
@@ -331,9 +331,9 @@ struct taped_family {
     static auto constant(const auto& beside, const plain_tensor auto& x) { return on_tape(beside.tape(), x); }
 };
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad
 
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 template <class On>
     requires(std::is_same_v<On, std::true_type>)
@@ -341,4 +341,4 @@ struct recording<On> {
     using family = ad::taped_family;
 };
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

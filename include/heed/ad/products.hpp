@@ -10,7 +10,7 @@
 #include <heed/ops/recurrent.hpp>
 
 /// Products with a parameter, whose gradient waits: a recurrent weight gets one product for all time steps.
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 /// The uses of a matrix W [K,N] in y = x W. What each adds to ∂W, xᵀ ∂y, waits until all of them are known.
 template <class T>
@@ -263,4 +263,4 @@ void go_back(const ops::lstm_op&, tape<T>& on, const std::tuple<var<T, R>, var<T
     sums.pass_on();
 }
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

@@ -15,7 +15,7 @@
 ///
 /// The run of the program on no row, once per step, decides which operations these are: those that read at least eight
 /// times as many numbers per row as they make. Together their results may be as large as the program's own.
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 template <class T>
 struct slot;
@@ -146,4 +146,4 @@ private:
     std::size_t call_ = 0, item_ = 0;
 };
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad

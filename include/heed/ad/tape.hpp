@@ -41,7 +41,7 @@
 /// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not wanted. And work on a *parameter*'s
 /// gradient may be `deferred` until the backward pass has passed its first use, when all are known: one product instead
 /// of one for each of fifty steps (ad/products.hpp), and rows of tables (ad/lookup.hpp).
-namespace heed::ad {
+namespace heed::inline HEED_TARGET::ad {
 
 namespace detail {
 
@@ -614,7 +614,7 @@ struct taped_family;
 using heed::shape_of;  // found for a variable wherever it is
 using heed::view_of;
 
-}  // namespace heed::ad
+}  // namespace heed::inline HEED_TARGET::ad
 
 template <class T, std::size_t N>
 struct heed::tensor_traits<heed::ad::var<T, N>> {

@@ -17,7 +17,7 @@
 /// What the compiler says, one sentence for each mistake: a policy lacks something of the table in
 /// attention/hooks.hpp, three policies make no attention, or a call has arguments that do not fit (see
 /// core/diagnostics.hpp).
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 #define HEED_SAYS_PARAMETERS(kind)                                                                                     \
     "heed: a " kind " policy must show its parameters: make it a template of their types and add `static auto "        \
@@ -419,4 +419,4 @@ lengths source_meant(const std::vector<T>&)
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -33,7 +33,7 @@
 ///
 /// A wrapping score either compares by itself, as `forgetting` does, or adapts: it adds to queries, keys and states,
 /// and the score inside compares, by its kernel if it has one. Such a score derives from score::over::score_adaptor.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// Does this policy wrap another?
 template <class P>
@@ -256,4 +256,4 @@ concept normalizer = detail::has_call<P> && parameterised<P>;
 template <class P>
 concept combiner = detail::declares_traits<P, combiner_traits> && detail::has_call<P> && parameterised<P>;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -12,7 +12,7 @@
 /// `detail::has_name`, the compiler's sentence where heed cannot call it, and a line of the documentation.
 ///
 /// All are `const` and take tensors of any family.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 // clang-format off
 
@@ -269,4 +269,4 @@ HEED_HOOKS(HEED_CALL)
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -23,7 +23,7 @@
 #include <heed/ops/windows.hpp>
 
 /// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// The type of the limits of a batch: lengths, or a mask.
 template <class Limit>
@@ -261,7 +261,7 @@ auto appended(const char* where, const auto& score, const memory<Values, Keys>& 
                                 no_mask{},         more.values_given, to.dropped};
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
 /// States of a memory that has grown since they were made.
 ///
@@ -273,7 +273,7 @@ auto appended(const char* where, const auto& score, const memory<Values, Keys>& 
 ///     state = grow(old, start(memory), at)                    and those that are new
 ///
 /// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// The tensors of a normalizer's state, or of a score's, that have one number for each position. A state without any
 /// is the same for any memory.
@@ -434,4 +434,4 @@ Answer knowing_positions(const auto& memory, Answer answer)
     return answer;
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

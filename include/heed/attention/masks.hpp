@@ -25,7 +25,7 @@
 #include <heed/simd/score_index.hpp>
 
 /// Masks as executors read them: predicates, lengths, or nothing, and numbers that are added to scores.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// The queries to which a mask applies. A mask for one query has no axis of queries.
 struct asked_queries {
@@ -432,9 +432,9 @@ auto masks_of(const Source& source, const Mask& mask, const auto& bring)
 struct nowhere {};
 struct in_window {};
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// What a policy can read besides its arguments. Within a window, `real` counts the positions in the window.
 template <class Query, class Masks = detail::no_masks, class Where = detail::nowhere>
@@ -477,10 +477,10 @@ struct plain_step_context {
     const auto& visible(const tensor auto& scores) const { return scores; }  // nothing is hidden
 };
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET
 
 /// Predicate masks as truth values, drawn for the queries of a block or a step and forgotten with their scores.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// A predicate mask and the queries to which it applies: `all` of them, the first of which has the number `first`.
 template <class Mask>
@@ -630,4 +630,4 @@ decltype(auto) mask_of_query(const Mask& given, const auto& memory, const auto& 
     }
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

@@ -18,7 +18,7 @@
 #include <heed/ops/shape.hpp>
 
 /// Memories: the keys and values of a batch.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// The keys and values of one batch of source sentences.
 template <class Values, class Keys, class Mask = no_mask>
@@ -177,7 +177,7 @@ std::size_t sharing_of(const shared_evenly auto& memory) { return memory.sharing
     "heed: this memory was made by the plain mechanism, so the parameters that made its keys would get no gradient: "  \
     "make the memory with the lifted one, lifted.on(annotations, lengths)"
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET
 
 /// Memories that grow, for a decoder that attends to its own words:
 ///
@@ -190,7 +190,7 @@ std::size_t sharing_of(const shared_evenly auto& memory) { return memory.sharing
 ///
 /// Copies that grow do not see each other's words (core/cache_tensor.hpp). Sentences may differ in length; scores that
 /// read the number of the query, such as score::rotary, then have one for each (attention/query.hpp).
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// The memory with room behind its last positions, so that `extend` need not copy it. A memory on a tape is returned as
 /// it is: there `extend` copies, so that gradients flow.
@@ -272,4 +272,4 @@ auto in_one_piece(const memory<cache_tensor<T>, cache_tensor<T>>& from)
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

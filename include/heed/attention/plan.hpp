@@ -30,7 +30,7 @@
 ///
 /// Each has requirements of types, and of sizes; `stepwise` has none. heed::explain tells which one answers a call, and
 /// what kept the faster ones away.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// What runs a step for one query: a fused kernel, or score, normalizer and combiner one after the other; for the whole
 /// batch, or sentence by sentence, whose temporaries stay in the cache.
@@ -394,4 +394,4 @@ inline std::string sentence_of(const decision& made)
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -27,7 +27,7 @@
 /// An attention answers each head of each sentence as a row of its batch. Masks and functions of scores read the
 /// numbers of sentence and head, and all heads share the parameters; heads with parameters of their own are a
 /// multi_head.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// Heads side by side in the last axis, [B,S,n·d], read as [B,n,S,d]. X is a reference to a tensor that has a name,
 /// which is not copied and must live as long; a temporary is kept.
@@ -492,4 +492,4 @@ auto with_cache(const split_memory<Memory>& from)
     return heed::with_cache(detail::heads_apart(from));
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -23,7 +23,7 @@
 ///     auto state = from_query(attend.start(memory), memory.next_position() - 1);
 ///
 /// Positions that a KV cache has dropped are counted.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -219,4 +219,4 @@ struct weights_too {};
 /// The context without the weights.
 struct context_only {};
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -15,7 +15,7 @@
 ///
 /// A score that wraps another (`with_coverage{additive{…}, …}`) adds something to the projected query or to
 /// the keys, and the innermost score compares. So a kernel for the innermost score serves every score over it.
-namespace heed::score::over {
+namespace heed::inline HEED_TARGET::score::over {
 
 /// The innermost score: the one that compares.
 const auto& innermost(const auto& score) { return score; }
@@ -296,4 +296,4 @@ consteval bool advances()
     return detail::has_advance<Score>;
 }
 
-}  // namespace heed::score::over
+}  // namespace heed::inline HEED_TARGET::score::over

@@ -23,7 +23,7 @@
 /// State is an explicit, copyable value: `step` takes one and returns the next. If only queries are on a tape, `start`
 /// sees no tape: the first state is plain, and the next one is taped. Since a variable cannot change its type, a plain
 /// state that is assigned a taped one keeps it beside its own numbers, and the next step continues from there.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// The state of a normalizer without one.
 struct no_state {
@@ -211,10 +211,10 @@ To in_family_of(const tensor auto& beside, const State& state)
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET
 
 /// Which family of tensors computes a step, and how results leave the workspace.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// A tensor's plain counterpart.
 struct untaped {
@@ -283,4 +283,4 @@ void assign_state(auto& to, const auto& from)
         from);
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

@@ -24,7 +24,7 @@
 ///
 /// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing: that of the
 /// table in attention/hooks.hpp.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
 template <class Normalize>
@@ -294,4 +294,4 @@ struct step_kernel<Score, Normalize, Combine> {
     }
 };
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -13,7 +13,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::combine {
+namespace heed::inline HEED_TARGET::combine {
 
 /// Joins the context with the state that asked for it: Luong's attentional vector, from any combiner's context c.
 ///
@@ -65,4 +65,4 @@ private:
     }
 };
 
-}  // namespace heed::combine
+}  // namespace heed::inline HEED_TARGET::combine

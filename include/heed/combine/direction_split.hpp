@@ -3,7 +3,7 @@
 
 #include <heed/combine/weighted_sum.hpp>
 
-namespace heed::combine {
+namespace heed::inline HEED_TARGET::combine {
 
 /// The same weights for the annotations of both reading directions.
 ///
@@ -12,4 +12,4 @@ namespace heed::combine {
 /// On annotations [←h;→h] this is exactly the weighted sum; hence an alias.
 using direction_split = weighted_sum;
 
-}  // namespace heed::combine
+}  // namespace heed::inline HEED_TARGET::combine

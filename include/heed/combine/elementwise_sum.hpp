@@ -10,7 +10,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/simd/simd.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// c[b,d] = Σ_t α[b,t,d] h[b,t,d]: α, h [B,T,D] -> [B,D]. A weight of exactly 0 selects its value away, even a NaN.
 ///
@@ -58,9 +58,9 @@ struct elementwise_sum_op : operation<elementwise_sum_op> {
 };
 inline constexpr elementwise_sum_op elementwise_sum{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::combine {
+namespace heed::inline HEED_TARGET::combine {
 
 /// Each dimension of the context is the expectation under its own weights.
 ///
@@ -78,4 +78,4 @@ struct elementwise_sum {
     static auto parameters(auto&, auto&&) { return combine::elementwise_sum{}; }
 };
 
-}  // namespace heed::combine
+}  // namespace heed::inline HEED_TARGET::combine

@@ -8,7 +8,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>
 
-namespace heed::combine {
+namespace heed::inline HEED_TARGET::combine {
 
 /// A gate, computed from the query h, that scales the whole context.
 ///
@@ -55,4 +55,4 @@ struct gated : detail::wrapping_combiner<gated<Matrix, Vector, Inner>, Inner> {
     }
 };
 
-}  // namespace heed::combine
+}  // namespace heed::inline HEED_TARGET::combine

@@ -11,7 +11,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// c[b,d] = Σ_t α[b,t,g(d)] h[b,t,d], g(d) = dG/D rounded down: G groups of neighboring dimensions, α [B,T,G],
 /// h [B,T,D] -> [B,D]. G divides D. A weight of exactly 0 selects its values away, even a NaN.
@@ -68,9 +68,9 @@ struct grouped_sum_op : operation<grouped_sum_op> {
 };
 inline constexpr grouped_sum_op grouped_sum{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::combine {
+namespace heed::inline HEED_TARGET::combine {
 
 /// The dimensions of a group share their weights; each group's part of the context is the expectation under them.
 ///
@@ -90,4 +90,4 @@ struct grouped_sum {
     static auto parameters(auto&, auto&&) { return combine::grouped_sum{}; }
 };
 
-}  // namespace heed::combine
+}  // namespace heed::inline HEED_TARGET::combine

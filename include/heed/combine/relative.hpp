@@ -16,7 +16,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y[r,d] = Σ of the weights w[r,j] whose distance j − s, cut off at −R and R, is d − R; s is the number of the query
 /// of row r, `first` + r mod S, and S the queries of a sentence: w [B·S,T] -> [B·S,2R+1].
@@ -71,9 +71,9 @@ private:
 };
 inline constexpr sum_by_distance_op sum_by_distance{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::combine {
+namespace heed::inline HEED_TARGET::combine {
 
 /// A weighted sum of values that know how far away they are.
 ///
@@ -136,4 +136,4 @@ private:
 template <class Matrix>
 relative(Matrix) -> relative<Matrix>;
 
-}  // namespace heed::combine
+}  // namespace heed::inline HEED_TARGET::combine

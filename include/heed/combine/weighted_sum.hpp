@@ -6,7 +6,7 @@
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::combine {
+namespace heed::inline HEED_TARGET::combine {
 
 /// The context is the expected annotation.
 ///
@@ -32,4 +32,4 @@ struct weighted_sum {
     static auto parameters(auto&, auto&&) { return combine::weighted_sum{}; }
 };
 
-}  // namespace heed::combine
+}  // namespace heed::inline HEED_TARGET::combine

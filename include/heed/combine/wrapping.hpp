@@ -3,7 +3,7 @@
 
 #include <heed/attention/weigh.hpp>
 
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// Base class of combiners that wrap another and also read the query: the inner one sums, and
 /// `finish(context, positions, at)` makes something of its context, for a whole batch at once. So the inner one's
@@ -19,4 +19,4 @@ struct wrapping_combiner {
     }
 };
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

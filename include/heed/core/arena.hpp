@@ -8,7 +8,7 @@
 #include <new>
 #include <vector>
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -104,4 +104,4 @@ private:
     std::size_t current_ = 0, used_ = 0;
 };
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -15,7 +15,7 @@
 #include <heed/core/tensor.hpp>
 
 /// Tensors that grow.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// A plain tensor [B,T,N] whose rows grow along the second axis. Appending n positions costs O(n·N), amortised.
 ///
@@ -198,4 +198,4 @@ array<T, 3> gathered(const cache_tensor<T>& x)
     return all;
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -44,7 +44,9 @@
 #define HEED_NO_UNIQUE_ADDRESS [[no_unique_address]]
 #endif
 
-namespace heed::detail {
+#include <heed/core/target.hpp>
+
+namespace heed::inline HEED_TARGET::detail {
 
 /// std::bit_cast, which Debian 12's Emscripten does not have: the same bits as a To.
 template <class To, class From>
@@ -54,4 +56,4 @@ constexpr To bit_cast(const From& x)
     return __builtin_bit_cast(To, x);
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

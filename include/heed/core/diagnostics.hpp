@@ -12,7 +12,7 @@
 
 /// What the compiler says where something that is no tensor stands for one, or where the numbers of two tensors are of
 /// different types: one sentence, and no other error in its wake. Later code uses what was meant, `as_meant(x)`.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// An expression of xtensor that is no tensor of heed's: one that computes its numbers when they are read, a view, an
 /// xarray.
@@ -108,11 +108,11 @@ Meant meant_unless(const X&)
     std::terminate();  // never compiled: the caller has refused x
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
 /// Functions and operators of xtensor on tensors of a step, which it does not know: a policy computes by heed's
 /// operations. (On owning tensors they make a lazy expression, which the next operation refuses.)
-namespace heed::detail::not_of_xtensor {
+namespace heed::inline HEED_TARGET::detail::not_of_xtensor {
 
 /// Base of the tensors in a workspace and on a tape; so these functions are found for them.
 struct words {};
@@ -142,11 +142,11 @@ HEED_NOT_OF_XTENSOR(*)
 HEED_NOT_OF_XTENSOR(/)
 #undef HEED_NOT_OF_XTENSOR
 
-}  // namespace heed::detail::not_of_xtensor
+}  // namespace heed::inline HEED_TARGET::detail::not_of_xtensor
 
 // The second name is for `xt::tanh(x)`.
 #define HEED_NOT_OF_XTENSOR(name)                                                                                      \
-    namespace heed::detail::not_of_xtensor {                                                                           \
+    namespace heed::inline HEED_TARGET::detail::not_of_xtensor {                                                       \
     template <word X>                                                                                                  \
     X name(const X& x, const auto&...)                                                                                 \
     {                                                                                                                  \

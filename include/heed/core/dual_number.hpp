@@ -17,7 +17,7 @@
 /// `dual` in simd/dual_pack.hpp is the derivative of a function of scores by its score, which may consist of these.
 ///
 /// Code for numbers of either kind writes `using std::exp; exp(x)`, and `value_of(x)` where it makes a choice.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// A number of the language.
 template <class X>
@@ -148,7 +148,7 @@ constexpr T value_of(const dual_number<T>& x)
 template <class T>
 using in_double = typename detail::parts_of_number<T>::in_double;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET
 
 /// Those of the values; constants all.
 template <class T>

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
+// The same types for every target (core/target.hpp): an error that one file of a program throws, another may catch.
 namespace heed {
 
 /// Every error that heed throws. The message says what was wrong, where, and what would be right.
@@ -24,6 +25,10 @@ struct shape_error : error {
 
     bool names_policy = false;  // does the message begin with the policy whose tensor does not fit?
 };
+
+}  // namespace heed
+
+namespace heed::inline HEED_TARGET {
 
 /// "[2,3,4]": a shape as messages print it.
 template <class Shape>
@@ -124,7 +129,8 @@ throw_named_shape_error(const shape_error& found, std::string_view caller, const
     if (found.names_policy || begins_with_policy(found.what())) throw;
     std::string_view policy = caller.substr(caller.find("Policy = ") + 9);
     policy = policy.substr(0, policy.find_first_of("<;]"));
-    if (policy.starts_with("heed::")) policy.remove_prefix(6);
+    for (const std::string_view room : {"heed::", HEED_TARGET_NAME "::"})
+        if (policy.starts_with(room)) policy.remove_prefix(room.size());
     std::string message{policy};
     message.append(": ").append(tensors.all[0].text());
     message.append(tensors.all[0].name.ends_with('s') ? " do not fit" : " does not fit");
@@ -156,4 +162,4 @@ void require_shape(std::string_view where, std::string_view name, const std::arr
     detail::throw_shape_error(where, name, is, must, why...);
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

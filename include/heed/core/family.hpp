@@ -5,7 +5,7 @@
 
 #include <heed/core/workspace_tensor.hpp>
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// A tensor filled with a value, of the family (and on the tape) of `beside`.
 template <tensor Beside, std::size_t N>
@@ -51,4 +51,4 @@ const auto& taped_among(const First& first, const Rest&... rest)
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// A reference to anything that can be called with these arguments, so that the function that takes it need not be a
 /// template. For arguments of functions: what it refers to must outlive it.
@@ -29,4 +29,4 @@ private:
     Result (*call_)(const void*, Arguments...);
 };
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

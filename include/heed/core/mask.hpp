@@ -16,7 +16,7 @@
 #include <heed/core/tensor.hpp>
 
 /// Which source positions exist, and which a query may attend to: lengths, masks, windows. True = attend.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 class lengths;
 
@@ -300,4 +300,4 @@ struct window {
     }
 };
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -14,7 +14,7 @@
 #include <heed/core/parameters.hpp>
 
 /// Several mechanisms side by side: of one kind in a std::vector, or of different kinds in a std::tuple.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -207,4 +207,4 @@ struct memory_list {
 template <class Memories>
 memory_list(Memories) -> memory_list<Memories>;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -31,7 +31,7 @@
 ///
 /// The pool ends with the program's static objects; destructors that run later compute on their own thread. A child of
 /// fork() has one thread until it calls set_threads itself; fork() must not be called inside a shard.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -330,4 +330,4 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
     detail::share_work({body, count, shards, align, detail::batch_invariant_here});
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -35,7 +35,7 @@
 ///
 /// The compiler refuses a tensor, or a module with parameters, that is not shown, since it would be neither trained nor
 /// saved, unless it is a heed::constant.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// A tensor, or a module, that belongs to another module and is none of its parameters: a table that is computed, or
 /// weights that stay as they are. It is a member of this type, and `parameters` passes it on:
@@ -529,4 +529,4 @@ std::vector<named_numbers<T>> numbers_of(M& module)
     return all;
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -10,7 +10,7 @@
 
 /// Random numbers from a counter: the i-th number of stream s is a function of (seed, s, i), whatever the thread count,
 /// compiler or standard library. A run resumes from two integers.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection whose output bits all depend on all input bits.
 constexpr std::uint64_t mix(std::uint64_t x)
@@ -48,4 +48,4 @@ constexpr std::size_t below(std::size_t bound, std::uint64_t stream, std::uint64
     return static_cast<std::size_t>(uniform(stream, i) * static_cast<double>(bound));
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

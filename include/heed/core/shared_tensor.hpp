@@ -10,7 +10,7 @@
 #include <heed/core/diagnostics.hpp>
 #include <heed/core/tensor.hpp>
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// A constant tensor that is passed on without copying a number. Of a view it is a view: the numbers must outlive it.
 /// Of an array it is an owner, and so is every copy: copies share the numbers.
@@ -94,4 +94,4 @@ struct joint_of<First, Rest...> {
 template <class... X>
 using joint_tensor = typename detail::joint_of<X...>::type;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -25,7 +25,7 @@
 /// Three families of tensors run through the same policies: owning ones (this file), workspace ones in a thread's
 /// workspace (core/workspace_tensor.hpp), and taped ones (`ad::var`). An operation looks only at `tensor_traits`, so
 /// that nothing in core names the tape.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 static_assert(XTENSOR_DEFAULT_LAYOUT == xt::layout_type::row_major,
               "heed: tensors are row-major; do not change XTENSOR_DEFAULT_LAYOUT");
@@ -235,4 +235,4 @@ void fit(array<T, N>& storage, const shape_of_rank<N>& shape)
     if (!same_shape(storage.shape(), shape)) storage.resize(shape);
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// The bytes EF BB BF, with which some programs begin a file of UTF-8.
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
@@ -79,4 +79,4 @@ inline std::string printable(std::string_view text)
     return result;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

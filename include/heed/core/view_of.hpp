@@ -21,7 +21,7 @@
 ///     view_of(mdspan)                            std::mdspan, Kokkos' views and others with extent(i)
 ///
 /// Where the numbers are const, so are those of the view; an optimizer or `io::take` then refuses to write them.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -205,4 +205,4 @@ auto view_of(X&& numbers)
     }
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -9,7 +9,7 @@
 
 /// Memory that a thread keeps between calls: an arena for the temporaries of a step, its workspace. It grows to what
 /// the largest call needs, so that later steps allocate nothing.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -156,4 +156,4 @@ inline void release_workspace()
     detail::kept_by_thread::release_all();
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

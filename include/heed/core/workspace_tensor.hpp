@@ -9,7 +9,7 @@
 #include <heed/core/workspace.hpp>
 
 /// Tensors in this thread's workspace, for the temporaries of one step, so that nothing is allocated.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// A tensor in the thread's workspace: a handle of pointer and shape, invalid after the innermost `scratch` scope
 /// around the operation that made it.
@@ -62,4 +62,4 @@ struct tensor_traits<workspace_tensor<T, N>> {
     static constexpr std::size_t rank = N;
 };
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

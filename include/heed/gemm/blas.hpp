@@ -61,7 +61,7 @@
 /// They go through xtensor-blas's `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined, through
 /// <cblas.h>: one choice for the whole program, with the same bits. `xt::linalg::dot` is not used: it returns wrong
 /// shapes for products of views of one buffer.
-namespace heed::blas {
+namespace heed::inline HEED_TARGET::blas {
 
 /// What a product reads of a matrix: the matrix itself, or its transpose.
 enum class op { plain, transposed };
@@ -483,4 +483,4 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
     gemm(op_a, op_b, M, N, K, A, op_a == op::plain ? K : M, B, op_b == op::plain ? N : K, beta, C, N);
 }
 
-}  // namespace heed::blas
+}  // namespace heed::inline HEED_TARGET::blas

@@ -14,7 +14,7 @@
 ///
 /// As in Goto, van de Geijn 2008: a part of op(B) that fits the second cache is laid out in panels, as wide as some
 /// registers, and read once for every few rows of op(A), whose sums stay in registers. A is read in place.
-namespace heed::kernels::own {
+namespace heed::inline HEED_TARGET::kernels::own {
 
 /// Numbers of a matrix as a product sees them: element (i, j) is data[i · down + j · along].
 template <class T>
@@ -183,4 +183,4 @@ void gemv(std::size_t M, std::size_t N, const strided<T>& A, const T* x, std::si
     in_groups<8>(0, N, columns);
 }
 
-}  // namespace heed::kernels::own
+}  // namespace heed::inline HEED_TARGET::kernels::own

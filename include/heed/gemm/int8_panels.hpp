@@ -34,7 +34,7 @@
 /// points of 0; scales per output as in Krishnamoorthi 2018). Sums are exact integers of 32 bits, so every width of
 /// registers computes the same ones. The instructions multiply unsigned by signed bytes: activations are stored as q +
 /// 128, and sums begin with -128 Σ_k w[k,n].
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// Whether the compiler's target multiplies bytes faster than floats: AVX-512 VNNI or AVX-VNNI. Elsewhere the same
 /// integers are computed, but slowly.
@@ -257,4 +257,4 @@ private:
     std::vector<std::int8_t> values_;
 };
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

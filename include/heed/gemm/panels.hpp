@@ -12,7 +12,7 @@
 #include <heed/simd/simd.hpp>
 
 /// A matrix that is laid out once for many products with few rows each, like a decoder's weights in each step.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
@@ -142,4 +142,4 @@ private:
     std::vector<T> values_;
 };
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

@@ -17,7 +17,7 @@
 #include <heed/gemm/weights.hpp>
 
 /// Weights laid out in the numbers that a search has chosen: those of the model, or 8 bits.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// The numbers that products with weights are computed in.
 enum class weight_numbers {
@@ -128,4 +128,4 @@ private:
     mutable std::unordered_map<const float*, std::unique_ptr<int8_panels>> panels_;
 };
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

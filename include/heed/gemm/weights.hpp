@@ -7,7 +7,7 @@
 #include <heed/gemm/blas.hpp>
 
 /// Products with the weights of a model, in the model's numbers or in fewer bits.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// Weights of a model of floats in fewer bits, for the products of the threads that use them.
 class quantized_weights {
@@ -49,4 +49,4 @@ void times_weights(std::size_t rows, std::size_t N, std::size_t K, const T* x, c
     blas::gemm(blas::op::plain, blas::op::plain, rows, N, K, x, W, add ? T(1) : T(0), y);
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

@@ -15,7 +15,7 @@
 #include <heed/ops/shape.hpp>
 
 /// Differences of pairs of heads.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// λ = exp(q1 · k1) − exp(q2 · k2) + first: four vectors [d] -> [1].
 ///
@@ -97,9 +97,9 @@ struct differences_op : operation<differences_op> {
 };
 inline constexpr differences_op differences{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::per_head {
+namespace heed::inline HEED_TARGET::per_head {
 
 /// Heads in pairs that read the same values: the second of each is subtracted from the first, and each difference is
 /// normalized alone (differential attention).
@@ -165,4 +165,4 @@ template <class Vector, class Vector2, class Vector3, class Vector4, class Vecto
 differential(Vector, Vector2, Vector3, Vector4, Vector5, double = 0.8, double = 1e-5)
     -> differential<joint_tensor<Vector, Vector2, Vector3, Vector4, Vector5>>;
 
-}  // namespace heed::per_head
+}  // namespace heed::inline HEED_TARGET::per_head

@@ -10,7 +10,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>
 
-namespace heed::per_head {
+namespace heed::inline HEED_TARGET::per_head {
 
 /// A gate for each head, computed from the query, that scales the head's context before W_O.
 ///
@@ -40,4 +40,4 @@ struct gated {
 template <class Matrix, class Bias = no_bias>
 gated(Matrix, Bias = {}) -> gated<Matrix, Bias>;
 
-}  // namespace heed::per_head
+}  // namespace heed::inline HEED_TARGET::per_head

@@ -22,7 +22,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/score/scaled_dot.hpp>
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// What latent heads keep of a batch.
 template <class Latent, class Mask = no_mask>
@@ -444,4 +444,4 @@ latent_heads(std::size_t, Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, M
              ops::rotation = {}, latent_form = latent_form::cheaper, Norm = {})
     -> latent_heads<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4, Matrix5, Matrix6, Matrix7>, Normalize, Norm>;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -11,7 +11,7 @@
 #include <heed/ops/shape.hpp>
 
 /// What every mechanism offers, made of what it must define: for mechanisms of several heads or hops, and for your own.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -127,4 +127,4 @@ public:
     }
 };
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -15,7 +15,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -381,4 +381,4 @@ template <class Heads, class Matrix, class Matrix2, class Matrix3, class Matrix4
 multi_head(Heads, Matrix, Matrix2, Matrix3, Matrix4, HeadTransform = {}, Biases = {})
     -> multi_head<Heads, joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, HeadTransform, Biases>;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -11,7 +11,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// The next hop's query is this hop's query plus its context: the two have the same size.
 struct add_context {
@@ -232,4 +232,4 @@ private:
 template <class Hops, class Update = add_context>
 multi_hop(Hops, Update = {}) -> multi_hop<Hops, Update>;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -18,7 +18,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/simd/score_index.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y[g] = Σ_h P[h,g] x[h], heads mixed number by number: x [n,R,T], P [n,m] -> [m,R,T].
 ///
@@ -68,10 +68,10 @@ private:
 };
 inline constexpr mix_heads_op mix_heads{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
 /// Heads that exchange scores and weights.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -333,4 +333,4 @@ private:
 template <class Base, class Matrix, class Matrix2>
 talking_heads(Base, Matrix, Matrix2) -> talking_heads<Base, joint_tensor<Matrix, Matrix2>>;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -20,7 +20,7 @@
 #include <heed/io/mapped_file.hpp>
 
 /// What a file of tensors holds, whatever its format.
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 namespace detail {
 
@@ -184,4 +184,4 @@ struct archive {
     }
 };
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

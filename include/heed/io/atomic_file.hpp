@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 namespace detail {
 
@@ -286,4 +286,4 @@ inline void write_file(const std::filesystem::path& path, std::string_view text)
     file.commit();
 }
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

@@ -20,7 +20,7 @@
 ///     I64 I32 I16 I8      std::int64_t, …
 ///     U64 U32 U16 U8      std::uint64_t, …
 ///     BOOL                bool, one byte
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 static_assert(std::endian::native == std::endian::little, "heed reads and writes files of numbers on little-endian "
                                                           "machines");
@@ -211,4 +211,4 @@ constexpr bool reads_as(std::string_view stored, std::string_view as)
     return holds;
 }
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

@@ -23,7 +23,7 @@
 #include <heed/core/errors.hpp>
 
 /// The bytes of a file, mapped into memory or copied.
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 /// Bytes that do not change, and what keeps them: memory of their own, or the mapping of a file, which all of its parts
 /// share. A copy copies no bytes.
@@ -109,4 +109,4 @@ inline shared_bytes bytes_of_file(const std::filesystem::path& path, storage how
     return bytes;
 }
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

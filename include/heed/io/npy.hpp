@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 namespace detail {
 
@@ -283,4 +283,4 @@ inline void save_npy(const std::filesystem::path& path, const tensor_entry& entr
     file.commit(there);
 }
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

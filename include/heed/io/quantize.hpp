@@ -20,7 +20,7 @@
 ///     W.scale[0,n] = max_m |W[m,n]| / 127,   or W.scale[m,0] = max_n |W[m,n]| / 127
 ///
 /// The error is at most half a scale. Only matrices become bytes. In NumPy they are `file["W"] * file["W.scale"]`.
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 /// The name behind that of an I8 tensor under which its scales are stored.
 inline constexpr std::string_view scale_suffix = ".scale";
@@ -184,4 +184,4 @@ inline archive in_floats(const archive& from)
     return to;
 }
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

@@ -34,7 +34,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 namespace detail {
 
@@ -318,4 +318,4 @@ inline archive load(const std::filesystem::path& path, storage how = storage::ma
     return contents;
 }
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

@@ -15,7 +15,7 @@
 /// Saves the parameters of any policy, layer or model to safetensors files and loads them.
 ///
 /// A tensor's name is its dotted path, "decoder.attention.score.W"; matrices are stored in heed's layout, [in,out].
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 /// A tensor to store, converted to another type if one is given: `file.tensors.push_back(io::entry_of("x", x))`.
 template <class As = void>
@@ -121,4 +121,4 @@ void take(const archive& from, parameterised auto& module, const std::string& pr
     for (const auto& each : detail::fitting_tensors(from, module, prefix)) each();
 }
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

@@ -19,7 +19,7 @@
 ///
 /// tanh(q + k) [B,T,A] is never stored: the backward recomputes it, which costs less than memory traffic.
 /// A sentence's result depends on its own positions alone, bit for bit, whatever the batch and the number of threads.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 template <class T>
 struct additive_step {
@@ -259,4 +259,4 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
     additive_scores_backward<T>(step, d_scores, d_query, d_keys, d_v);
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

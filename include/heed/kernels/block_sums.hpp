@@ -12,7 +12,7 @@
 /// A float to which a million numbers are added loses three digits or more. So numbers are added up in blocks, and the
 /// sums of blocks with compensation (Knuth 1969, section 4.2.2; Neumaier 1974). One block has the bits of a plain sum.
 /// Blocks are counted from the first number: a result depends neither on threads nor on the rest of a batch.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// Numbers of a block: so few that equal numbers, whose rounding errors all have one sign, keep six digits.
 inline constexpr std::size_t numbers_of_block = 128;
@@ -120,4 +120,4 @@ private:
     std::size_t count_ = 0;
 };
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

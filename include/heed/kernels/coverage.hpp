@@ -16,7 +16,7 @@
 ///
 /// Unlike the unit of kernels/recurrent.hpp, z keeps the *old* state, and r acts on the product instead of before it.
 /// The backward recomputes z, r and c̃: saving them would cost [B,T,3N] per step.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 template <class T>
 struct coverage_step {
@@ -133,4 +133,4 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

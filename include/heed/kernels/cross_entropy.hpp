@@ -13,7 +13,7 @@
 ///     q = (1 - ε) onehot(target) + ε / V                                             ε: label smoothing, 0 for none
 ///
 /// Rows of weight 0 (padding) are never read, cost nothing and have gradient 0.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
@@ -96,4 +96,4 @@ in_double<T> cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T*
     return detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses, logits, bias);
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

@@ -19,7 +19,7 @@
 ///     e_j = q · k_j,   α = softmax(e),   c = Σ_j α_j h_j
 ///
 /// over the real positions of each sentence. The padding is not read.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 template <class T>
 struct dot_step {
@@ -287,4 +287,4 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
     parallel_for(step.batch, detail::rows_a_shard(2 * P * (A + D)), sentences);
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

@@ -8,7 +8,7 @@
 /// Gated linear units, of one row.
 ///
 ///     y = a ⊙ σ(b)                            v = [a; b], N numbers each; Dauphin et al. 2017
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// y = a ⊙ σ(b).
 template <class T>
@@ -44,4 +44,4 @@ void gated_linear_backward(std::size_t N, T factor, const T* v, const T* d_y, T*
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

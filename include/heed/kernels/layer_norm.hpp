@@ -17,7 +17,7 @@
 /// Backward, with d = g ⊙ ∂y:
 ///
 ///     ∂x += ρ (d - mean(d) - x̂ mean(d ⊙ x̂)),   ∂g += Σ_rows ∂y ⊙ x̂,   ∂b += Σ_rows ∂y
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// rows of N numbers x; gain g and bias b [N].
 template <class T>
@@ -95,4 +95,4 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

@@ -18,7 +18,7 @@
 /// behind a chunk are one matrix A = Σ_j f(j, p) k_j v_jᵀ; within a chunk all pairs are compared. The derivatives have
 /// the same form, with x, k and v in other places and rows counted from the last. `reference::sums_over_past` of
 /// kernels/tiles/reference.hpp computes the same in a plain loop over rows; tests compare the two.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// Rows of a chunk.
 inline constexpr std::size_t rows_of_chunk = 64;
@@ -173,4 +173,4 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
     }
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

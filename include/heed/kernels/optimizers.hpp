@@ -22,7 +22,7 @@
 /// Momentum: Sutskever et al. 2013 in PyTorch's form, with weight decay λ. Adam: Kingma & Ba 2015, algorithm 1; with
 /// decoupled weight decay λ the parameters shrink first, θ ← (1 - rate · λ) θ (AdamW, Loshchilov & Hutter 2019,
 /// algorithm 2, with the rate inside as in PyTorch). AdaDelta: Zeiler 2012, algorithm 1; there the rate is 1.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// What an optimizer remembers of each number: up to two numbers. Null where it remembers less.
 template <class T>
@@ -187,4 +187,4 @@ struct adadelta_settings {
     }
 };
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

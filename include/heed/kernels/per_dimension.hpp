@@ -22,7 +22,7 @@
 ///
 /// Padding is neither read nor multiplied. BLAS may choose its kernel by the number of rows: a sentence alone and in a
 /// batch agree to rounding.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 template <class T>
 struct per_dimension_step {
@@ -273,4 +273,4 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

@@ -26,7 +26,7 @@
 ///
 ///     i = σ(a_i),  f = σ(a_f),  o = σ(a_o),  g = tanh(a_g)      a = x + u,  u = h U
 ///     c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
@@ -300,4 +300,4 @@ void lstm_backward(const lstm_step<T>& step, const T* saved, const T* d_next_hid
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

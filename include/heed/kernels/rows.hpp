@@ -8,7 +8,7 @@
 #include <heed/simd/simd.hpp>
 
 /// Sums over one or two rows of memory.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
@@ -128,4 +128,4 @@ void add_columns(std::size_t rows, std::size_t n, T* y, const T* x)
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

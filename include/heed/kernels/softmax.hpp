@@ -15,7 +15,7 @@
 ///
 /// A score of -inf is hidden: its weight is 0 whatever the row holds, and where a weight is 0, so is the gradient,
 /// whatever comes back to it. Beside a score that is NaN or +inf, all other weights are NaN.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// Names of the ways in which kernels turn a row of scores into weights. A normalizer that does the same declares it:
 /// `using kernel_tag = kernels::softmax_of_row;`.
@@ -357,4 +357,4 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

@@ -20,7 +20,7 @@
 /// equation. Since z_1 = 0, only scores with z_j > -1 matter; a heap yields as many in order as are needed.
 ///
 /// Lengths as in softmax.hpp. -inf gets weight 0 whatever the row holds; a NaN among the scores shows in the weights.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 namespace detail {
 
@@ -227,4 +227,4 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

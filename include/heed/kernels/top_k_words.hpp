@@ -26,7 +26,7 @@
 /// A first pass over a row finds its maximum and a bound that the wanted words must reach; a second one the sum and the
 /// few words above the bound. `output_top_k` scans the logits t W + b of an output layer tile by tile instead, while
 /// they are in registers and first-level cache, and never stores them.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// The wanted results of each row, and their destinations.
 template <class T>
@@ -489,4 +489,4 @@ void output_top_k(std::size_t rows, const T* t, const weight_panels<T>& W, const
     W.with([&](const auto& panels) { kernels::output_top_k(rows, t, panels, bias, wanted); });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

@@ -13,7 +13,7 @@
 ///
 /// weights [B,T], values [B,T,D], context [B,D]; `lengths` as in softmax.hpp. Values beyond the length are never read.
 /// Rows of values are read side by side, each from beginning to end, which is the fastest way to read memory.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// Names of the ways in which kernels combine weights and values, for combiners: `using kernel_tag = …;`.
 struct weighted_sum_of_row {};     // c = Σ_j α_j h_j
@@ -209,4 +209,4 @@ void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t
     });
 }
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels

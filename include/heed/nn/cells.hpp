@@ -19,7 +19,7 @@
 ///     b                                [G], the biases of all gates; of stacked cells the lowest layer has it
 ///
 /// A state is a tensor, or has `hidden` and `map(f)`, as ops::lstm_state has. nn/stacked.hpp makes one cell of several.
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// What a cell shows of its state: [B,H].
 const auto& output_of(const auto& state)
@@ -122,4 +122,4 @@ struct lstm_factory {
     }
 };
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -10,7 +10,7 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Masks word embeddings, dimension by dimension, by the context of their sentence.
 ///
@@ -97,4 +97,4 @@ struct contextualization {
 template <class Matrix, class Vector, class Gate>
 contextualization(Matrix, Vector, Gate, Gate) -> contextualization<Matrix, Vector, Gate>;
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

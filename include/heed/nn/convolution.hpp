@@ -13,7 +13,7 @@
 #include <heed/ops/rows.hpp>
 
 /// Pictures, stored as [B,H·W,C]: line by line, with C channels per pixel.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// How many lines and columns a picture, or a grid of feature maps, has.
 struct grid {
@@ -73,9 +73,9 @@ inline constexpr patches_op patches{};
 
 }  // namespace ops
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// A convolution of pictures, [B,H·W,C] -> [B,H'·W',N].
 ///
@@ -110,4 +110,4 @@ auto make_convolution(random_source& random, std::size_t channels, std::size_t m
                        width, stride};
 }
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -11,7 +11,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// One step of coverage embeddings: word y [B,3N], weights α [B,T], by_weight w [3N], products u = c U [B,T,3N],
 /// coverage c [B,T,N] -> the new coverage [B,T,N]. See kernels/coverage.hpp.
@@ -61,9 +61,9 @@ private:
 };
 inline constexpr coverage_gru_op coverage_gru{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// How the coverage c_j of source position j changes after the word y was emitted with weight α_j there.
 ///
@@ -108,4 +108,4 @@ auto make_coverage_gru(random_source& random, std::size_t word, std::size_t cove
                         glorot<T>(random, coverage, 3 * coverage)};
 }
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -15,7 +15,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/simd/simd.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// Some sentences of a larger batch, for dropout: they lose the elements that they lose there. `axis` is that of the
 /// batch: 0 in [B,...], 1 in [T,B,...]. The default: the whole batch.
@@ -140,9 +140,9 @@ private:
 };
 inline constexpr dropout_op dropout{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Which sentences of a larger batch these are, whose others another process works on.
 struct part_of_batch {
@@ -176,4 +176,4 @@ struct dropout {
     auto time_major(const tensor auto& x) const { return (*this)(x, 1); }
 };
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

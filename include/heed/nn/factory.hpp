@@ -35,7 +35,7 @@
 ///     block of papers::yin2016                   papers::yin2016::block_sizes
 ///
 /// Each factory draws its numbers from the same source, one after another, so that a model depends on its seed alone.
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Draws the initial parameters of a part. Each call takes one stream of `random`. Where a function takes a
 /// random_source&, initializers may be given: `papers::bahdanau2015::make_additive<float>(init, {…})`.
@@ -127,4 +127,4 @@ template <class Factory, class T, class Sizes>
 using part_of = decltype(nn::make_part(std::declval<const Factory&>(), std::declval<initializers<T>>(),
                                        std::declval<const Sizes&>()));
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

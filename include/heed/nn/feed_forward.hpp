@@ -11,7 +11,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Two layers at each position, the same at all.
 ///
@@ -108,4 +108,4 @@ struct gated_feed_forward_factory {
 template <class Activation = std::remove_const_t<decltype(ops::silu)>>
 gated_feed_forward_factory(Activation = {}) -> gated_feed_forward_factory<Activation>;
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -17,7 +17,7 @@
 #include <heed/ops/windows.hpp>
 
 /// Convolutions over the words of sentences.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// Filters over k neighboring steps, of which `before` come before the step itself:
 ///
@@ -200,9 +200,9 @@ struct gated_residual_op : operation<gated_residual_op> {
 };
 inline constexpr gated_residual_op gated_residual{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// A gated convolution over k neighboring words.
 ///
@@ -250,4 +250,4 @@ struct gated_convolution {
 template <class Matrix, class Vector>
 gated_convolution(Matrix, Vector) -> gated_convolution<Matrix, Vector>;
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

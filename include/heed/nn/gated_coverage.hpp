@@ -12,7 +12,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// How the coverage C_j of source position j changes after a query s has put the weight α_j on its annotation h_j.
 ///
@@ -71,4 +71,4 @@ auto make_gated_coverage(random_source& random, std::size_t annotation, std::siz
                           glorot<T>(random, coverage, coverage)};
 }
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -8,7 +8,7 @@
 #include <heed/ops/recurrent.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Gated recurrent unit.
 ///
@@ -131,4 +131,4 @@ struct zero_start {
     static auto parameters(auto& self, auto&&) { return nn::zero_start{self.hidden}; }
 };
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

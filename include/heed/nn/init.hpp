@@ -13,7 +13,7 @@
 #include <heed/core/tensor.hpp>
 
 /// Initial parameters. Each call takes one stream of the source, so that a model depends on its seed alone.
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Thrown where new parameters would have more numbers than limited_numbers allows, or than any array has.
 struct too_many_numbers : error {
@@ -109,4 +109,4 @@ array<T, 1> zeros(std::size_t size)
     return filled<T, 1>({detail::allowed_rows(size)}, T(0));
 }
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

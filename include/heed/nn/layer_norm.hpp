@@ -11,7 +11,7 @@
 #include <heed/ops/products.hpp>
 
 /// Layer normalization.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y = gain ⊙ (x - μ) / sqrt(σ² + ε) + bias, with mean μ and variance σ² of the last axis: x [...,N], gain and bias [N]
 /// -> [...,N]. Ba et al. 2016, eq. 4. A row whose numbers are all equal gives the bias.
@@ -60,9 +60,9 @@ private:
 };
 inline constexpr layer_norm_op layer_norm{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Layer normalization with a learned gain and bias: ops::layer_norm.
 template <class Vector>
@@ -89,4 +89,4 @@ auto make_layer_norm(std::size_t width)
     return layer_norm{filled<T, 1>({detail::allowed_rows(width)}, T(1)), zeros<T>(width)};
 }
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

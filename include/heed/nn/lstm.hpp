@@ -12,7 +12,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/recurrent.hpp>
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Long short-term memory.
 ///
@@ -67,4 +67,4 @@ auto make_lstm(random_source& random, std::size_t input, std::size_t hidden, ini
     return lstm{init.glorot(input, 4 * hidden), std::move(b), init.recurrent(4, hidden)};
 }
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

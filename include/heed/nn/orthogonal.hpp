@@ -24,7 +24,7 @@
 
 /// Random orthogonal matrices. The only header that includes xtensor-blas's linear algebra, which is slow to compile
 /// and calls LAPACK: <heed/heed.hpp> leaves it out. In CMake, link heed::linalg.
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// [rows,columns], random and orthogonal: Uᵀ U = 1 if rows ≥ columns, U Uᵀ = 1 if rows ≤ columns.
 ///
@@ -59,4 +59,4 @@ array<T, 2> orthogonal(random_source& random, std::size_t rows, std::size_t colu
     return U;
 }
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -15,7 +15,7 @@
 #include <heed/ops/recurrent.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Long short-term memory whose gates see the cell.
 ///
@@ -90,4 +90,4 @@ struct peephole_lstm_factory {
     }
 };
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

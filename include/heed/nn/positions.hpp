@@ -16,7 +16,7 @@
 /// Where a word stands in its sentence, for encoders and decoders that would otherwise not know.
 ///
 /// A policy takes x [B,S,D] and the position of the first of the S words, from 0, and returns x plus a vector for each.
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// The places of the sines and cosines of sinusoidal_positions in a vector.
 enum class wave_layout {
@@ -109,4 +109,4 @@ struct learned_positions_factory {
     }
 };
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

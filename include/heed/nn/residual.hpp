@@ -12,7 +12,7 @@
 /// How a layer f is put around its input: a residual connection, with layer normalization after the sum or before f.
 ///
 /// A policy has `around(x, f, drop)`; and `last_norm()`, the first normalization behind the last of several layers.
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// Nothing: x stays as it is.
 struct identity {
@@ -74,4 +74,4 @@ struct pre_norm_factory {
     }
 };
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

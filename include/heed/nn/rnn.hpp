@@ -15,7 +15,7 @@
 #include <heed/ops/recurrent.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 namespace detail {
 
@@ -77,4 +77,4 @@ struct rnn_factory {
 template <class Activation = std::remove_const_t<decltype(ops::tanh)>>
 rnn_factory(Activation = {}) -> rnn_factory<Activation>;
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -14,7 +14,7 @@
 #include <heed/ops/shape.hpp>
 
 /// A recurrent cell over all words of a batch whose sentences differ in length.
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// The order in which a recurrent cell reads a sentence.
 enum class direction { forward, backward };
@@ -89,4 +89,4 @@ auto run(const auto& cell, const auto& first, const tensor auto& x, const length
     }
 }
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -11,7 +11,7 @@
 #include <heed/nn/dropout.hpp>
 #include <heed/ops/elementwise.hpp>
 
-namespace heed::nn {
+namespace heed::inline HEED_TARGET::nn {
 
 /// What joins the output of a layer above the first: nothing, or the layer's own input.
 enum class shortcut { none, residual };
@@ -122,4 +122,4 @@ struct stacked_factory {
 template <class Cells = gru_factory>
 stacked_factory(std::size_t = 2, Cells = {}, shortcut = shortcut::none) -> stacked_factory<Cells>;
 
-}  // namespace heed::nn
+}  // namespace heed::inline HEED_TARGET::nn

@@ -4,7 +4,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/ops/sampling.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// All weight on the position with the greatest score; on the first such position if several tie.
 ///
@@ -23,4 +23,4 @@ struct argmax {
     static auto parameters(auto&, auto&&) { return normalize::argmax{}; }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

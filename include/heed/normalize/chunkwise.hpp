@@ -13,7 +13,7 @@
 #include <heed/ops/rows.hpp>
 
 /// Attention in chunks: a softmax over the positions up to each one, and the weights of all these softmaxes together.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -178,9 +178,9 @@ private:
 };
 inline constexpr mocha_op mocha{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Monotonic chunkwise attention (MoChA): from where a monotonic scan stops, a softmax looks back over w positions.
 ///
@@ -231,4 +231,4 @@ struct chunkwise {
 template <class Vector, class Inner>
 chunkwise(std::size_t, Vector, Inner) -> chunkwise<Vector, Inner>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

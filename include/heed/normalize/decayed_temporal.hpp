@@ -12,7 +12,7 @@
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y = e − strength·L, and e itself where L = -inf: e and L [...] -> [...]. With strength 1 it is
 /// ops::subtract_history.
@@ -28,9 +28,9 @@ inline constexpr binary<functions::subtract_history, double> subtract_scaled_his
 inline constexpr binary<functions::logaddexp, double> fade{"fade", "what joins the history",
                                                            "the shape of the history"};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Temporal modulation of any strength, by a past that fades.
 ///
@@ -99,4 +99,4 @@ struct decayed_temporal {
 template <class Inner = softmax>
 decayed_temporal(double = 1, double = 0, Inner = {}) -> decayed_temporal<Inner>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -11,7 +11,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y_j = r k_j α_j, where k_j is 0 with probability p, else 1, and r = 1 / (1 − p): α [B,T] or [B,T,D] -> the shape of
 /// α. With `renormalize` r = Σ α / Σ k α, which preserves the sum of a row (0 if all of its weights are dropped).
@@ -92,9 +92,9 @@ private:
 };
 inline constexpr dropout_weights_op dropout_weights{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Options of `dropout`, by name: `{.at_inference = true}`.
 struct dropout_options {
@@ -163,4 +163,4 @@ struct dropout {
 template <class Inner = softmax>
 dropout(double = 0, std::uint64_t = 1, Inner = {}, dropout_options = {}) -> dropout<Inner>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -15,7 +15,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/simd/simd.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// α-entmax with δ = α − 1 = σ(a), between softmax (δ → 0) and sparsemax (δ = 1); Peters et al., Correia et al. 2019:
 ///
@@ -149,9 +149,9 @@ private:
 };
 inline constexpr entmax_op entmax{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// As sparse as training finds best: α-entmax, whose α learns, between softmax (α = 1) and sparsemax (α = 2).
 ///
@@ -181,4 +181,4 @@ struct entmax {
 template <class Vector>
 entmax(Vector) -> entmax<Vector>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -5,7 +5,7 @@
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/sparse.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Half way between softmax and sparsemax: weights that sum to 1, are exactly 0 for low scores, and are smooth.
 ///
@@ -28,4 +28,4 @@ struct entmax15 {
     static auto parameters(auto&, auto&&) { return normalize::entmax15{}; }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -16,7 +16,7 @@
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/softmax.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row: e [B,T] or [B,T,D] -> the shape of e. The noise
 /// is g_j = −log(−log u_j), u_j uniform in (0,1), by which argmax_j (e_j + g_j) is distributed as softmax(e). e_m is
@@ -102,9 +102,9 @@ struct straight_through_op : operation<straight_through_op> {
 };
 inline constexpr straight_through_op straight_through{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Hard attention, one position drawn from softmax(e), that learns by the gradient of a softmax near it.
 ///
@@ -143,4 +143,4 @@ struct gumbel {
     }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -15,7 +15,7 @@
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/sums.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y_j = 1 at one position of each row, drawn with the probabilities softmax(e), 0 elsewhere: e [B,T] or [B,T,D] -> the
 /// shape of e. No gradient: see log_probability.
@@ -107,9 +107,9 @@ struct log_probability_op : operation<log_probability_op> {
 };
 inline constexpr log_probability_op log_probability{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Hard attention: each query looks at one position, drawn at random.
 ///
@@ -188,4 +188,4 @@ auto score_function_term(const hard::state<Sum>& state, const Excess& excess)
     return ops::dot(state.of_row(), excess);
 }
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

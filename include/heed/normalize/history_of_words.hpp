@@ -14,7 +14,7 @@
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/embedding.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Temporal memory across sentences: the history that `temporal` has of each source word of a document.
 ///
@@ -90,4 +90,4 @@ private:
     std::vector<std::unordered_map<std::uint32_t, T>> of_;
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -9,7 +9,7 @@
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Past attention is added to the scores through a learned connection, instead of dividing them.
 ///
@@ -59,4 +59,4 @@ private:
 template <class Weight, class Inner = softmax>
 learned_temporal(Weight, Inner = {}) -> learned_temporal<Weight, Inner>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

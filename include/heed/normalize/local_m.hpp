@@ -8,7 +8,7 @@
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/within.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Monotonic local attention: target word t looks at the source words around position t.
 ///
@@ -75,4 +75,4 @@ private:
 template <class Inner = softmax, class History = history::everywhere>
 local_m(std::size_t = 10, Inner = {}, History = {}) -> local_m<Inner, History>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -21,7 +21,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/ops/weights_by_sum.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// p_b = S_b · sigmoid(v · z_b), a place within each row, S_b its length: z [B,P], v [P] -> [B].
 ///
@@ -133,18 +133,18 @@ private:
 };
 inline constexpr gaussian_op gaussian{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Options of `local_p`, by name: `{.renormalize = true}`.
 struct local_p_options {
     bool renormalize = false;  // weights are divided by their sum
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize
 
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// Weights times the Gaussian around p_t, divided by their sum where the options ask for it. `begin` [B]: the position
 /// in its sentence of each row's first weight.
@@ -172,9 +172,9 @@ struct around_center {
     }
 };
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Predictive local attention: the query itself predicts where in the sentence to look.
 ///
@@ -267,4 +267,4 @@ template <class Matrix, class Vector, class Inner = softmax, class History = his
 local_p(Matrix, Vector, std::size_t = 10, Inner = {}, History = {}, local_p_options = {})
     -> local_p<Matrix, Vector, Inner, History>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -10,7 +10,7 @@
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/rows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -118,9 +118,9 @@ struct monotonic_op : operation<monotonic_op> {
 };
 inline constexpr monotonic_op monotonic{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// α_0 = (1, 0, …, 0): the first scan begins at the first position.
 auto at_first_position(const auto& blank)
@@ -134,9 +134,9 @@ auto at_first_position(const auto& blank)
     return normalize::past_attention{same_family(zeros, std::move(first))};
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Monotonic attention: a query looks at or behind the position of the query before, and never back.
 ///
@@ -178,4 +178,4 @@ struct monotonic {
 template <class Vector>
 monotonic(Vector) -> monotonic<Vector>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -6,7 +6,7 @@
 #include <heed/normalize/monotonic.hpp>
 #include <heed/ops/rows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// w_j = 1 at the first position with e_j + r ≥ 0 at or behind the one where `before` is not 0, 0 elsewhere: e, before
 /// [B,T] or [B,T,D], r [1] -> the shape of e. All 0 if there is none, or if `before` is 0. A choice, without
@@ -36,9 +36,9 @@ struct first_stop_op : operation<first_stop_op> {
 };
 inline constexpr first_stop_op first_stop{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Monotonic attention of a trained model: one position for each query, at or behind the last one.
 ///
@@ -74,4 +74,4 @@ struct monotonic_hard {
 template <class Vector>
 monotonic_hard(Vector) -> monotonic_hard<Vector>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -11,7 +11,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y_j = e_j + sigma · g_j, g_j standard normal: e [B,T] or [B,T,D] -> the shape of e. A score of -inf stays.
 ///
@@ -44,9 +44,9 @@ struct add_normal_op : row_operation<add_normal_op> {
 };
 inline constexpr add_normal_op add_normal{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Options of `noisy`, by name: `{.at_inference = true}`.
 struct noisy_options {
@@ -114,4 +114,4 @@ private:
 template <class Inner>
 noisy(double, std::uint64_t, Inner, noisy_options = {}) -> noisy<Inner>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

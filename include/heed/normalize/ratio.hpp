@@ -4,7 +4,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/ops/weights_by_sum.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Each score's share of their sum.
 ///
@@ -28,4 +28,4 @@ struct ratio {
     static auto parameters(auto& self, auto&&) { return normalize::ratio{self.decay}; }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -15,7 +15,7 @@
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// The sums over the last steps, L_k = log Σ exp(e) over the last k steps, k = 1 … n, advanced by one step:
 ///
@@ -147,9 +147,9 @@ private:
 };
 inline constexpr recent_sums_op recent_sums{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Temporal modulation by the last n steps only; older decisions are forgotten.
 ///
@@ -208,4 +208,4 @@ struct recent_temporal {
 template <class Inner = softmax>
 recent_temporal(std::size_t = 1, Inner = {}) -> recent_temporal<Inner>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

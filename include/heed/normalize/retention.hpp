@@ -4,7 +4,7 @@
 #include <heed/attention/concepts.hpp>
 #include <heed/ops/weights_by_sum.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Scores are weights, and keys fade with age.
 ///
@@ -27,4 +27,4 @@ struct retention {
     static auto parameters(auto& self, auto&&) { return normalize::retention{self.decay}; }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -12,7 +12,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/rows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// α_j = σ(e_j + bias), and 0 beyond a row's length and where e_j is -inf: e [B,T] or [B,T,D].
 ///
@@ -51,9 +51,9 @@ struct sigmoid_weights_op : row_operation<sigmoid_weights_op> {
 };
 inline constexpr sigmoid_weights_op sigmoid_weights{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Each position decides for itself: weights between 0 and 1 that need not sum to anything.
 ///
@@ -98,4 +98,4 @@ struct sigmoid {
 template <class Bias = double>
 sigmoid(Bias = {}) -> sigmoid<detail::double_or_tensor<Bias>>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -6,7 +6,7 @@
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/softmax.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Scores become positive weights that sum to 1.
 ///
@@ -28,4 +28,4 @@ struct softmax {
     static auto parameters(auto&, auto&&) { return normalize::softmax{}; }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -11,7 +11,7 @@
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/softmax.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// softmax with one more score, the sink, whose weight goes nowhere: e [B,T] or [B,T,D], sink [1]; 0 beyond a row's
 /// length.
@@ -69,9 +69,9 @@ struct softmax_with_sink_op : operation<softmax_with_sink_op> {
 };
 inline constexpr softmax_with_sink_op softmax_with_sink{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Softmax that may look away: a sink takes part of the weight, and gives nothing for it.
 ///
@@ -100,4 +100,4 @@ struct softmax_with_sink {
 template <class Vector>
 softmax_with_sink(Vector) -> softmax_with_sink<Vector>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

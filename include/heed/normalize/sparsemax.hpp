@@ -5,7 +5,7 @@
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/sparse.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// The point of the simplex nearest to the scores: weights that sum to 1, most exactly 0.
 ///
@@ -27,4 +27,4 @@ struct sparsemax {
     static auto parameters(auto&, auto&&) { return normalize::sparsemax{}; }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

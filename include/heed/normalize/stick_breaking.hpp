@@ -9,7 +9,7 @@
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/rows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// w_j = σ(e_j) Π_{k>j} (1 − σ(e_k)) over the real positions of each row: e [B,T] or [B,T,D] -> the shape of e. A stick
 /// is broken at each position, from the last to the first; 0 behind the row and where e_j is -inf.
@@ -63,9 +63,9 @@ private:
 };
 inline constexpr stick_breaking_op stick_breaking{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Each position takes its part of what later ones have left: the last one that fits has the weight.
 ///
@@ -86,4 +86,4 @@ struct stick_breaking {
     static auto parameters(auto&, auto&&) { return normalize::stick_breaking{}; }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -14,7 +14,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/rows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y_j = factor · (e_j − c), c the greatest score of the row that may be seen: e [B,T], or [B,T,D] with one c per
 /// dimension -> the shape of e. Great scores keep their differences, which factor · e_j would round away. seen: e, but
@@ -67,9 +67,9 @@ struct scale_from_greatest_op : operation<scale_from_greatest_op> {
 };
 inline constexpr scale_from_greatest_op scale_from_greatest{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Any normalizer, applied to scores divided by a temperature: below 1 weights are sharper, above 1 flatter.
 ///
@@ -146,4 +146,4 @@ private:
 template <class Inner = softmax>
 temperature(double = 1, Inner = {}) -> temperature<Inner>;
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -10,7 +10,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/softmax.hpp>
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// The state of `temporal` and its relatives.
 template <class History, class Past = no_state>
@@ -64,4 +64,4 @@ struct temporal {
     static auto parameters(auto&, auto&&) { return normalize::temporal{}; }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -10,7 +10,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// α = softmax(e) over the k greatest scores of each row (and those equal to the k-th), 0 elsewhere: e [B,T],
 /// or [B,T,D] for each dimension alone.
@@ -35,9 +35,9 @@ struct top_k_op : row_operation<top_k_op> {
 };
 inline constexpr top_k_op top_k{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::normalize {
+namespace heed::inline HEED_TARGET::normalize {
 
 /// Softmax over the k greatest scores; all other positions have weight 0.
 ///
@@ -67,4 +67,4 @@ private:
     }
 };
 
-}  // namespace heed::normalize
+}  // namespace heed::inline HEED_TARGET::normalize

@@ -17,7 +17,7 @@
 /// Where it can, a window cuts: nothing outside it is computed. `window(at, positions)` returns the window, and
 /// `inner_in_window(window)` the normalizer inside it. Cutting needs an inner normalizer without state, or
 /// history::in_window. Otherwise, and if the window is itself inside another normalizer, it hides positions instead.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// The history that a normalizer inside a window keeps. Sankaran et al. 2016, §7, name windows with temporal modulation
 /// as future work and leave this open (docs/decisions.md).
@@ -132,4 +132,4 @@ auto advance_within(const window_view& where, const Inner& inner, const tensor a
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -9,7 +9,7 @@
 
 /// Products of many queries with all positions of their sentence: matrix products, one per sentence. Row b·S + s of a
 /// matrix [B·S,T] belongs to query s of sentence b.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -135,4 +135,4 @@ struct bmm_op : operation<bmm_op> {
 };
 inline constexpr bmm_op bmm{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

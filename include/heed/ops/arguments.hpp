@@ -17,7 +17,7 @@
 ///
 /// The declaration of `forward` says what an operation takes: `in<T, 3> x, in<T, 1> v` are a tensor of rank 3 and one
 /// of rank 1; or its `takes`.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 struct word_ids;
 
@@ -327,4 +327,4 @@ struct what_is_wrong {
 
 }  // namespace ops
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -10,7 +10,7 @@
 #include <heed/simd/simd.hpp>
 
 /// Walks over tensors with strides: where a smaller argument is repeated, and where axes change places.
-namespace heed::ops::detail {
+namespace heed::inline HEED_TARGET::ops::detail {
 
 /// Offsets of a walk over some axes in their order: stride 0 repeats what is there.
 struct strided_walk {
@@ -130,4 +130,4 @@ void repeat_backward(const repetition& over, const T* a, const T* b, const T* y,
     }
 }
 
-}  // namespace heed::ops::detail
+}  // namespace heed::inline HEED_TARGET::ops::detail

@@ -22,7 +22,7 @@
 /// A program is a function object, `program(in)`. `in.map(row, whole)` returns the input with row(x) in place of each
 /// tensor that has a row for each sentence (row.part(x) for lengths, masks and windows), and whole(x) in place of each
 /// parameter; `in.visit(row, whole)` only makes the calls. The output has `out.map(f, others...)`.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// Consecutive sentences of a batch.
 struct row_block {
@@ -212,4 +212,4 @@ auto apply_by_rows(const F& f, std::size_t work, std::tuple<const Rows&...> rows
     }
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

@@ -10,7 +10,7 @@
 
 /// Sums over all positions so far, F_j = Σ_{l≤j} x_l, carried as two columns of the keys, (1, −F_j): an inner product
 /// with (F_i, 1) is then F_i − F_j, the sum over the positions between.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y[b,t] = (1, −Σ_{l≤t} x[b,l]): x [B,T,1] -> [B,T,2]. Summed in double.      ∂x[b,l] −= Σ_{t≥l} ∂y[b,t,1]
 struct carried_sums_op : operation<carried_sums_op> {
@@ -148,4 +148,4 @@ private:
 };
 inline constexpr carried_to_op carried_to{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -14,7 +14,7 @@
 ///
 /// Each function defines its value and its derivatives side by side, on registers of lanes. The equations stand above
 /// the operations, at the end of this file.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
 
@@ -512,4 +512,4 @@ struct scale_op : operation<scale_op> {
 };
 inline constexpr scale_op scale{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

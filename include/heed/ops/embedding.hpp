@@ -9,7 +9,7 @@
 
 #include <heed/ops/operation.hpp>
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// The words of a batch at each step, as ids of a vocabulary: [S,B], step by step.
 struct word_ids {
@@ -59,4 +59,4 @@ inline constexpr lookup_op lookup{};
 
 }  // namespace ops
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

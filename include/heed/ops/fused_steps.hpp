@@ -11,7 +11,7 @@
 #include <heed/ops/operation.hpp>
 
 /// Whole steps of attention as one operation each. Backward computes again: no [B,T,A] or [B,T,D] is kept per step.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// The results of such a step.
 template <class Context, class Weights>
@@ -225,4 +225,4 @@ struct per_dimension_step_op : detail::step_operation<per_dimension_step_op> {
 };
 inline constexpr per_dimension_step_op per_dimension_step{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

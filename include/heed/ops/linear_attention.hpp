@@ -16,7 +16,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/weights_by_sum.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -496,4 +496,4 @@ struct read_sums_op : operation<read_sums_op> {
 };
 inline constexpr read_sums_op read_sums{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

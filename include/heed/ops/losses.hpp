@@ -17,7 +17,7 @@
 #include <heed/ops/products.hpp>
 
 /// How far a model's predictions are from the expected words.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// A view of expected words: the losses' argument.
 template <class T>
@@ -242,4 +242,4 @@ struct cross_entropy_op : detail::smoothed_operation<cross_entropy_op> {
 };
 inline constexpr cross_entropy_op cross_entropy{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

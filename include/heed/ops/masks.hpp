@@ -8,7 +8,7 @@
 
 /// Masks and padding: hidden scores become -inf, hidden values zeros. They are selected, never added or multiplied:
 /// hidden numbers may be NaN, and no gradient comes back from them.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -143,4 +143,4 @@ struct add_mask_op : operation<add_mask_op> {
 };
 inline constexpr add_mask_op add_mask{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

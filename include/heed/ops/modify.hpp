@@ -12,7 +12,7 @@
 #include <heed/simd/lookup_table.hpp>
 #include <heed/simd/score_index.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// Where rows of scores stand: row i belongs to query first_query + i % queries of the row first_row + i / queries of a
 /// batch, whose scores begin with key first_keys[i / queries], or with key 0 if there are none. Each sentence has
@@ -161,4 +161,4 @@ private:
     }
 };
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -55,7 +55,7 @@
 ///
 /// Families: unary and binary functions (ops/elementwise.hpp), moves of numbers and operations on the rows of scores
 /// (ops/rows.hpp).
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// An argument: plain memory with a shape.
 template <class T, std::size_t N>
@@ -317,4 +317,4 @@ struct operation {
     }
 };
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

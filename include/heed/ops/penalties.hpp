@@ -10,7 +10,7 @@
 
 /// Losses on the weights of all steps of a batch: α [S,B,T] -> one number, summed over the sentences. Weights beyond a
 /// source's or a target's length are ignored and get no gradient.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// The weights of one sentence: α[t,i] for step t < steps and position i < positions.
 template <class T>
@@ -200,4 +200,4 @@ inline constexpr penalty_op<rules::coverage> coverage_penalty{};
 ///     where m[t−1,b] > m[t,b]:  ∂α[t−1,b,i] += i ∂y,  ∂α[t,b,i] −= i ∂y
 inline constexpr penalty_op<rules::monotone> monotone_penalty{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

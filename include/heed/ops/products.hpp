@@ -9,7 +9,7 @@
 #include <heed/ops/rows.hpp>
 
 /// Products: of rows and matrices, of queries and keys, of weights and values.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -247,9 +247,9 @@ struct weighted_sum_op : operation<weighted_sum_op> {
 };
 inline constexpr weighted_sum_op weighted_sum{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// A policy without the bias that it may have: x W. It has no parameter.
 struct no_bias {
@@ -264,4 +264,4 @@ auto linear_with(const tensor auto& x, const auto& W, const no_bias&) { return o
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -10,7 +10,7 @@
 #include <heed/ops/products.hpp>
 
 /// Steps of recurrent layers: see kernels/recurrent.hpp; on the tape: ad/products.hpp.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// Which sentences have ended at a step of a recurrent layer, and keep their state; without lengths none has.
 struct sentence_ends {
@@ -175,4 +175,4 @@ struct lstm_op : operation<lstm_op> {
 };
 inline constexpr lstm_op lstm{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

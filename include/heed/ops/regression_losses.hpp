@@ -18,7 +18,7 @@
 ///     loss(x, t, weights)      a weight for each number, [...,N], or for each row of N, [...]
 ///
 /// What has weight 0 is not read: it may be NaN, and no gradient goes back to it.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
 
@@ -240,4 +240,4 @@ inline constexpr number_loss<functions::squared_error> mean_squared_error{"mean_
 ///     ∂x += w (σ(x) − t) ∂ℓ,  ∂t −= w x ∂ℓ,  ∂w += the loss of each number
 inline constexpr number_loss<functions::binary_cross_entropy> binary_cross_entropy{"binary_cross_entropy"};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

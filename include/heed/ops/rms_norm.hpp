@@ -10,7 +10,7 @@
 #include <heed/ops/rows.hpp>
 
 /// Root mean square normalization.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y = gain ⊙ x / sqrt(mean(x²) + ε) for each part of a row, as long as the gain: x [...,p·n], gain [n] -> [...,p·n].
 /// Zhang and Sennrich 2019, eq. 4, with ε. With one part it is the norm of the row; with one for each head, that of
@@ -77,4 +77,4 @@ private:
 };
 inline constexpr rms_norm_op rms_norm{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -13,7 +13,7 @@
 
 #include <heed/ops/rows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// Which two numbers of a vector are turned together: neighbors (Su et al. 2021), or the i-th of each half (as in
 /// GPT-NeoX and LLaMA's published weights).
@@ -359,4 +359,4 @@ private:
 };
 inline constexpr rotate_op rotate{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

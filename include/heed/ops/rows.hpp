@@ -10,7 +10,7 @@
 #include <heed/ops/operation.hpp>
 
 /// Loops over rows, shared by the operations, and operations that move numbers without changing them.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -146,4 +146,4 @@ struct move_operation : operation<Self> {
     }
 };
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

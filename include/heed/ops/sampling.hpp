@@ -18,7 +18,7 @@
 ///
 /// Scores and weights are [B,T], or [B,T,D], where each dimension is drawn by itself. Positions beyond a row's length
 /// are not read and get 0; a position with a score of -inf is never drawn.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// The use of the drawn numbers: different uses with the same seed get different numbers.
 enum class chance : std::uint64_t { position = 1, noise, weights, normal_noise };
@@ -140,4 +140,4 @@ struct argmax_op : row_operation<argmax_op> {
 };
 inline constexpr argmax_op argmax{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

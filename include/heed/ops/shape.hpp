@@ -16,7 +16,7 @@
 #include <heed/ops/rows.hpp>
 
 /// Tensors are joined, taken apart and transposed.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -667,4 +667,4 @@ private:
 };
 inline constexpr join_positions_op join_positions{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -10,7 +10,7 @@
 #include <heed/ops/rows.hpp>
 
 /// The similarity of two vectors: by direction and by distance.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y = x / |x| along the last axis: x [...,N] -> [...,N].
 ///
@@ -191,4 +191,4 @@ private:
 };
 inline constexpr match_per_position_op match_per_position{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -7,7 +7,7 @@
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/rows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -156,4 +156,4 @@ private:
 };
 inline constexpr log_softmax_op log_softmax{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -7,7 +7,7 @@
 #include <heed/ops/rows.hpp>
 
 /// Weights other than softmax: sparse, each by itself, or at another temperature.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// α_j = max(z_j − τ, 0)^power with τ such that Σ_j α_j = 1 over the positions of each row, see kernels/sparse.hpp:
 /// e [B,T], or [B,T,D] with one τ per dimension. Beyond a row's length weights and gradients are 0.
@@ -38,4 +38,4 @@ inline constexpr sparse_weights_op<1> sparsemax{};
 ///     ∂e_j += s_j (∂α_j − Σ_k s_k ∂α_k / Σ_k s_k),  s = √α
 inline constexpr sparse_weights_op<2> entmax15{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -7,7 +7,7 @@
 #include <heed/ops/rows.hpp>
 
 /// Sums, and rows that are scaled.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y = Σ_n x[...,n]: [...,N] -> [...].      ∂x[...,n] += ∂y
 struct sum_last_op : operation<sum_last_op> {
@@ -100,4 +100,4 @@ struct multiply_parts_op : operation<multiply_parts_op> {
 };
 inline constexpr multiply_parts_op multiply_parts{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

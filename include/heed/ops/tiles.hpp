@@ -20,7 +20,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/simd/lookup_table.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace tiles = kernels::tiles;
 
@@ -384,4 +384,4 @@ private:
 };
 inline constexpr attend_tiled_op<> attend_tiled{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -13,7 +13,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/tiles.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// Contexts of many queries in their order, where each key remembers the scores that it had, and what it remembers
 /// after them:
@@ -118,4 +118,4 @@ struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
 template <class Function, class Mask>
 attend_in_order_op(Function, Mask, modulated_by_past) -> attend_in_order_op<Function, Mask>;
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

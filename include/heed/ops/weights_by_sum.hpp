@@ -8,7 +8,7 @@
 #include <heed/kernels/linear_attention.hpp>
 #include <heed/ops/rows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// How products become weights without an exponential: each is multiplied by γ^age, the age of a key being how many of
 /// the positions that the query may see come after it, and divided by their sum if `divides`.
@@ -73,4 +73,4 @@ private:
 };
 inline constexpr weights_by_sum_op weights_by_sum{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

@@ -8,7 +8,7 @@
 #include <heed/ops/rows.hpp>
 
 /// Neighboring positions: the window of each row, and windows that slide over all positions.
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace detail {
 
@@ -125,4 +125,4 @@ struct spread_window_op : move_operation<spread_window_op, window_view, std::siz
 };
 inline constexpr spread_window_op spread_window{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops

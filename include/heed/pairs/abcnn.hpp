@@ -18,7 +18,7 @@
 #include <heed/ops/sums.hpp>
 #include <heed/ops/windows.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// The words under each place of a wide convolution, one after another: x [B,S,D] -> [B,S+w-1,w·D].
 ///
@@ -101,7 +101,7 @@ private:
 };
 inline constexpr pool_windows_op pool_windows{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
 /// Attention between the two sentences of a pair, inside a convolutional network that reads both.
 ///
@@ -121,7 +121,7 @@ inline constexpr pool_windows_op pool_windows{};
 /// turns these into S again, and blocks can be stacked. The paper pads all sentences to one length, and padding takes
 /// part. Here a sentence has the same result in a batch as alone; one without words has results of 0
 /// (docs/decisions.md).
-namespace heed::abcnn {
+namespace heed::inline HEED_TARGET::abcnn {
 
 /// A batch of sentence pairs.
 template <class First, class Second = First>
@@ -292,4 +292,4 @@ auto average(const auto& pair)  // [B,S,N], [B,T,N] -> [B,N] twice
     return std::pair{mean(pair.first, pair.first_real), mean(pair.second, pair.second_real)};
 }
 
-}  // namespace heed::abcnn
+}  // namespace heed::inline HEED_TARGET::abcnn

@@ -15,7 +15,7 @@
 #include <heed/ops/losses.hpp>
 
 /// Sentence pairs: models that read two sentences and say how they are related.
-namespace heed::pairs {
+namespace heed::inline HEED_TARGET::pairs {
 
 /// A sentence as the numbers of its words.
 using id_sentence = std::vector<std::uint32_t>;
@@ -74,4 +74,4 @@ batch<T> make_batch(std::span<const id_sentence* const> first, std::span<const i
             {std::move(expected), std::vector<T>(B, T(1))}};
 }
 
-}  // namespace heed::pairs
+}  // namespace heed::inline HEED_TARGET::pairs

@@ -16,7 +16,7 @@
 #include <heed/pairs/abcnn.hpp>
 #include <heed/pairs/batch.hpp>
 
-namespace heed::pairs {
+namespace heed::inline HEED_TARGET::pairs {
 
 /// Two sentences are read by the same blocks; how similar they are at each level decides.
 ///
@@ -93,4 +93,4 @@ private:
 template <class Matrix, class Blocks, class Vector>
 matcher(Matrix, Matrix, Blocks, Matrix, Vector) -> matcher<Matrix, Blocks, Vector>;
 
-}  // namespace heed::pairs
+}  // namespace heed::inline HEED_TARGET::pairs

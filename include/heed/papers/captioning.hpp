@@ -18,7 +18,7 @@
 
 /// Xu et al. 2015, "Show, Attend and Tell". Annotations are locations of an image, or anything else. f_att, eq. 4, is a
 /// network with one hidden layer: Bahdanau's score, asked with the decoder's previous state.
-namespace heed::papers::xu2015 {
+namespace heed::inline HEED_TARGET::papers::xu2015 {
 
 /// Deterministic soft attention: α = softmax(e), ẑ = Σ_i α_i a_i; eq. 5 and 13. Without the gate.
 auto soft(auto W, auto U, auto v)  // [Q,A], [D,A], [A]
@@ -55,4 +55,4 @@ auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& sourc
     return ops::scale(penalty::doubly_stochastic(weights, source, target), lambda);
 }
 
-}  // namespace heed::papers::xu2015
+}  // namespace heed::inline HEED_TARGET::papers::xu2015

@@ -23,7 +23,7 @@
 #include <heed/score/scaled_dot.hpp>
 
 /// Wu, Fan, Baevski, Dauphin and Auli 2019, "Pay Less Attention with Lightweight and Dynamic Convolutions".
-namespace heed::papers::wu2019 {
+namespace heed::inline HEED_TARGET::papers::wu2019 {
 
 /// Dynamic convolution of one head, whose kernels of width K follow from the words at their middles; W [Q,K]. `side` is
 /// score::kernel_over::past for a decoder. Retention with a decay of 1 takes scores as weights.
@@ -43,10 +43,10 @@ auto lightweight(auto w, score::kernel_over side = score::kernel_over::both_side
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::wu2019
+}  // namespace heed::inline HEED_TARGET::papers::wu2019
 
 /// Katharopoulos et al. 2020, "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention".
-namespace heed::papers::katharopoulos2020 {
+namespace heed::inline HEED_TARGET::papers::katharopoulos2020 {
 
 /// Linear attention.
 ///
@@ -58,10 +58,10 @@ inline auto linear()
     return attention{score::kernel{score::elu_plus_one{}}, normalize::ratio{}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::katharopoulos2020
+}  // namespace heed::inline HEED_TARGET::papers::katharopoulos2020
 
 /// Choromanski et al. 2021, "Rethinking Attention with Performers".
-namespace heed::papers::choromanski2021 {
+namespace heed::inline HEED_TARGET::papers::choromanski2021 {
 
 /// Softmax attention by positive random features, in linear time (FAVOR+): Ω [D,m] is drawn from N(0, 1). Deviation:
 /// its columns are independent unless the caller makes them orthogonal (section 2.4).
@@ -73,10 +73,10 @@ auto performer(auto Omega)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::choromanski2021
+}  // namespace heed::inline HEED_TARGET::papers::choromanski2021
 
 /// Sun et al. 2023, "Retentive Network: A Successor to Transformer for Large Language Models".
-namespace heed::papers::sun2023 {
+namespace heed::inline HEED_TARGET::papers::sun2023 {
 
 /// Retention of one head, whose keys fade by γ with each word.
 ///
@@ -99,11 +99,11 @@ auto multi_scale(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
     return multi_head{std::move(all), std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
 }
 
-}  // namespace heed::papers::sun2023
+}  // namespace heed::inline HEED_TARGET::papers::sun2023
 
 /// Dao and Gu 2024, "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space
 /// Duality".
-namespace heed::papers::dao2024 {
+namespace heed::inline HEED_TARGET::papers::dao2024 {
 
 /// Structured masked attention (SSD) of one head, whose mask is a state-space model's: queries are C, keys B, values X.
 ///
@@ -118,10 +118,10 @@ auto state_space(auto w, auto b)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::dao2024
+}  // namespace heed::inline HEED_TARGET::papers::dao2024
 
 /// Yang, Wang, Shen, Panda and Kim 2024, "Gated Linear Attention Transformers with Hardware-Efficient Training".
-namespace heed::papers::yang2024 {
+namespace heed::inline HEED_TARGET::papers::yang2024 {
 
 /// Gated linear attention of one head, with a gate for each position: `attend(memory, queries, causal{})` takes linear
 /// time, and `streaming{attend}` is the recurrence.
@@ -136,4 +136,4 @@ auto gated_linear(auto w, auto b)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::yang2024
+}  // namespace heed::inline HEED_TARGET::papers::yang2024

@@ -16,7 +16,7 @@
 #include <heed/score/gaussian_mixture.hpp>
 
 /// Graves 2013, "Generating Sequences With Recurrent Neural Networks".
-namespace heed::papers::graves2013 {
+namespace heed::inline HEED_TARGET::papers::graves2013 {
 
 /// The soft window of handwriting synthesis: score::gaussian_mixture. Retention without decay takes scores as weights.
 ///
@@ -27,10 +27,10 @@ auto window(auto W, auto b, auto W_kappa, auto b_kappa)
                      normalize::retention{}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::graves2013
+}  // namespace heed::inline HEED_TARGET::papers::graves2013
 
 /// Raffel, Luong, Liu, Weiss and Eck 2017, "Online and Linear-Time Attention by Enforcing Monotonic Alignments".
-namespace heed::papers::raffel2017 {
+namespace heed::inline HEED_TARGET::papers::raffel2017 {
 
 /// Monotonic attention, to train.
 ///
@@ -51,10 +51,10 @@ auto monotonic_hard(auto W, auto U, auto v, auto r)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::raffel2017
+}  // namespace heed::inline HEED_TARGET::papers::raffel2017
 
 /// Chiu and Raffel 2018, "Monotonic Chunkwise Attention".
-namespace heed::papers::chiu2018 {
+namespace heed::inline HEED_TARGET::papers::chiu2018 {
 
 /// Monotonic chunkwise attention (MoChA) over `width` positions, to train; α as in papers::raffel2017::monotonic.
 ///
@@ -75,4 +75,4 @@ auto chunkwise_hard(auto W, auto U, auto v, auto r, auto s, std::size_t width)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::chiu2018
+}  // namespace heed::inline HEED_TARGET::papers::chiu2018

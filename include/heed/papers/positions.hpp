@@ -24,7 +24,7 @@
 #include <heed/simd/lookup_table.hpp>
 
 /// Shaw, Uszkoreit, Vaswani 2018, "Self-Attention with Relative Position Representations".
-namespace heed::papers::shaw2018 {
+namespace heed::inline HEED_TARGET::papers::shaw2018 {
 
 /// Scaled dot products of queries with keys and with their distance, without the vectors that eq. 3 adds to the values.
 ///
@@ -46,10 +46,10 @@ auto relative(auto distances, auto of_values)
                      combine::relative{std::move(of_values)}};
 }
 
-}  // namespace heed::papers::shaw2018
+}  // namespace heed::inline HEED_TARGET::papers::shaw2018
 
 /// Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5).
-namespace heed::papers::raffel2020 {
+namespace heed::inline HEED_TARGET::papers::raffel2020 {
 
 /// Which distances share a number: the first half of `count` buckets has one distance each, the others ranges that grow
 /// by a constant factor up to `longest`; the last takes all beyond. For queries that see no later keys; with
@@ -106,10 +106,10 @@ auto relative_bias(auto table, const raffel2020::buckets& which = {})  // [heads
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::raffel2020
+}  // namespace heed::inline HEED_TARGET::papers::raffel2020
 
 /// Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding".
-namespace heed::papers::su2021 {
+namespace heed::inline HEED_TARGET::papers::su2021 {
 
 /// Scaled dot products of queries and keys that are turned with their positions; one head.
 ///
@@ -119,11 +119,11 @@ inline auto rotary()
     return attention{score::rotary{score::scaled_dot{}}, normalize::softmax{}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::su2021
+}  // namespace heed::inline HEED_TARGET::papers::su2021
 
 /// Press, Smith and Lewis 2022, "Train Short, Test Long: Attention with Linear Biases Enables Input Length
 /// Extrapolation".
-namespace heed::papers::press2022 {
+namespace heed::inline HEED_TARGET::papers::press2022 {
 
 /// The penalty of head h of H: e − 2^(−8 (h+1) / H) · (s − j) for query s and key j.
 struct linear_bias {
@@ -174,10 +174,10 @@ inline auto alibi_of_program(std::size_t heads)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::press2022
+}  // namespace heed::inline HEED_TARGET::papers::press2022
 
 /// Golovneva, Wang, Weston and Sukhbaatar 2024, "Contextual Position Encoding: Learning to Count What's Important".
-namespace heed::papers::golovneva2024 {
+namespace heed::inline HEED_TARGET::papers::golovneva2024 {
 
 /// Attention of one head with contextual positions (CoPE), z [D, p_max + 1]: `attend(memory, queries, causal{})`.
 ///
@@ -189,4 +189,4 @@ auto contextual(auto positions)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::golovneva2024
+}  // namespace heed::inline HEED_TARGET::papers::golovneva2024

@@ -18,7 +18,7 @@
 /// `bcnn`, `abcnn1`, `abcnn2` and `abcnn3` return one block, from feature maps of two sentences to new ones of the same
 /// lengths, with a convolution and a pooling of width w; blocks can be stacked. `matcher` returns the whole model.
 /// Deviation: padding takes part in the paper, not here.
-namespace heed::papers::yin2016 {
+namespace heed::inline HEED_TARGET::papers::yin2016 {
 
 /// BCNN: convolution and average pooling, no attention; section 3.
 auto bcnn(auto W, auto b, std::size_t w)  // [wD,N], [N]
@@ -114,4 +114,4 @@ auto matcher(std::uint64_t seed, const sizes& n, const Block& block)
     return pairs::matcher{std::move(first), std::move(second), std::move(blocks), std::move(W), init.zeros(2)};
 }
 
-}  // namespace heed::papers::yin2016
+}  // namespace heed::inline HEED_TARGET::papers::yin2016

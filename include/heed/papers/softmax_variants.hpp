@@ -23,7 +23,7 @@
 #include <heed/simd/score_index.hpp>
 
 /// Correia, Niculae and Martins 2019, "Adaptively Sparse Transformers".
-namespace heed::papers::correia2019 {
+namespace heed::inline HEED_TARGET::papers::correia2019 {
 
 /// A head that learns, by a [1], how sparse it is. With a = 0, α is 1.5: Peters, Niculae, Martins 2019.
 ///
@@ -33,10 +33,10 @@ auto adaptive(auto a)
     return attention{score::scaled_dot{}, normalize::entmax{std::move(a)}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::correia2019
+}  // namespace heed::inline HEED_TARGET::papers::correia2019
 
 /// Gupta, Dar, Goodman, Ciprut and Berant 2021, "Memory-efficient Transformers via Top-k Attention".
-namespace heed::papers::gupta2021 {
+namespace heed::inline HEED_TARGET::papers::gupta2021 {
 
 /// Attention to the k keys of the greatest scores, softmax(top_k(Q Kᵀ / √d)) V: the weights of Zhao et al. 2019,
 /// "Explicit Sparse Transformer". Deviation: scores equal to the k-th greatest all get a weight.
@@ -45,10 +45,10 @@ inline auto top_k(std::size_t k)
     return attention{score::scaled_dot{}, normalize::top_k{k}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::gupta2021
+}  // namespace heed::inline HEED_TARGET::papers::gupta2021
 
 /// Gemma Team 2024, "Gemma 2: Improving Open Language Models at a Practical Size".
-namespace heed::papers::gemma2024 {
+namespace heed::inline HEED_TARGET::papers::gemma2024 {
 
 /// Scores that stay between −cap and cap: cap · tanh(e / cap).
 struct soft_cap {
@@ -64,10 +64,10 @@ inline auto capped(double cap = 50)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::gemma2024
+}  // namespace heed::inline HEED_TARGET::papers::gemma2024
 
 /// Xiao, Tian, Chen, Han and Lewis 2024, "Efficient Streaming Language Models with Attention Sinks".
-namespace heed::papers::xiao2024 {
+namespace heed::inline HEED_TARGET::papers::xiao2024 {
 
 /// Attention with a sink whose score is 0 ("zero sink", or softmax off by one: Miller 2023). ad::lift lets it learn.
 ///
@@ -78,10 +78,10 @@ auto zero_sink()
     return attention{score::scaled_dot{}, normalize::softmax_with_sink{array<T, 1>{T(0)}}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::xiao2024
+}  // namespace heed::inline HEED_TARGET::papers::xiao2024
 
 /// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card".
-namespace heed::papers::openai2025 {
+namespace heed::inline HEED_TARGET::papers::openai2025 {
 
 /// Attention with a sink s [1] that learns, one for each head.
 ///
@@ -91,10 +91,10 @@ auto with_sink(auto s)
     return attention{score::scaled_dot{}, normalize::softmax_with_sink{std::move(s)}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::openai2025
+}  // namespace heed::inline HEED_TARGET::papers::openai2025
 
 /// Lin, Nikishin, He and Courville 2025, "Forgetting Transformer: Softmax Attention with a Forget Gate".
-namespace heed::papers::lin2025 {
+namespace heed::inline HEED_TARGET::papers::lin2025 {
 
 /// Forgetting attention of one head: `attend(memory, queries, causal{})`. w [D,1] and b [1] of the head's annotations
 /// x; no positions.
@@ -106,10 +106,10 @@ auto forgetting(auto w, auto b)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::lin2025
+}  // namespace heed::inline HEED_TARGET::papers::lin2025
 
 /// Ramapuram et al. 2025, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention".
-namespace heed::papers::ramapuram2025 {
+namespace heed::inline HEED_TARGET::papers::ramapuram2025 {
 
 /// Attention by sigmoids, for sequences of about `length` positions: σ(Q Kᵀ / √d + b) V, b = −log n; section 2.
 /// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
@@ -119,11 +119,11 @@ inline auto sigmoid(std::size_t length)
                      combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::ramapuram2025
+}  // namespace heed::inline HEED_TARGET::papers::ramapuram2025
 
 /// Tan, Yang, Courville, Panda and Shen 2025, "Scaling Stick-Breaking Attention: An Efficient Implementation and
 /// In-depth Study".
-namespace heed::papers::tan2025 {
+namespace heed::inline HEED_TARGET::papers::tan2025 {
 
 /// Attention whose weights are parts of a stick: `attend(memory, queries, causal{})`. Deviation: the query's own
 /// position takes part; in the paper only those before it.
@@ -134,4 +134,4 @@ inline auto stick_breaking()
     return attention{score::scaled_dot{}, normalize::stick_breaking{}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::tan2025
+}  // namespace heed::inline HEED_TARGET::papers::tan2025

@@ -22,7 +22,7 @@
 #include <heed/score/scaled_dot.hpp>
 
 /// Vaswani et al. 2017, "Attention Is All You Need" (Transformer).
-namespace heed::papers::vaswani2017 {
+namespace heed::inline HEED_TARGET::papers::vaswani2017 {
 
 /// Scaled dot-product attention.
 ///
@@ -61,10 +61,10 @@ auto make_multi_head(random_source& random, const sizes& n = {})
     return heed::multi_head{std::vector(n.heads, vaswani2017::scaled_dot()), square(), square(), square(), square()};
 }
 
-}  // namespace heed::papers::vaswani2017
+}  // namespace heed::inline HEED_TARGET::papers::vaswani2017
 
 /// Shazeer, Lan, Cheng, Ding and Hou 2020, "Talking-Heads Attention".
-namespace heed::papers::shazeer2020 {
+namespace heed::inline HEED_TARGET::papers::shazeer2020 {
 
 /// The Transformer's heads, whose scores and weights are mixed over heads; in the paper their numbers may differ.
 ///
@@ -76,10 +76,10 @@ auto talking_heads(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, au
         std::move(P_w)};
 }
 
-}  // namespace heed::papers::shazeer2020
+}  // namespace heed::inline HEED_TARGET::papers::shazeer2020
 
 /// Henry, Dachapally, Pawar and Chen 2020, "Query-Key Normalization for Transformers".
-namespace heed::papers::henry2020 {
+namespace heed::inline HEED_TARGET::papers::henry2020 {
 
 /// Attention of queries and keys of length 1, with a scale g [1] that learns: softmax(g · Q̂ K̂ᵀ) V.
 ///
@@ -89,10 +89,10 @@ auto normalized(auto g)
     return attention{score::cosine{std::move(g)}, normalize::softmax{}, combine::weighted_sum{}};
 }
 
-}  // namespace heed::papers::henry2020
+}  // namespace heed::inline HEED_TARGET::papers::henry2020
 
 /// Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints".
-namespace heed::papers::ainslie2023 {
+namespace heed::inline HEED_TARGET::papers::ainslie2023 {
 
 /// Grouped-query attention: the Transformer's heads, of which several in a row read the same keys and values.
 ///
@@ -104,10 +104,10 @@ auto grouped(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
     return vaswani2017::multi_head(heads, std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O));
 }
 
-}  // namespace heed::papers::ainslie2023
+}  // namespace heed::inline HEED_TARGET::papers::ainslie2023
 
 /// DeepSeek-AI 2024, "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model".
-namespace heed::papers::deepseek2024 {
+namespace heed::inline HEED_TARGET::papers::deepseek2024 {
 
 /// Multi-head latent attention with decoupled rotary positions, section 2.1, eq. 9-19.
 ///
@@ -120,10 +120,10 @@ auto latent(std::size_t heads, auto W_Q, auto W_QR, auto W_DKV, auto W_KR, auto 
                         std::move(W_KR), std::move(W_UK), std::move(W_UV), std::move(W_O)};
 }
 
-}  // namespace heed::papers::deepseek2024
+}  // namespace heed::inline HEED_TARGET::papers::deepseek2024
 
 /// Ye et al. 2024, "Differential Transformer".
-namespace heed::papers::ye2024 {
+namespace heed::inline HEED_TARGET::papers::ye2024 {
 
 /// Differential attention of n heads.
 ///
@@ -141,10 +141,10 @@ auto differential(std::size_t n, auto W_Q, auto W_K, auto W_V, auto W_O, per_hea
                       std::move(W_V),   std::move(W_O), std::move(of_heads)};
 }
 
-}  // namespace heed::papers::ye2024
+}  // namespace heed::inline HEED_TARGET::papers::ye2024
 
 /// Qiu et al. 2025, "Gated Attention for Large Language Models: Non-linearity, Sparsity, and Attention-Sink-Free".
-namespace heed::papers::qiu2025 {
+namespace heed::inline HEED_TARGET::papers::qiu2025 {
 
 /// Multi-head attention whose heads are gated by the query.
 ///
@@ -159,4 +159,4 @@ auto gated(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, auto W)
                       std::move(W_V), std::move(W_O), heed::per_head::gated{std::move(W)}};
 }
 
-}  // namespace heed::papers::qiu2025
+}  // namespace heed::inline HEED_TARGET::papers::qiu2025

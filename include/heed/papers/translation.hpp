@@ -32,7 +32,7 @@
 #include <heed/score/with_word.hpp>
 
 /// Bahdanau, Cho, Bengio 2015, "Neural Machine Translation by Jointly Learning to Align and Translate".
-namespace heed::papers::bahdanau2015 {
+namespace heed::inline HEED_TARGET::papers::bahdanau2015 {
 
 /// RNNsearch's alignment model.
 ///
@@ -62,13 +62,13 @@ auto make_additive(random_source& random, const sizes& n = {})
     return bahdanau2015::additive(std::move(W), std::move(U), nn::small_vector<T>(random, n.hidden));
 }
 
-}  // namespace heed::papers::bahdanau2015
+}  // namespace heed::inline HEED_TARGET::papers::bahdanau2015
 
 /// Luong, Pham, Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation".
 ///
 /// The query is the decoder's state of *this* step, h_t. Each attention returns the context c_t, from which
 /// `attentional` computes the paper's h̃_t. docs/decisions.md lists misprints in slides and a survey on the paper.
-namespace heed::papers::luong2015 {
+namespace heed::inline HEED_TARGET::papers::luong2015 {
 
 /// Global attention: a_t = softmax(score(h_t, h̄_s)) over all positions; eq. 7.
 auto global(auto score) { return attention{std::move(score), normalize::softmax{}, combine::weighted_sum{}}; }
@@ -130,11 +130,11 @@ auto attentional(attention<Score, Normalize, Combine> attend, Matrix W_c)  // [D
                      combine::attentional{std::move(W_c), std::move(attend.combine)}};
 }
 
-}  // namespace heed::papers::luong2015
+}  // namespace heed::inline HEED_TARGET::papers::luong2015
 
 /// Mi, Sankaran, Wang, Ittycheriah 2016, "Coverage Embedding Models for Neural Machine Translation"; printed in
 /// Sankaran et al. 2016, section 4.1.
-namespace heed::papers::mi2016 {
+namespace heed::inline HEED_TARGET::papers::mi2016 {
 
 /// Each source word has an embedding c of how far it has been translated: 0 at first, or looked up per word (see
 /// score::with_coverage). Queries are state_and_word{s, y}, y the embedding of the last emitted word. No deviation.
@@ -167,14 +167,14 @@ auto make_coverage(random_source& random, const sizes& n = {})
     return luong2015::global(score::with_coverage{std::move(additive), std::move(C), std::move(cell)});
 }
 
-}  // namespace heed::papers::mi2016
+}  // namespace heed::inline HEED_TARGET::papers::mi2016
 
 /// Sankaran, Mi, Al-Onaizan, Ittycheriah 2016, "Temporal Attention Model for Neural Machine Translation".
 ///
 /// The score is Bahdanau's (the paper's r, eq. 5); the query is the intermediate state s'_t of a conditional GRU, and
 /// annotations are [←h;→h]. Any other score per position works as well. The paper's coverage embeddings are
 /// mi2016::coverage, its local attention luong2015::local_m_of with an additive score.
-namespace heed::papers::sankaran2016 {
+namespace heed::inline HEED_TARGET::papers::sankaran2016 {
 
 /// Temporal attention. No deviation.
 ///
@@ -211,13 +211,13 @@ auto learned_temporal(auto W, auto U, auto v, auto w)  // …, [1]
                      normalize::learned_temporal{std::move(w)}, combine::direction_split{}};
 }
 
-}  // namespace heed::papers::sankaran2016
+}  // namespace heed::inline HEED_TARGET::papers::sankaran2016
 
 /// Gehring, Auli, Grangier, Yarats, Dauphin 2017, "Convolutional Sequence to Sequence Learning" (ConvS2S).
 ///
 /// Queries are state_and_word{h, g}: the decoder layer's state and the embedding of the previous target word. Values
 /// are z_j + x_j, encoder output plus input embedding (eq. 2): `attend.on(z, ops::add(z, x), lengths)`.
-namespace heed::papers::gehring2017 {
+namespace heed::inline HEED_TARGET::papers::gehring2017 {
 
 /// The attention of one decoder layer.
 ///
@@ -238,13 +238,13 @@ auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update upda
     return multi_hop{std::move(hops), std::move(update)};
 }
 
-}  // namespace heed::papers::gehring2017
+}  // namespace heed::inline HEED_TARGET::papers::gehring2017
 
 /// Choi, Cho, Bengio 2018, "Fine-grained attention mechanism for neural machine translation".
 ///
 /// Queries are state_and_word{z, y}: the decoder's state before this step and the embedding of the previous target
 /// word. The paper writes the score as f_Att, a network with one tanh layer; this is its usual form. No bias.
-namespace heed::papers::choi2018 {
+namespace heed::inline HEED_TARGET::papers::choi2018 {
 
 /// AttY: the score reads the previous target word.
 ///
@@ -293,4 +293,4 @@ auto make_att_y_2d(random_source& random, const sizes& n = {})
     return choi2018::att_y_2d(std::move(W), std::move(U), std::move(V), nn::glorot<T>(random, n.word, n.hidden));
 }
 
-}  // namespace heed::papers::choi2018
+}  // namespace heed::inline HEED_TARGET::papers::choi2018

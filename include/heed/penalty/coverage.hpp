@@ -7,7 +7,7 @@
 #include <heed/ops/penalties.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::penalty {
+namespace heed::inline HEED_TARGET::penalty {
 
 /// Penalizes attending again to positions that were attended to before.
 ///
@@ -27,4 +27,4 @@ auto coverage(const std::vector<Weights>& weights, const lengths& source, const 
                                  target.value_or(lengths::full(source.batch(), weights.size())));
 }
 
-}  // namespace heed::penalty
+}  // namespace heed::inline HEED_TARGET::penalty

@@ -7,7 +7,7 @@
 #include <heed/ops/penalties.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::penalty {
+namespace heed::inline HEED_TARGET::penalty {
 
 /// Every source position should be attended to equally: once, over all steps together.
 ///
@@ -25,4 +25,4 @@ auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& sourc
                                           target.value_or(lengths::full(source.batch(), weights.size())));
 }
 
-}  // namespace heed::penalty
+}  // namespace heed::inline HEED_TARGET::penalty

@@ -11,7 +11,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y = −Σ A_ti log α_ti: weights α [S,B,T], reference alignment A [B,S,T] (constants) -> [].
 ///
@@ -74,9 +74,9 @@ private:
 };
 inline constexpr guided_op guided{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::penalty {
+namespace heed::inline HEED_TARGET::penalty {
 
 /// Word links (i, j) of one sentence pair: source position i and target step j, both from 0; as metrics::links.
 using links = std::vector<std::pair<int, int>>;
@@ -143,4 +143,4 @@ auto guided_alignment(const std::vector<Weights>& weights, const std::vector<lin
                                      source, target_and_floor...);
 }
 
-}  // namespace heed::penalty
+}  // namespace heed::inline HEED_TARGET::penalty

@@ -7,7 +7,7 @@
 #include <heed/ops/penalties.hpp>
 #include <heed/ops/shape.hpp>
 
-namespace heed::penalty {
+namespace heed::inline HEED_TARGET::penalty {
 
 /// Attention should move forward: a step back costs the number of positions that the mean moves back.
 ///
@@ -27,4 +27,4 @@ auto monotone(const std::vector<Weights>& weights, const lengths& source, const 
                                  target.value_or(lengths::full(source.batch(), weights.size())));
 }
 
-}  // namespace heed::penalty
+}  // namespace heed::inline HEED_TARGET::penalty

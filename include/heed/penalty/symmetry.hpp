@@ -8,7 +8,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/ops/sums.hpp>
 
-namespace heed::penalty {
+namespace heed::inline HEED_TARGET::penalty {
 
 /// Two models that translate in opposite directions should align the same words.
 ///
@@ -28,4 +28,4 @@ auto symmetry(const std::vector<There>& there, const std::vector<Back>& back, co
     return ops::scale(ops::dot(a, b), -1);
 }
 
-}  // namespace heed::penalty
+}  // namespace heed::inline HEED_TARGET::penalty

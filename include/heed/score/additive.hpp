@@ -16,16 +16,16 @@
 
 /// The kernels of scores e_j = vᵀ tanh(q + k_j): a score of this form declares `using kernel_tag = additive_score;` and
 /// has a member v.
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 struct additive_score {
     using in_tiles = tiles::additive;
     static const auto& factors(const auto& score) { return score.v; }
 };
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How well query s matches annotation h_j, judged by a network with one hidden layer.
 ///
@@ -72,9 +72,9 @@ struct additive {
 template <class Matrix, class Vector, class Matrix2, class Bias = no_bias>
 additive(Matrix, Matrix2, Vector, Bias = {}) -> additive<joint_tensor<Matrix, Matrix2>, Vector, Bias>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// Of a step under softmax and under temporal modulation.
 template <class Score, class Normalize, class Combine>
@@ -97,4 +97,4 @@ struct step_kernel<Score, Normalize, Combine> {
     }
 };
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

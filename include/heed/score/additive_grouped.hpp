@@ -8,7 +8,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// Base class of scores that one hidden layer gives several outputs, V = (V_1 … V_G): e_j^g = V_gᵀ tanh(W s + U h_j +
 /// b).
@@ -62,4 +62,4 @@ struct additive_grouped : hidden_layer<Matrix, Bias> {
 template <class Matrix, class Matrix2, class Matrix3, class Bias = no_bias>
 additive_grouped(Matrix, Matrix2, Matrix3, Bias = {}) -> additive_grouped<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -12,7 +12,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/additive_grouped.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// Fine-grained (2D) attention: one score for each dimension d of annotation h_j.
 ///
@@ -37,7 +37,7 @@ template <class Matrix, class Matrix2, class Matrix3, class Bias = no_bias>
 additive_per_dimension(Matrix, Matrix2, Matrix3, Bias = {})
     -> additive_per_dimension<joint_tensor<Matrix, Matrix2, Matrix3>, Bias>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score
 
 /// Its kernel: kernels/per_dimension.hpp.
 template <class Matrix, class Bias, class Normalize, class Combine>

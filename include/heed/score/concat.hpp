@@ -10,7 +10,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/score/additive.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How well query h matches annotation h_j, judged by a network that reads both as one vector.
 ///
@@ -70,4 +70,4 @@ private:
 template <class Matrix, class Vector, class Bias = no_bias>
 concat(Matrix, Vector, std::size_t = 0, Bias = {}) -> concat<Matrix, Vector, Bias>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -17,7 +17,7 @@
 #include <heed/score/keys_up_to_query.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y[r,j] = e[r,j] + z[r,p], p = min(P − 1, Σ_{l=j..i} σ(e[r,l])): e [R,T], z [R,P] -> [R,T]. i is where the query
 /// stands; between whole p, z is a line; p of a key behind the query is 0.
@@ -113,9 +113,9 @@ private:
 };
 inline constexpr add_contextual_positions_op add_contextual_positions{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// An inner product that also compares the query with the key's position, which the query itself counts: how many words
 /// like it stand from the key up to its own place (contextual positions, CoPE).
@@ -181,4 +181,4 @@ struct contextual_positions : over::around<contextual_positions<Base, Matrix>, B
 template <class Base, class Matrix>
 contextual_positions(Base, Matrix) -> contextual_positions<Base, Matrix>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -7,7 +7,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/dot.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How well a decoder's convolution state h, together with the previous target word, matches encoder output z_j.
 ///
@@ -46,4 +46,4 @@ struct conv_s2s : inner_product<conv_s2s<Matrix, Vector>> {
     static auto parameters(auto& self, auto&& visit) { return score::conv_s2s{visit("W", self.W), visit("b", self.b)}; }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

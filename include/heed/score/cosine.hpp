@@ -11,7 +11,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/similarity.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How well the directions of query q and annotation h_j agree.
 ///
@@ -67,4 +67,4 @@ struct cosine {
 template <class Scale = double>
 cosine(Scale = {}) -> cosine<detail::double_or_tensor<Scale>>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -7,7 +7,7 @@
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// Base class of scores that are inner products of projected queries with keys.
 template <class Self>
@@ -44,4 +44,4 @@ struct dot : inner_product<dot> {
     static auto parameters(auto&, auto&&) { return score::dot{}; }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

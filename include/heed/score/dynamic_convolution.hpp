@@ -14,7 +14,7 @@
 #include <heed/ops/softmax.hpp>
 #include <heed/score/keys_up_to_query.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y[r,j] = w[r, j − i + c] where that is a column of w, and else 0; i is where the query stands: w [R,K] -> [R,T].
 ///
@@ -64,9 +64,9 @@ private:
 };
 inline constexpr at_distances_op at_distances{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// Which keys a kernel has weights for.
 enum class kernel_over {
@@ -186,4 +186,4 @@ struct lightweight_convolution : convolution<lightweight_convolution<Vector>> {
     }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

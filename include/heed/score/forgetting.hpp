@@ -18,7 +18,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// Base class of a score that changes those of its `base` by the gates f_l = σ(w · x_l + b) between key and query:
 ///
@@ -180,4 +180,4 @@ struct forgetting : over_gates<forgetting<Base, Matrix, Vector>, Base, Matrix, V
     }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

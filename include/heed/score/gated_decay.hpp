@@ -7,7 +7,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/score/forgetting.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// A score whose keys fade by the gates of all later positions, up to the query's own (gated linear attention,
 /// state-space duality): retention with a decay for each position, which depends on the text.
@@ -52,4 +52,4 @@ struct gated_decay : over_gates<gated_decay<Base, Matrix, Vector>, Base, Matrix,
     }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -17,7 +17,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/score/location.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
 
@@ -141,9 +141,9 @@ private:
 };
 inline constexpr gaussian_mixture_op gaussian_mixture{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// The state of a mixture of Gaussians.
 template <class Centres>
@@ -234,4 +234,4 @@ template <class Matrix, class Vector, class Matrix2, class Vector2>
 gaussian_mixture(Matrix, Vector, Matrix2, Vector2)
     -> gaussian_mixture<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -6,7 +6,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/dot.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How well query h matches annotation h_j, by a bilinear form.
 ///
@@ -28,4 +28,4 @@ struct general : inner_product<general<Matrix>> {
     static auto parameters(auto& self, auto&& visit) { return score::general{visit("W", self.W)}; }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -14,7 +14,7 @@
 #include <heed/score/dot.hpp>
 #include <heed/simd/simd.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y = exp(p − ‖x‖² / 2) / √m for each row: p [...,m], the products of x [...,D] with m random vectors.
 ///
@@ -62,9 +62,9 @@ struct positive_features_op : operation<positive_features_op> {
 };
 inline constexpr positive_features_op positive_features{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How well a query matches a key, by the inner product of their features.
 ///
@@ -123,4 +123,4 @@ struct positive_random {
 template <class Matrix>
 positive_random(Matrix) -> positive_random<Matrix>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

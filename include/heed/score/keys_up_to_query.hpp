@@ -13,7 +13,7 @@
 #include <heed/core/mask.hpp>
 #include <heed/core/workspace_tensor.hpp>
 
-namespace heed::ops::detail {
+namespace heed::inline HEED_TARGET::ops::detail {
 
 /// Throws shape_error unless there is a count for each row, and a first key or none at all.
 inline void require_places(const char* where, const lengths_view& count, const lengths_view& first, std::size_t rows)
@@ -33,9 +33,9 @@ inline std::size_t keys_of_row(const lengths_view& count, const lengths_view& fi
     return count[r] > begin ? std::min(count[r] - begin, positions) : 0;
 }
 
-}  // namespace heed::ops::detail
+}  // namespace heed::inline HEED_TARGET::ops::detail
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How many keys there are up to the query's own, for each row: the i-th query stands at the i-th position of the
 /// memory, or at the last one if there are fewer. A state without tensors; a window is told which of its keys is the
@@ -87,4 +87,4 @@ private:
     }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -10,7 +10,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y[b,t] = x[b, at[b,t,0]]: x [B,N] and whole numbers at [B,T,1] (constants) -> [B,T].
 ///
@@ -55,9 +55,9 @@ private:
 };
 inline constexpr gather_op gather{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// The numbers of positions, from `first` on, as keys of annotations [B,T,D]: [B,T,1], in the family of both.
 auto position_numbers(const tensor auto& parameter, const tensor auto& annotations, std::size_t first)
@@ -115,4 +115,4 @@ struct location {
 template <class Matrix>
 location(Matrix) -> location<Matrix>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

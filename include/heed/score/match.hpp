@@ -5,16 +5,16 @@
 #include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/ops/similarity.hpp>
 
-namespace heed::kernels {
+namespace heed::inline HEED_TARGET::kernels {
 
 /// e_j = 1 / (1 + |q − k_j|), in tiles only: a step is computed line by line.
 struct closeness_score {
     using in_tiles = tiles::closeness;
 };
 
-}  // namespace heed::kernels
+}  // namespace heed::inline HEED_TARGET::kernels
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How close query q is to annotation h_j.
 ///
@@ -34,4 +34,4 @@ struct match {
     static auto parameters(auto&, auto&&) { return score::match{}; }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

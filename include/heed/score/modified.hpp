@@ -10,7 +10,7 @@
 #include <heed/score/over.hpp>
 #include <heed/simd/score_index.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// Where a step stands. No tensors, but a part of a batch knows its first sentence, and a window its first keys.
 struct stands {
@@ -125,4 +125,4 @@ struct modified : by_place<modified<Base, Function, Table>, Base> {
     }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

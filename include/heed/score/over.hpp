@@ -14,7 +14,7 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/sums.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// The state of a score that keeps k numbers per position.
 template <class Features>
@@ -60,11 +60,11 @@ struct coverage_and_known {
 template <class Coverage, class Known>
 coverage_and_known(Coverage, Known) -> coverage_and_known<Coverage, Known>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score
 
 /// Common parts of scores that wrap another. Such a score keeps its base's state beside its own, so
 /// that scores can be nested in any order.
-namespace heed::score::over {
+namespace heed::inline HEED_TARGET::score::over {
 
 /// The state of a score that wraps another: the members of Own, and the base's state.
 template <class Own, class Inner>
@@ -263,4 +263,4 @@ decltype(auto) values_in_one_piece(const auto& memory)
 using heed::detail::state_of;
 using heed::detail::taped_among;
 
-}  // namespace heed::score::over
+}  // namespace heed::inline HEED_TARGET::score::over

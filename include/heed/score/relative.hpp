@@ -14,7 +14,7 @@
 #include <heed/score/modified.hpp>
 #include <heed/simd/score_index.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// e + t[sentence, query, distance] of all queries at once, or e + t[sentence, distance] of one.
 template <bool of_one>
@@ -101,4 +101,4 @@ struct relative : by_place<relative<Base, Matrix>, Base> {
     }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -11,7 +11,7 @@
 #include <heed/ops/rotate.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// The number of the query that is answered. No tensors.
 struct number_of_query {
@@ -106,4 +106,4 @@ struct rotary : over::score_adaptor<rotary<Base>, Base> {
 template <class Base>
 rotary(Base, ops::rotation = {}) -> rotary<Base>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -9,7 +9,7 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// How well query q matches key k_j, by their inner product, scaled so that it does not grow with their width.
 ///
@@ -42,4 +42,4 @@ struct scaled_dot {
     double factor(std::size_t d) const { return scale != 0 || d == 0 ? scale : 1 / std::sqrt(static_cast<double>(d)); }
 };
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -7,7 +7,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// The state of coverage embeddings.
 template <class Coverage, class Weights>
@@ -105,4 +105,4 @@ private:
 template <class Base, class Matrix, class Cell>
 with_coverage(Base, Matrix, Cell) -> with_coverage<Base, Matrix, Cell>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -7,7 +7,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {
 
@@ -33,9 +33,9 @@ private:
 /// y = α / max(Φ, 1e-6): α and Φ [...] -> [...]         ∂α += ∂y / Φ,  ∂Φ −= y ∂y / Φ, 0 below 1e-6
 inline constexpr binary<functions::share> share{"share", "the fertility", "one for each weight"};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// A score that also reads how much attention each source word has had, as a fraction of what it should get (linguistic
 /// coverage).
@@ -96,4 +96,4 @@ struct with_fertility : over::score_adaptor<with_fertility<Base, Vector>, Base> 
 template <class Base, class Vector, class Vector2>
 with_fertility(Base, Vector, Vector2, double = 2) -> with_fertility<Base, joint_tensor<Vector, Vector2>>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -7,7 +7,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// A score that also reads how far each source word has been translated: a vector that a gated recurrent unit updates
 /// from the weights, the annotations and the queries (neural network based coverage).
@@ -81,4 +81,4 @@ private:
 template <class Base, class Matrix, class Cell>
 with_gated_coverage(Base, Matrix, Cell) -> with_gated_coverage<Base, Matrix, Cell>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

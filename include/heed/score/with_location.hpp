@@ -11,7 +11,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y[b,t,n] = Σ_i F[n,i] x[b,t+i-(r-1)/2], zeros beyond the sentence: x [B,T], F [k,r] -> [B,T,k]. k filters of odd
 /// width r slide over the positions; they are not mirrored.
@@ -86,9 +86,9 @@ private:
 };
 inline constexpr convolve_op convolve{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// The state of location-aware attention.
 template <class Features, class Weights>
@@ -174,4 +174,4 @@ private:
 template <class Base, class Matrix, class Matrix2>
 with_location(Base, Matrix, Matrix2) -> with_location<Base, joint_tensor<Matrix, Matrix2>>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

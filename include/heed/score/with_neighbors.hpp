@@ -10,7 +10,7 @@
 #include <heed/ops/windows.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y[b,t,i] = x[b,t+i-k], each position with its neighbors, 0 beyond the sentence: x [B,T] -> [B,T,2k+1].
 ///
@@ -34,9 +34,9 @@ struct neighborhood_op : move_operation<neighborhood_op, std::size_t> {
 };
 inline constexpr neighborhood_op neighborhood{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// Which past weights `with_neighbors` reads.
 struct last_weights {};  // α_{t−1}
@@ -107,4 +107,4 @@ struct with_neighbors : over::score_adaptor<with_neighbors<Base, Matrix, Which>,
 template <class Base, class Matrix, class Which = last_weights>
 with_neighbors(Base, Matrix, Which = {}) -> with_neighbors<Base, Matrix, Which>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

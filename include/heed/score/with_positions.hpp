@@ -10,7 +10,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// A score that also reads the target position t, the source position j and the source length I (position bias).
 ///
@@ -76,4 +76,4 @@ struct with_positions : over::score_adaptor<with_positions<Base, Matrix>, Base> 
 template <class Base, class Matrix>
 with_positions(Base, Matrix) -> with_positions<Base, Matrix>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

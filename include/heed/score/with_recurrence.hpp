@@ -6,7 +6,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// A score that also reads a state of its own, which a recurrent unit updates with the emitted word and the context
 /// (recurrent attention).
@@ -79,4 +79,4 @@ struct with_recurrence : over::score_adaptor<with_recurrence<Base, Matrix, Cell>
 template <class Base, class Matrix, class Cell>
 with_recurrence(Base, Matrix, Cell) -> with_recurrence<Base, Matrix, Cell>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -6,7 +6,7 @@
 #include <heed/ops/products.hpp>
 #include <heed/score/over.hpp>
 
-namespace heed::score {
+namespace heed::inline HEED_TARGET::score {
 
 /// A score that also reads the previous target word: its embedding y is added to the projected query of any base score.
 ///
@@ -61,4 +61,4 @@ struct with_word : over::score_adaptor<with_word<Base, Matrix>, Base, over::base
 template <class Base, class Matrix>
 with_word(Base, Matrix) -> with_word<Base, Matrix>;
 
-}  // namespace heed::score
+}  // namespace heed::inline HEED_TARGET::score

@@ -15,7 +15,7 @@
 #include <heed/core/random.hpp>
 #include <heed/ops/losses.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// A sentence as the numbers of its words, without begin and end.
 using id_sentence = std::vector<std::uint32_t>;
@@ -170,4 +170,4 @@ inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<
     return shuffled_batches(sources, targets, batch_limits{batch_size, 0}, stream);
 }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -12,7 +12,7 @@
 
 #include <heed/seq2seq/decoding.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The divisor of the log-probability of a translation of n words, the end word included.
 ///
@@ -374,4 +374,4 @@ std::vector<std::vector<translation<T>>> beam(const Model& model, const source_b
     return beam<T>(*running, source.real, how);
 }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -12,7 +12,7 @@
 
 #include <heed/seq2seq/batch.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The target words that a batch may use:
 ///     the first `frequent` words of the vocabulary: the four special words and the most frequent words
@@ -118,4 +118,4 @@ word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words
     return places;
 }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -18,7 +18,7 @@
 #include <heed/seq2seq/model.hpp>
 
 /// Words about a picture: a convolutional encoder whose annotations are regions, and a decoder that attends to them.
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// Convolutions with rectified units; an annotation is a region of the picture.
 ///
@@ -235,4 +235,4 @@ private:
     std::size_t rows_, regions_;
 };
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

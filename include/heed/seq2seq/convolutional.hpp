@@ -16,7 +16,7 @@
 #include <heed/ops/operation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y = x, but its gradient is scaled, and so is not the derivative: x [...] -> [...]            ∂x += factor · ∂y
 struct scale_gradient_op : operation<scale_gradient_op> {
@@ -45,7 +45,7 @@ struct scale_gradient_op : operation<scale_gradient_op> {
 };
 inline constexpr scale_gradient_op scale_gradient{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
 /// Convolutional sequence-to-sequence models: stacked convolutions, with attention in every layer of the decoder.
 ///
@@ -56,7 +56,7 @@ inline constexpr scale_gradient_op scale_gradient{};
 ///
 /// Deviations, explained in docs/decisions.md: attention reads h before the residual is added, as in the authors' code
 /// (equation 1 adds it first); no weight normalization.
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The encoding of a batch by a convolutional encoder.
 template <class Annotations>
@@ -398,4 +398,4 @@ auto make_convolutional(std::uint64_t seed, const convolutional_sizes& n, const 
     return translator{std::move(encoder), std::move(decoder)};
 }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

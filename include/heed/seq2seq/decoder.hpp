@@ -15,7 +15,7 @@
 #include <heed/seq2seq/model.hpp>
 #include <heed/seq2seq/parts.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 namespace detail {
 
@@ -389,4 +389,4 @@ auto make_decoder(nn::initializers<T> init, Attention attention, decoder_sizes n
                    nn::make_part(with.readout, init, sizes)};
 }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -19,7 +19,7 @@
 #include <heed/kernels/top_k_words.hpp>
 #include <heed/seq2seq/packed.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The maximum number of words of a translation, after which only the end word is allowed: factor · source words +
 /// extra. The source's end word counts, the translation's does not.
@@ -450,4 +450,4 @@ std::unique_ptr<decoding<T>> decode(const Model& model, const source_batch& sour
 template <class T, class Model>
 std::unique_ptr<decoding<T>> decode(const Model&& model, const source_batch& source) = delete;
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

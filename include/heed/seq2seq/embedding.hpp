@@ -14,7 +14,7 @@
 #include <heed/ops/shape.hpp>
 #include <heed/seq2seq/batch.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The place of a tensor that an encoding or a decoder's state does not have.
 struct nothing {
@@ -253,4 +253,4 @@ struct as_given_factory {
 
 }  // namespace embedding
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

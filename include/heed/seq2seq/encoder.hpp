@@ -9,7 +9,7 @@
 #include <heed/seq2seq/batch.hpp>
 #include <heed/seq2seq/embedding.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The encoding of a batch of source sentences.
 template <class Annotations, class Start, class Whole, class Last = nothing, class Context = nothing>
@@ -156,4 +156,4 @@ struct forward_encoder_factory {
     static std::size_t width(std::size_t hidden) { return hidden; }  // D of H
 };
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

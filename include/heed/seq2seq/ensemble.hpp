@@ -12,7 +12,7 @@
 
 #include <heed/seq2seq/decoding.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// Several models that decode together.
 ///
@@ -136,4 +136,4 @@ private:
     std::vector<T> mean_;
 };
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -10,7 +10,7 @@
 
 #include <heed/seq2seq/decoding.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// A model's judgement of a given translation.
 template <class T>
@@ -109,4 +109,4 @@ std::vector<std::pair<int, int>> links_of(const std::vector<std::vector<T>>& wei
     return links;
 }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -11,7 +11,7 @@
 
 #include <heed/seq2seq/decoding.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// When greedy decoding stops, what it returns, and which words begin and end a sentence.
 struct greedy_options {
@@ -118,4 +118,4 @@ std::vector<translation<T>> greedy(const Model& model, const source_batch& sourc
     return greedy<T>(*running, source.real, how);
 }
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

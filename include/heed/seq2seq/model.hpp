@@ -13,7 +13,7 @@
 #include <heed/score/over.hpp>
 #include <heed/seq2seq/candidates.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The start of a batch: what stays constant while it is decoded, and the state before the first word.
 template <class Memory, class State>
@@ -138,4 +138,4 @@ auto weights_per_position(const tensor auto& weights)
 
 }  // namespace detail
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

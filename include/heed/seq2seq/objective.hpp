@@ -21,7 +21,7 @@
 ///     const auto loss = loss_with(model, batch, objective::coverage{0.1}, smoothing, drop);
 ///
 /// A model takes part by `follow(batch, smoothing, drop, only)`, which returns a `teacher_forced`.
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The cross-entropy of a batch plus objective(seen, batch) of the `followed`; arguments as of the model's `loss`.
 template <class T, class Objective>
@@ -146,4 +146,4 @@ private:
 
 }  // namespace objective
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -11,7 +11,7 @@
 
 #include <heed/seq2seq/decoding.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// A model from elsewhere that is decoding one batch. A row is a hypothesis; at first there is one per sentence.
 ///
@@ -106,4 +106,4 @@ private:
     detail::word_list only_;
 };
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -18,7 +18,7 @@
 #include <heed/seq2seq/decoder.hpp>
 
 /// Weights laid out for searching: the results of `decoder::advance` and its output layer in fewer products.
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 namespace detail {
 
@@ -243,4 +243,4 @@ private:
     std::unique_ptr<kernels::int8_weights> int8_;
 };
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

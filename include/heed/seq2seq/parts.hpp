@@ -13,7 +13,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/seq2seq/encoder.hpp>
 
-namespace heed::ops {
+namespace heed::inline HEED_TARGET::ops {
 
 /// y_i = max(x_2i, x_2i+1): x [...,2N] -> [...,N]              Goodfellow et al. 2013; Bahdanau et al. 2015, A.2.2
 ///     ∂x of the greater one += ∂y_i; of the first one if they are equal
@@ -40,9 +40,9 @@ struct maxout_op : operation<maxout_op> {
 };
 inline constexpr maxout_op maxout{};
 
-}  // namespace heed::ops
+}  // namespace heed::inline HEED_TARGET::ops
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The sizes of a recurrent decoder, for the factories of its parts.
 struct decoder_sizes {
@@ -425,4 +425,4 @@ private:
     }
 };
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

@@ -12,7 +12,7 @@
 #include <heed/seq2seq/transformer.hpp>
 
 /// The encoder of the Transformer on its own, for any decoder that attends to annotations.
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// Words or features, positions and layers of self-attention.
 ///
@@ -96,4 +96,4 @@ struct self_attentive_encoder_factory {
     static std::size_t width(std::size_t hidden) { return hidden; }  // D of H
 };
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

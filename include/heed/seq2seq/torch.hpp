@@ -48,7 +48,7 @@
 ///
 /// The module must be made like the layer: norm_first=True is nn::pre_norm, False is nn::post_norm; activation="relu"
 /// is ops::relu, activation="gelu" is ops::gelu_erf, and ops::gelu is F.gelu(…, approximate="tanh").
-namespace heed::io {
+namespace heed::inline HEED_TARGET::io {
 
 namespace detail {
 
@@ -406,4 +406,4 @@ void save_torch(archive& to, const M& module, std::string_view prefix = {}, std:
     detail::put_blocks<T>(to, blocks);
 }
 
-}  // namespace heed::io
+}  // namespace heed::inline HEED_TARGET::io

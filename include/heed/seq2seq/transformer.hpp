@@ -28,7 +28,7 @@
 /// with layer normalization around each sum (nn/residual.hpp). Words enter as √D E w + position. In a search each layer
 /// keeps the words before in a memory that grows (attention/memory.hpp). Any attention fits that has contexts [B,S,D]
 /// for queries [B,S,D] and, for a search, can be extended. Deviation: a bias in the output layer.
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// One layer of the encoder: self-attention and a feed-forward network, each within a residual connection.
 template <class Attention, class Residual, class FeedForward>
@@ -364,4 +364,4 @@ template <class Tables, class Positions, class EncoderLayer, class DecoderLayer,
 transformer(Tables, Positions, std::vector<EncoderLayer>, Last, std::vector<DecoderLayer>, Last, Vector)
     -> transformer<Tables, Positions, EncoderLayer, DecoderLayer, Last, Vector>;
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

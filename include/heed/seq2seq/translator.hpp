@@ -4,7 +4,7 @@
 #include <heed/papers/translation.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
-namespace heed::seq2seq {
+namespace heed::inline HEED_TARGET::seq2seq {
 
 /// An encoder and a decoder that are trained together.
 template <class Encoder, class Decoder>
@@ -157,4 +157,4 @@ struct per_dimension_factory {
 
 }  // namespace attentions
 
-}  // namespace heed::seq2seq
+}  // namespace heed::inline HEED_TARGET::seq2seq

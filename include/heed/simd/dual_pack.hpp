@@ -8,7 +8,7 @@
 /// Lanes of scores with their derivative: functions of scores run on them going back.
 ///
 ///     (x, x') + (y, y') = (x + y, x' + y'),  (x, x') (y, y') = (x y, x' y + x y'),  f(x, x') = (f(x), f'(x) x')
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -111,4 +111,4 @@ HEED_DUALS(>)
 HEED_DUALS(>=)
 #undef HEED_DUALS
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

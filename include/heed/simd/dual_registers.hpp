@@ -15,7 +15,7 @@
 ///
 /// In memory a value and its slope stand side by side; loads and stores take them apart and put them together.
 /// Comparisons are those of dual_number: == and != look at both, the others at values.
-namespace heed::simd {
+namespace heed::inline HEED_TARGET::simd {
 
 template <class T>
 struct dual_vec;
@@ -213,4 +213,4 @@ HEED_SIMD_INLINE auto max(dual_register auto v)
     return top;
 }
 
-}  // namespace heed::simd
+}  // namespace heed::inline HEED_TARGET::simd

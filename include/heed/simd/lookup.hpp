@@ -14,7 +14,7 @@
 ///
 /// Neighbors among the queries of a tile mostly look up neighbors in the table. If no index is farther from the first
 /// one than a register is long, or the table has at most two registers, two loads and a permutation find all numbers.
-namespace heed::simd {
+namespace heed::inline HEED_TARGET::simd {
 
 namespace detail {
 
@@ -149,4 +149,4 @@ HEED_SIMD_INLINE mask<float> bytes_at(const std::uint8_t* bytes, mask<float> at)
 #endif
 }
 
-}  // namespace heed::simd
+}  // namespace heed::inline HEED_TARGET::simd

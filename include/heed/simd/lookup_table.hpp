@@ -22,7 +22,7 @@
 ///     [](auto e, score_index p, const auto& bias) { return e + bias(p.head, p.key - p.query + 16); }
 ///
 /// A table is a tensor of any rank. Indices are whole numbers or lanes of them; those beyond an end mean the end.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
@@ -480,4 +480,4 @@ auto looked_up(X&& x)
 /// No table.
 struct no_table {};
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -24,7 +24,7 @@
 /// goes into `select`, `&`, `|`, `!`), % of whole numbers, and exp, log, tanh, sigmoid, sqrt, abs, min, max, sin, cos.
 /// Whole numbers, and fractions of them (place_number), become scores where they meet them, in the score's precision:
 /// 0.1F * p.key never narrows a score in double. Scores may be dual numbers; their derivatives: simd/dual_pack.hpp.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 template <class T>
 struct pack;
@@ -655,4 +655,4 @@ HEED_LANES(>)
 HEED_LANES(>=)
 #undef HEED_LANES
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -9,17 +9,8 @@
 
 #include <heed/core/cxx20.hpp>
 
-// Kernels use the intrinsics of the compiler's target, or none with HEED_SIMD_PORTABLE, which compiles the code for
-// processors other than x86.
-#if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
+#if defined(HEED_SIMD_AVX512) || defined(HEED_SIMD_AVX) || defined(HEED_SIMD_SSE2)
 #include <immintrin.h>
-#if defined(__AVX512F__)
-#define HEED_SIMD_AVX512
-#elif defined(__AVX__)
-#define HEED_SIMD_AVX
-#else
-#define HEED_SIMD_SSE2
-#endif
 #endif
 
 /// One register of floats or doubles, as wide as the compiler's target has them, and its functions for kernels.
@@ -29,7 +20,7 @@
 /// The results of one element never depend on its place in the register. If the compiler may reassociate (-ffast-math
 /// -fno-finite-math-only), results agree to rounding, but a zero may lose its sign; and g++ then links start-up code
 /// that makes the processor treat subnormal numbers as 0.
-namespace heed::simd {
+namespace heed::inline HEED_TARGET::simd {
 
 #if defined(HEED_SIMD_AVX512)
 inline constexpr std::size_t register_bytes = 64;
@@ -526,4 +517,4 @@ HEED_SIMD_INLINE bool any_not_below(vec<T> x, std::type_identity_t<T> limit)
 #endif
 }
 
-}  // namespace heed::simd
+}  // namespace heed::inline HEED_TARGET::simd

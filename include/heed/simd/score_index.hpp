@@ -27,7 +27,7 @@
 ///     // No query of [first, last] sees a key outside of it; every query of [first, last] sees all keys in it.
 ///     key_range visible_range(std::int32_t first, std::int32_t last) const;
 ///     key_range full_range(std::int32_t first, std::int32_t last) const;
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// The indices of a register of scores.
 struct score_index {
@@ -325,4 +325,4 @@ auto operator!(const A& a)
     return not_mask(detail::as_predicate(a));
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

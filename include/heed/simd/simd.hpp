@@ -12,7 +12,7 @@
 
 /// Loops over memory by registers: of floats and doubles (simd/registers.hpp), and of dual numbers
 /// (simd/dual_registers.hpp).
-namespace heed::simd {
+namespace heed::inline HEED_TARGET::simd {
 
 /// f(0), f(1), … f(count - 1), unrolled: g++ does not unroll a loop over rows inside a loop over columns, which from
 /// DRAM runs at half the speed (one load instruction then reads all rows, which may defeat prefetching).
@@ -177,4 +177,4 @@ inline void parallel_transform(std::size_t n, T* y, F&& f, const X*... x)
         lanes<T>);
 }
 
-}  // namespace heed::simd
+}  // namespace heed::inline HEED_TARGET::simd

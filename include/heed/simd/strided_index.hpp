@@ -15,7 +15,7 @@
 /// Sums and differences of such numbers are such numbers, and products with constants. A table is then read without an
 /// index for each lane, and a function of one such number, a sine of the distance, is computed for some keys ahead.
 /// Kernels set steps where they make places; all but `first` is known to the compiler.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// As many as a register has floats, whatever T is.
 inline constexpr std::size_t lane_count = simd::register_bytes / sizeof(float);
@@ -131,4 +131,4 @@ using steps_of_lanes =
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

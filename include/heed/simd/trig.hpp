@@ -14,7 +14,7 @@
 ///
 /// π is subtracted in parts, so that r is exact to the last place also where it is nearly 0 (Cody and Waite 1980), and
 /// sin r = r + r³ P(r²). Beyond π's parts, from 1e5 (float) and 1e6 (double) on, the standard library computes a lane.
-namespace heed::simd {
+namespace heed::inline HEED_TARGET::simd {
 
 namespace detail {
 
@@ -162,4 +162,4 @@ HEED_SIMD_INLINE vec<float> rounded_sine(vec<double> a, vec<double> b)
 HEED_SIMD_INLINE auto sin(plain_register auto x) { return detail::sine<false, number_in<decltype(x)>>(x); }
 HEED_SIMD_INLINE auto cos(plain_register auto x) { return detail::sine<true, number_in<decltype(x)>>(x); }
 
-}  // namespace heed::simd
+}  // namespace heed::inline HEED_TARGET::simd

@@ -4,7 +4,7 @@
 #include <heed/kernels/optimizers.hpp>
 #include <heed/train/optimizer.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// AdaDelta (Zeiler 2012), without a learning rate to choose; Bahdanau et al. 2015 train with ε = 10⁻⁶ and ρ = 0.95.
 ///
@@ -12,4 +12,4 @@ namespace heed::train {
 template <class T>
 using adadelta = optimizer<T, kernels::adadelta_settings>;
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

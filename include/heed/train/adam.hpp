@@ -8,7 +8,7 @@
 #include <heed/kernels/optimizers.hpp>
 #include <heed/train/optimizer.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// Adam (Kingma and Ba 2015).
 ///
@@ -52,4 +52,4 @@ struct adamw_settings {
 template <class T>
 using adamw = optimizer<T, adamw_settings>;
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

@@ -12,7 +12,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/core/parameters.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// The numbers of all parameters of a module, in the order of for_each_parameter.
 template <class T, parameterised M>
@@ -181,4 +181,4 @@ private:
     std::vector<double> numbers_;
 };
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

@@ -48,7 +48,7 @@
 /// | named("critic", critic, critic_optimizer) | parts under a prefix: a second model |
 ///
 /// An optimizer, an average or a sum of gradients belongs to the last model before it.
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// Where a training stands, beside its model and optimizer.
 struct position {
@@ -299,4 +299,4 @@ void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
     for (const auto& change : reader.changes) change();
 }
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

@@ -14,7 +14,7 @@
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/rows.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// Gradients of several batches, summed before one update: the update of one large batch, in the memory of a small one.
 ///
@@ -154,4 +154,4 @@ private:
     ad::recording_id added_;      // the last one whose gradients are in the sum
 };
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

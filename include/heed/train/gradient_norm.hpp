@@ -13,7 +13,7 @@
 /// The norm of a gradient, and clipping by it: for optimizers, heed's and your own.
 ///
 ///     ‖g‖ = √Σ_i g_i² over all parameters,    g ← g · min(1, c / ‖g‖)        Pascanu et al. 2013
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 namespace detail {
 
@@ -63,4 +63,4 @@ double clip_gradient(const parameterised auto& lifted, ad::tape<T>& on, double g
     return norm;
 }
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

@@ -10,7 +10,7 @@
 /// Learning rates that change while a model trains. Set before each step:
 ///
 ///     optimizer.settings.rate = train::inverse_square_root{5e-3, 2000}(optimizer.steps() + 1);
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// Warm-up, then decay with the square root of the step.
 ///
@@ -44,4 +44,4 @@ struct halving {
     }
 };
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

@@ -10,7 +10,7 @@
 #include <heed/kernels/optimizers.hpp>
 #include <heed/train/gradient_norm.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// An optimizer: a rule for each number, with clipping by the gradient's norm.
 ///
@@ -148,4 +148,4 @@ private:
     ad::recording_id stepped_;  // the recording of the last step
 };
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

@@ -26,7 +26,7 @@
 
 /// Optimizers, averages and sums of gradients in safetensors files, one by one, for files with more in them.
 /// train/checkpoint.hpp stores a whole training.
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 namespace detail {
 
@@ -332,4 +332,4 @@ void take(const io::archive& from, Part& to, const M& model, const std::string& 
     static_cast<detail::stored_type<Part>&>(to) = detail::stored(to, reader, detail::outline_of(model), prefix);
 }
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

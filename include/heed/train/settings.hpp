@@ -6,7 +6,7 @@
 
 #include <heed/core/parameters.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// f(number) for each member of an optimizer's settings that is a number, in their order, for checkpoints. `Settings`
 /// is an aggregate of up to eight members.
@@ -42,4 +42,4 @@ void each_number(Settings& settings, F f)
 #undef HEED_VISIT
 }
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

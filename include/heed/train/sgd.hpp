@@ -8,7 +8,7 @@
 #include <heed/kernels/optimizers.hpp>
 #include <heed/train/optimizer.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// Stochastic gradient descent: θ ← θ − rate · g. Luong et al. 2015, §4.1: rate 1, clip 5, and train::halving.
 template <class T>
@@ -48,4 +48,4 @@ struct momentum_settings {
 template <class T>
 using sgd_with_momentum = optimizer<T, momentum_settings>;
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

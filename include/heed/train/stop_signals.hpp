@@ -9,7 +9,7 @@
 
 #include <heed/core/cxx20.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 namespace detail {
 
@@ -63,4 +63,4 @@ private:
     std::array<struct sigaction, 3> before_{};
 };
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

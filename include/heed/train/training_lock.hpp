@@ -16,7 +16,7 @@
 #include <heed/core/utf8.hpp>
 #include <heed/io/atomic_file.hpp>
 
-namespace heed::train {
+namespace heed::inline HEED_TARGET::train {
 
 /// Keeps two trainings from writing the same files: `.NAME.lock`, beside the file NAME at the end of its links, is
 /// locked (flock) for the lifetime of this object, or of the process.
@@ -115,4 +115,4 @@ private:
     int descriptor_ = -1;
 };
 
-}  // namespace heed::train
+}  // namespace heed::inline HEED_TARGET::train

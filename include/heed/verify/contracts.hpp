@@ -17,7 +17,7 @@
 
 /// heed's contracts, one function each, which throws `broken` or returns a few words on what was compared. verify.hpp
 /// has a sentence for each.
-namespace heed::detail::verifying {
+namespace heed::inline HEED_TARGET::detail::verifying {
 
 template <class Mechanism>
 concept one_attention = requires(const Mechanism& attend)
@@ -397,4 +397,4 @@ std::string check_names(const auto& p, const auto&)
     return require_different(parameters, "attention.");
 }
 
-}  // namespace heed::detail::verifying
+}  // namespace heed::inline HEED_TARGET::detail::verifying

@@ -20,7 +20,7 @@
 #include <heed/ops/sums.hpp>
 
 /// The inputs of heed::verify, a batch of generated sentences, and every way to run a mechanism on them.
-namespace heed::detail::verifying {
+namespace heed::inline HEED_TARGET::detail::verifying {
 
 /// A broken contract; the message says where.
 struct broken : error {
@@ -411,4 +411,4 @@ std::string differing_bits(const outcome<T>& a, const outcome<T>& b)
     return greatest(a, b, [](T x, T y) { return std::memcmp(&x, &y, sizeof(T)) == 0 ? 0.0 : 1.0; }).where;
 }
 
-}  // namespace heed::detail::verifying
+}  // namespace heed::inline HEED_TARGET::detail::verifying

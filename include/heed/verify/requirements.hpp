@@ -18,7 +18,7 @@
 
 /// Requirements on the numbers that a mechanism returns. No requirement depends on the mechanism's type, so each is
 /// compiled once, however many mechanisms are verified.
-namespace heed::detail::verifying {
+namespace heed::inline HEED_TARGET::detail::verifying {
 
 // The last bits may differ if BLAS or a kernel sums in another order for another number of rows.
 inline constexpr double rounding = 1e-11;
@@ -270,4 +270,4 @@ inline std::string require_different(const std::vector<ad::named_variable<double
     return std::to_string(count) + " parameters";
 }
 
-}  // namespace heed::detail::verifying
+}  // namespace heed::inline HEED_TARGET::detail::verifying

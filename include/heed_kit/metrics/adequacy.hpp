@@ -13,7 +13,7 @@
 /// Source words that a translation overlooks. Attention that fails to focus on a part of the source leaves it
 /// untranslated ("lack of adequacy", Sankaran et al. 2016, section 1; "under-translation", Tu et al. 2016): the fault
 /// opposite to repetition.
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// When a source word counts as overlooked.
 struct adequacy_options {
@@ -92,4 +92,4 @@ inline adequacy_counts count_overlooked(std::span<const double> received, const 
     return {1, count > 0 ? 1u : 0u, received.size(), count};
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// Word links (i, j) of one sentence pair: source position i and target position j, both from 0. A set: neither order
 /// nor repetition matters.
@@ -157,4 +157,4 @@ inline links strongest_links(std::span<const float> weights, std::size_t source_
     return result;
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

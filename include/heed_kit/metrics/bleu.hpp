@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// The statistics of BLEU: matching n-grams, all n-grams (index n - 1) and lengths, of one sentence or summed over a
 /// corpus.
@@ -210,4 +210,4 @@ inline std::string bleu_score::text() const
            ", hyp_len=" + std::to_string(hypothesis_length) + ", ref_len=" + std::to_string(reference_length) + ")";
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -21,7 +21,7 @@
 /// see how the score varies. A metric provides its statistics of each sentence (`bleu_counts`, `ter_counts` …), so a
 /// resample is a sum, not another evaluation. heed's threads share the resamples; the result does not depend on the
 /// number of threads.
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// How scores are resampled.
 struct bootstrap_options {
@@ -197,4 +197,4 @@ template <class Statistics, class Score>
         return result;
     }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// Sentences of similar length and their BLEU.
 struct length_bucket {
@@ -65,4 +65,4 @@ inline std::vector<length_bucket> bleu_by_length(std::span<const bleu_counts> st
     return buckets;
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// The variant of chrF. The default is chrF2; with `words` = 2 it is chrF2++ (Popović 2017).
 struct chrf_options {
@@ -219,4 +219,4 @@ inline double chrf(std::span<const std::string> hypotheses, std::span<const std:
     return chrf(sum, how);
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

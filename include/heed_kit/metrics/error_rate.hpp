@@ -21,7 +21,7 @@
 /// Word error rate, and the share of lines that are wrong. The words may be any tokens: phonemes give the phoneme error
 /// rate of a pronunciation, characters the character error rate, and the share of wrong lines is then what the
 /// literature on spelling to sound calls the word error rate.
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// The statistics of the error rates, of one line or summed over a corpus.
 struct error_counts {
@@ -262,4 +262,4 @@ inline std::vector<error_counts> error_statistics(std::span<const text::sentence
     return result;
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -11,8 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include <heed/core/cxx20.hpp>
+
 /// Shared by the n-gram metrics: texts as numbers, and all their n-grams.
-namespace heed::metrics::detail {
+namespace heed::inline HEED_TARGET::metrics::detail {
 
 using text::for_each_gram;
 using text::gram;
@@ -37,4 +39,4 @@ private:
     std::unordered_map<std::string_view, std::uint32_t> numbers_;
 };
 
-}  // namespace heed::metrics::detail
+}  // namespace heed::inline HEED_TARGET::metrics::detail

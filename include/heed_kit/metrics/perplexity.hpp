@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// Collects a model's probability of each word of a text.
 ///     perplexity = exp(-1/N Σ_i log p_i)
@@ -75,4 +75,4 @@ inline double perplexity(std::span<const double> log_probabilities)
     return counter.perplexity();
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

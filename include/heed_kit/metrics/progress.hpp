@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// Called on the calling thread while a metric works on many sentences or resamples: `done` of `all` are finished. The
 /// last call has done == all.
@@ -43,4 +43,4 @@ std::vector<Statistics> of_each_sentence(std::size_t sentences, const progress& 
 
 }  // namespace detail
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -18,7 +18,7 @@
 ///
 ///   - a reference without a word is absent if another reference of the same sentence has a word;
 ///   - if all references of a sentence are empty, its reference is the empty sentence, as with a single file.
-namespace heed::metrics::detail {
+namespace heed::inline HEED_TARGET::metrics::detail {
 
 /// Whether a reference has no word: an empty line, or one of white space alone.
 inline bool is_empty_reference(const text::sentence& reference) { return reference.empty(); }
@@ -59,4 +59,4 @@ std::vector<Text> line_of(std::span<const std::vector<Text>> references, std::si
     return result;
 }
 
-}  // namespace heed::metrics::detail
+}  // namespace heed::inline HEED_TARGET::metrics::detail

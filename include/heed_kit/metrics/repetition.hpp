@@ -16,7 +16,7 @@
 
 /// Phrases that a sentence repeats, as an attention that forgets where it has looked makes it do (Sankaran et al. 2016,
 /// sections 1 and 6.4.1).
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// The length from which a repeated phrase counts as a repetition.
 struct repetition_options {
@@ -131,4 +131,4 @@ inline repetition_statistics count_repetitions(std::span<const text::sentence> s
     return result;
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

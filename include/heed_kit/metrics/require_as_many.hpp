@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace heed::metrics::detail {
+namespace heed::inline HEED_TARGET::metrics::detail {
 
 /// Throws unless both texts have as many lines: line n of one belongs to line n of the other. `where` begins the
 /// message.
@@ -18,4 +18,4 @@ inline void require_as_many(std::string_view where, std::size_t hypotheses, std:
                 counted(references, "reference") + "; each sentence needs one of both");
 }
 
-}  // namespace heed::metrics::detail
+}  // namespace heed::inline HEED_TARGET::metrics::detail

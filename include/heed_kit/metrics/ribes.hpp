@@ -21,7 +21,7 @@
 
 /// RIBES: does the translation have the word order of the reference? Designed for pairs such as Japanese and English,
 /// where BLEU hardly notices that cause and effect have changed places.
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// The exponents of RIBES; the defaults are those of its authors.
 struct ribes_options {
@@ -255,4 +255,4 @@ inline double ribes(std::span<const text::sentence> hypotheses, std::span<const 
     return sum.score();
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -13,7 +13,7 @@
 
 /// Finds the parts of a text that occur elsewhere in it, in nearly linear time. A model that has gone astray may repeat
 /// a word a thousand times, and a metric that compares each pair of positions word by word would hang.
-namespace heed::metrics::detail {
+namespace heed::inline HEED_TARGET::metrics::detail {
 
 /// The suffixes of a text in lexicographic order, and how much neighbors have in common.
 struct suffix_order {
@@ -123,4 +123,4 @@ private:
     std::size_t last_ = 0;
 };
 
-}  // namespace heed::metrics::detail
+}  // namespace heed::inline HEED_TARGET::metrics::detail

@@ -20,7 +20,7 @@
 
 /// Two aligners align a sentence pair in opposite directions, and each allows a word on its side only one partner.
 /// Links they agree on are nearly always right; these methods differ in which others they add.
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// How to merge two alignments. The strict methods are a widespread other reading of the same names (NLTK's, and that
 /// of the baselines in github.com/lilt/alignment-scripts): fewer links, more of them right.
@@ -144,4 +144,4 @@ inline std::vector<links> symmetrize(std::span<const links> forward, std::span<c
     return result;
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -26,7 +26,7 @@
 /// greedy search, that of the program tercom; another search would have other scores. It repeats: try to move each
 /// phrase that hypothesis and reference share to where the reference has it; apply the move with the smallest edit
 /// distance; stop when none helps.
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// The statistics of TER, of one sentence or summed over a corpus.
 struct ter_counts {
@@ -341,4 +341,4 @@ inline double ter(std::span<const text::sentence> hypotheses, std::span<const te
     return ter(sum);
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 namespace detail {
 
@@ -121,4 +121,4 @@ inline text::sentence tokenize_13a(std::string_view line)
     return detail::split_at_unicode_space(text);
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

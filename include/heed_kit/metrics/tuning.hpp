@@ -25,7 +25,7 @@
 /// Along a line λ + γ d each hypothesis' sum is linear in γ, so the choice of each sentence changes at finitely many γ,
 /// which are known exactly, and so is the best γ. Coordinates are the lines; restarts from random weights help out of
 /// local optima. Deterministic, whatever the number of threads.
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// A hypothesis of an n-best list: its features, and its statistics against the reference (bleu_counts, ter_counts
 /// ...).
@@ -282,4 +282,4 @@ template <class Statistics, class Score>
         return result;
     }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 /// How well a classifier says yes and no.
 ///
@@ -35,4 +35,4 @@ private:
     }
 };
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -20,7 +20,7 @@
 /// Which dimensions of an attention with a weight per dimension follow a word class? Choi et al. 2018 (section 5.2,
 /// figure 4) show dimensions that attend to articles, to prepositions, to nouns, chosen by hand; this searches for
 /// them.
-namespace heed::metrics {
+namespace heed::inline HEED_TARGET::metrics {
 
 namespace detail {
 
@@ -169,4 +169,4 @@ private:
     std::map<std::string, std::size_t, std::less<>> classes_;
 };
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

@@ -14,7 +14,9 @@
 #include <unordered_set>
 #include <vector>
 
-namespace heed::metrics {
+#include <heed/core/cxx20.hpp>
+
+namespace heed::inline HEED_TARGET::metrics {
 
 /// The lexical richness of a text. A model that plays safe repeats the same frequent words: few distinct ones, many of
 /// them the reference's most common.
@@ -87,4 +89,4 @@ inline word_overlap compare_words(std::span<const text::sentence> text, std::spa
     return result;
 }
 
-}  // namespace heed::metrics
+}  // namespace heed::inline HEED_TARGET::metrics

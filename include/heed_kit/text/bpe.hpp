@@ -32,7 +32,7 @@
 ///
 /// Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, ACL 2016. Codes, code files
 /// and pieces are the same as those of subword-nmt, version 0.2. Learning is in text/learn_bpe.hpp.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// Follows every piece of a word but the last.
 inline constexpr std::string_view bpe_separator = "@@";
@@ -288,4 +288,4 @@ inline sentence undo_bpe(std::span<const std::string> pieces)
     return words;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -17,7 +17,7 @@
 
 /// The casing of words: a word that begins a sentence is the same as elsewhere, and a line in capitals is read as if it
 /// were not. What is usual is learned from text, as Moses' truecaser does (Koehn et al., Moses, ACL 2007).
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// Which words begin a sentence: asked for each word and symbol of a line, in order. It is the first word, and any
 /// after a full stop, an exclamation or a question mark.
@@ -120,4 +120,4 @@ private:
     std::map<std::string, std::string> forms_;
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// The longest line that heed's readers take, in bytes: three times the text of a long novel. Without a limit, a file
 /// whose line never ends, such as /dev/zero, would fill the memory.
@@ -183,4 +183,4 @@ inline parallel_corpus read_parallel(const std::filesystem::path& source, const 
     return both;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

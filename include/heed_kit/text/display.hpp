@@ -9,7 +9,7 @@
 #include <heed/core/utf8.hpp>
 
 /// How text is displayed: its width in a terminal, and its direction.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 namespace detail {
 
@@ -100,4 +100,4 @@ constexpr bool is_right_to_left(std::string_view text)
     return false;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

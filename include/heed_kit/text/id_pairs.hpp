@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// Sentences as numbers of words, one behind the other: 2 bytes a word if the vocabulary has at most 65,536 words, else
 /// 4, and 4 bytes a sentence.
@@ -109,4 +109,4 @@ struct id_pairs {
     std::size_t size() const { return source.size(); }
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

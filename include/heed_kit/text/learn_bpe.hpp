@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// Words and their counts.
 using word_counts = std::unordered_map<std::string, std::uint64_t>;
@@ -211,4 +211,4 @@ inline bpe_codes learn_bpe(const word_counts& words, std::size_t merges, std::ui
     return bpe_codes(std::move(learned));
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -13,7 +13,7 @@
 #include <heed/core/errors.hpp>
 #include <heed_kit/text/vocabulary.hpp>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// Sentences as word ids of a vocabulary.
 using id_lists = std::span<const std::vector<word_id>>;
@@ -224,4 +224,4 @@ private:
     std::vector<std::vector<translation>> of_;  // by source word
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -9,7 +9,7 @@
 #include <span>
 
 /// All n-grams of a text whose words are numbers.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// Up to N numbers, none of them 0, latest first; unused positions are 0. Exact, unlike a hash of the words.
 template <std::size_t N>
@@ -45,4 +45,4 @@ void for_each_gram(std::span<const std::uint32_t> text, std::size_t longest, aut
     }
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

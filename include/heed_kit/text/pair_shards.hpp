@@ -36,7 +36,7 @@
 /// The file is of this kind of machine, a cache and not a format to exchange: a header of 64-bit numbers in the
 /// machine's byte order with the place, sizes and hash of each shard, two texts that the writer chose, then the shards:
 /// the ends of the source sentences, those of the target sentences, the source words, the target words.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// What a shard holds.
 struct shard_size {
@@ -342,4 +342,4 @@ private:
     std::vector<shard_size> done_;
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// How long the phrases of a pair may be, in words.
 struct phrase_options {
@@ -227,4 +227,4 @@ private:
     std::unordered_map<gram<longest>, std::vector<translation>, gram_hash> table_;
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

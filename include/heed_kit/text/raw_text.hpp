@@ -31,7 +31,7 @@
 /// A line is normalized and cut into words and symbols by Unicode's rules (text/unicode.hpp); a word that begins a
 /// sentence is written as elsewhere (text/casing.hpp); words are split into learned pieces (text/sentence_pieces.hpp);
 /// marks keep the spaces (text/tokenizer.hpp). So write() gives exactly the normalized line, whatever it was.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// How raw text becomes tokens.
 struct raw_text_options {
@@ -239,4 +239,4 @@ private:
     usual_casing usual_;
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

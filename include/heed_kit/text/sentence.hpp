@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// A tokenised sentence: its words, in order.
 using sentence = std::vector<std::string>;
@@ -53,4 +53,4 @@ inline std::string join(std::span<const std::string> words, std::string_view bet
     return line;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -36,7 +36,7 @@
 /// Unlike SentencePiece's own use, words are cut before (text/raw_text.hpp), so that no piece crosses a word, and its
 /// normalization is off. Programs that include this link sentencepiece and sentencepiece_train; with CMake,
 /// heed::raw_text.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// Splits words into learned pieces. Copies share what was learned; may be used by several threads at once.
 class sentence_pieces {
@@ -247,4 +247,4 @@ private:
     std::shared_ptr<sentencepiece::SentencePieceProcessor> processor_;
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -17,7 +17,7 @@
 #include <heed_kit/text/sentence.hpp>
 
 /// Sentences that share words, above all rare ones.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 namespace detail {
 
@@ -116,4 +116,4 @@ inline std::vector<std::size_t> most_similar(std::span<const sentence> corpus)
     return result;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

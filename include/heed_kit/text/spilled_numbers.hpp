@@ -18,7 +18,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// A long row of 32-bit numbers, written once and then read from its beginning, any number of times: in memory up to
 /// `most` numbers, and beyond in a file without a name in the given folder, which is gone with the process.
@@ -137,4 +137,4 @@ private:
     std::shared_ptr<const int> file_;
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

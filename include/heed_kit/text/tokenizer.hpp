@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/cxx20.hpp>
+
 /// Tokens of raw text, from which the text can be written again, to the byte.
 ///
 /// A line is cut into words and symbols (punctuation). Tokens say where spaces were, so that they need no rules of any
@@ -26,7 +28,7 @@
 /// A word that begins a sentence is written as it is elsewhere: "The man (30)." becomes ▁the ▁man ▁(￭ ▁30 ￭) ￭. The
 /// marks of joints are those of OpenNMT's tokenizer (Klein et al., OpenNMT: Open-Source Toolkit for Neural Machine
 /// Translation, ACL 2017), ▁ is SentencePiece's.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// The marks of tokens, as above.
 inline constexpr std::string_view word_start = "▁", joint = "￭", small_mark = "↓";
@@ -118,4 +120,4 @@ inline written_line write_tokens(std::span<const std::string> tokens, auto&& wri
     return line;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

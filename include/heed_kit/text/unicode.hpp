@@ -24,7 +24,7 @@
 
 /// What heed takes of ICU (Debian: libicu-dev): one spelling for equal characters, the words of a line, and letters in
 /// lower case, in capitals and as in a title. Programs that include this link icuuc; with CMake, heed::raw_text.
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 namespace detail {
 
@@ -156,4 +156,4 @@ inline std::vector<segment> segments(std::string_view line)
     return all;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

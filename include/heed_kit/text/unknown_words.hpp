@@ -11,7 +11,7 @@
 #include <heed/core/errors.hpp>
 #include <heed_kit/text/sentence.hpp>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// A translation with its unknown words replaced: each becomes the dictionary's translation of the source word with the
 /// greatest weight at that step or, without one, that source word itself (a name, a number). Jean et al. 2015, §3.3
@@ -41,4 +41,4 @@ sentence replace_unknown(const sentence& target, const sentence& source, const s
     return result;
 }
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// A word's row in an embedding table: 0 … vocabulary::size() - 1.
 using word_id = std::uint32_t;
@@ -195,4 +195,4 @@ private:
     std::unordered_map<std::string, word_id, hash, std::equal_to<>> ids_;  // the words of the text only
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

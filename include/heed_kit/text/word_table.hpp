@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::text {
+namespace heed::inline HEED_TARGET::text {
 
 /// Distinct words, numbered from 0 in the order in which they are first seen, and how often each was. Its memory grows
 /// with the distinct words, not with the text: their bytes, and at most 44 bytes for each.
@@ -80,4 +80,4 @@ private:
     std::vector<std::uint32_t> slots_;  // by hash, at most half of them taken
 };
 
-}  // namespace heed::text
+}  // namespace heed::inline HEED_TARGET::text

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace heed::view {
+namespace heed::inline HEED_TARGET::view {
 
 namespace detail {
 
@@ -77,4 +77,4 @@ inline void require_fit(std::string_view where, const alignment& picture)
                               " target words");
 }
 
-}  // namespace heed::view
+}  // namespace heed::inline HEED_TARGET::view

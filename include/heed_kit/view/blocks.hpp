@@ -8,7 +8,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/simd/score_index.hpp>
 
-namespace heed::view {
+namespace heed::inline HEED_TARGET::view {
 
 /// A mask as text, a character for each block of `size` queries and `size` keys: █ where every query sees every key,
 /// ▒ where some see some, · where none sees any. Tiles (attention/execute/tiled.hpp) compute nothing of such a block;
@@ -48,4 +48,4 @@ std::string blocks(const Mask& mask, std::size_t queries, std::size_t keys, std:
     return text;
 }
 
-}  // namespace heed::view
+}  // namespace heed::inline HEED_TARGET::view

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::view {
+namespace heed::inline HEED_TARGET::view {
 
 /// One line of a chart, or its bars of one color. A point with a coordinate that is not finite leaves a gap in the
 /// line, a bar that is not finite is omitted; all finite numbers are drawn.
@@ -482,4 +482,4 @@ inline std::string svg(const chart& picture)
     return detail::chart_drawing(picture).draw();
 }
 
-}  // namespace heed::view
+}  // namespace heed::inline HEED_TARGET::view

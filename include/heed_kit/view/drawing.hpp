@@ -12,7 +12,7 @@
 #include <string_view>
 
 // Shared by all of heed's pictures: numbers, escaped text, widths.
-namespace heed::view::detail {
+namespace heed::inline HEED_TARGET::view::detail {
 
 // Measures in pixels. The widths of words are generous estimates, since no font is available to measure.
 inline constexpr double font = 13, column_width = 7.9, margin = 24;
@@ -62,4 +62,4 @@ inline std::string direction(std::string_view text)
 
 inline double width_of(std::string_view word) { return column_width * static_cast<double>(text::display_width(word)); }
 
-}  // namespace heed::view::detail
+}  // namespace heed::inline HEED_TARGET::view::detail

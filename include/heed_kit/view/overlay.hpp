@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace heed::view {
+namespace heed::inline HEED_TARGET::view {
 
 /// What was attended to in a picture, word by word.
 struct overlay {
@@ -139,4 +139,4 @@ inline std::string svg(std::span<const overlay> pictures, double scale = 2)
 /// One picture as an SVG file.
 inline std::string svg(const overlay& picture, double scale = 2) { return svg(std::span(&picture, 1), scale); }
 
-}  // namespace heed::view
+}  // namespace heed::inline HEED_TARGET::view

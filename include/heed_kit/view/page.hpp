@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace heed::view {
+namespace heed::inline HEED_TARGET::view {
 
 /// One system's translation of a sentence, and its attention weights.
 struct translation {
@@ -273,4 +273,4 @@ inline std::string html(const page& what)
     return result + "</script>\n</body>\n</html>\n";
 }
 
-}  // namespace heed::view
+}  // namespace heed::inline HEED_TARGET::view

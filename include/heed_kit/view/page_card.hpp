@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace heed::view::detail {
+namespace heed::inline HEED_TARGET::view::detail {
 
 // The first third of the script of html()'s page: its elements, and the words of a card, that is, one system's
 // attention to one sentence. Its matrix is in page_matrix.hpp, the rest in page_script.hpp; the data is described in
@@ -225,4 +225,4 @@ class Card {
     }
 )js";
 
-}  // namespace heed::view::detail
+}  // namespace heed::inline HEED_TARGET::view::detail

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace heed::view::detail {
+namespace heed::inline HEED_TARGET::view::detail {
 
 // The second third of the script of html()'s page: the second half of the class Card, which draws its matrix and shows
 // the selection, and the layout of matrices. The first third is in page_card.hpp.
@@ -241,4 +241,4 @@ const layoutOver = card => {
 };
 )js";
 
-}  // namespace heed::view::detail
+}  // namespace heed::inline HEED_TARGET::view::detail

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace heed::view::detail {
+namespace heed::inline HEED_TARGET::view::detail {
 
 // The last third of the script of html()'s page: choosing a sentence and what to show of it.
 inline constexpr std::string_view page_script = R"js(
@@ -171,4 +171,4 @@ else {
 })();
 )js";
 
-}  // namespace heed::view::detail
+}  // namespace heed::inline HEED_TARGET::view::detail

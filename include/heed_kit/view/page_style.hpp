@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace heed::view::detail {
+namespace heed::inline HEED_TARGET::view::detail {
 
 // How the page of html() looks. Colors are variables, once for light and once for dark; the script says which.
 inline constexpr std::string_view page_style = R"css(
@@ -140,4 +140,4 @@ kbd { font: inherit; font-size: .78rem; border: 1px solid var(--line); border-bo
 @media print { nav, .tools, #help, .bar button { display: none; } body { display: block; } .card { break-inside: avoid; } }
 )css";
 
-}  // namespace heed::view::detail
+}  // namespace heed::inline HEED_TARGET::view::detail

@@ -13,7 +13,7 @@
 #include <string_view>
 
 /// Grey pictures as PNG files, without compression: for small ones inside of other documents.
-namespace heed::view {
+namespace heed::inline HEED_TARGET::view {
 
 namespace detail {
 
@@ -113,4 +113,4 @@ inline std::string png(std::size_t height, std::size_t width, std::span<const fl
     return result;
 }
 
-}  // namespace heed::view
+}  // namespace heed::inline HEED_TARGET::view

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heed::view {
+namespace heed::inline HEED_TARGET::view {
 
 /// How source words are written above their columns. `stairs` writes each in full, one line per word; `upright` writes
 /// them from top to bottom, which takes fewer lines if there are many words; `automatic` chooses by length.
@@ -140,4 +140,4 @@ inline std::string shades(const alignment& picture, labels style = labels::autom
     return result;
 }
 
-}  // namespace heed::view
+}  // namespace heed::inline HEED_TARGET::view

@@ -13,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
-namespace heed::view {
+#include <heed/core/cxx20.hpp>
+
+namespace heed::inline HEED_TARGET::view {
 
 namespace detail {
 
@@ -256,4 +258,4 @@ inline std::string svg(std::span<const alignment> pictures, double across = 0)
 /// One alignment as an SVG file.
 inline std::string svg(const alignment& picture) { return svg(std::span(&picture, 1)); }
 
-}  // namespace heed::view
+}  // namespace heed::inline HEED_TARGET::view

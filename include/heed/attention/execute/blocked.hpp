@@ -31,7 +31,7 @@
 ///
 /// Block by block: the scores of a block are forgotten before the next one. On the tape a block is one entry, computed
 /// again in the backward pass (by_rows.hpp).
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// Refuses a `score_matrix` or `combine_matrix` that cannot be called.
 template <class Score, class Combine, class Projected, class Memory>
@@ -254,9 +254,9 @@ inline boolean_mask_view<2> mask_of_part(const boolean_mask_view<2>& mask, const
     return mask;
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
-namespace heed::detail::execute {
+namespace heed::inline HEED_TARGET::detail::execute {
 
 /// Contexts [B,S,D] of projected queries [B,S,A], the first of which is from.first.
 template <class Memory, class Mask>
@@ -302,4 +302,4 @@ auto blocked(const auto& score, const auto& normalize, const auto& combine, cons
     }
 }
 
-}  // namespace heed::detail::execute
+}  // namespace heed::inline HEED_TARGET::detail::execute

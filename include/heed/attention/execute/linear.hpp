@@ -19,7 +19,7 @@
 /// Many queries in linear time, where weights are inner products but for a factor: the sum over keys comes first.
 ///
 ///     Σ_j (q · k_j) v_j = q · Σ_j k_j v_jᵀ             Katharopoulos et al. 2020, eq. 5-6
-namespace heed::detail::execute {
+namespace heed::inline HEED_TARGET::detail::execute {
 
 /// Contexts [B,S,D] of projected queries [B,S,F].
 template <class Score, class Mask>
@@ -37,9 +37,9 @@ auto linear(const Score& score, const auto& normalize, const auto& memory, const
     }
 }
 
-}  // namespace heed::detail::execute
+}  // namespace heed::inline HEED_TARGET::detail::execute
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// All that linear attention remembers of its keys: Σ_j γ^age k_j [v_j, 1]ᵀ.
 template <class Sums>
@@ -121,4 +121,4 @@ private:
 template <class Attention>
 streaming(Attention) -> streaming<Attention>;
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -23,7 +23,7 @@
 #include <heed/ops/shape.hpp>
 
 /// Many queries, one after another: a step for each, which any mechanism can.
-namespace heed::detail::execute {
+namespace heed::inline HEED_TARGET::detail::execute {
 
 /// Contexts [B,S,D] of queries [B,S,Q], each after the one before, and the state after them.
 template <class Mask>
@@ -71,10 +71,10 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
     }
 }
 
-}  // namespace heed::detail::execute
+}  // namespace heed::inline HEED_TARGET::detail::execute
 
 /// How an attention answers many queries: by the executor that the plan has chosen.
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 template <class Score, class Normalize, class Combine>
 struct attention;
@@ -219,10 +219,10 @@ auto weights_of_many(const Attention& attend, const auto& memory, const auto& qu
 
 }  // namespace detail
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET
 
 /// What answers a call, in words: for heed::explain and for tests that pin a mechanism's path.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// Which executor runs a step, by the types.
 template <class Attention, class Memory, class Query, class Mask>
@@ -303,9 +303,9 @@ std::string explained(const Attention& attend, const auto& memory, const auto& g
     }
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
-namespace heed {
+namespace heed::inline HEED_TARGET {
 
 /// Which executor answers these queries [B,S,Q], and what keeps the faster ones away, in one sentence; of one query
 /// [B,Q], how a step runs.
@@ -320,4 +320,4 @@ std::string explain(const auto& mechanism, const auto& memory, const auto& queri
     return mechanism.explain(memory, queries, mask);
 }
 
-}  // namespace heed
+}  // namespace heed::inline HEED_TARGET

@@ -21,7 +21,7 @@
 ///     line by line       a state whose tensors cannot be reached, and `compose`
 ///
 /// `attend` is the attention throughout.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// Requirements of a memory: the gradient of its keys reaches the parameters that made them, unless all are plain.
 template <class Attention, class Memory>
@@ -167,4 +167,4 @@ void answer_into(const auto& attend, Result& result, const auto& memory, const a
     know_positions(result.state, memory);
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

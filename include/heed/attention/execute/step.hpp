@@ -24,7 +24,7 @@
 ///     next = advance(state, seen.weights, seen.context, at)  the state for the next query
 ///
 /// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// There is no window.
 struct no_window {
@@ -356,4 +356,4 @@ void keep_answer(auto& result, auto answer)
     result.state = std::move(answer.state);
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail

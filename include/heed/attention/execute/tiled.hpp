@@ -18,7 +18,7 @@
 #include <heed/simd/score_index.hpp>
 
 /// Many queries without their scores in memory, for the mechanisms and masks that the tiled kernel knows.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// Queries [B,S,A] as they are compared with keys.
 template <class Score>
@@ -184,9 +184,9 @@ auto tiled_by_rule(const Score& score, const Rule& rule, const auto& change, con
     }
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
-namespace heed::detail::execute {
+namespace heed::inline HEED_TARGET::detail::execute {
 
 /// Contexts [B,S,D] of projected queries [B,S,A].
 template <class Score>
@@ -205,10 +205,10 @@ auto tiled(const Score& score, const auto& normalize, const auto& memory, const 
     }
 }
 
-}  // namespace heed::detail::execute
+}  // namespace heed::inline HEED_TARGET::detail::execute
 
 /// Many queries at once by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp.
-namespace heed::detail {
+namespace heed::inline HEED_TARGET::detail {
 
 /// The keys that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
 /// the others count in a history, too. Throws shape_error if it does not fit.
@@ -220,9 +220,9 @@ keys_of_lengths keys_shown(const lengths& mask, const auto& memory)
     return keys_of_lengths{mask};
 }
 
-}  // namespace heed::detail
+}  // namespace heed::inline HEED_TARGET::detail
 
-namespace heed::detail::execute {
+namespace heed::inline HEED_TARGET::detail::execute {
 
 /// Contexts [B,S,D] of projected queries [B,S,A], and the state after them.
 template <class Score, class Memory, class Mask>
@@ -241,4 +241,4 @@ auto tiled_with_state(const Score& score, const auto& normalize, const Memory& m
                                std::move(after), state.step + shape_of(projected)[1], state.score, state.head}};
 }
 
-}  // namespace heed::detail::execute
+}  // namespace heed::inline HEED_TARGET::detail::execute

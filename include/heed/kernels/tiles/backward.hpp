@@ -26,7 +26,7 @@
 ///
 /// `reference::backward` of kernels/tiles/reference.hpp computes the same in a plain loop over queries and keys; tests
 /// compare the two.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 namespace detail {
 
@@ -328,4 +328,4 @@ void backward(const query_block<T>& block, const Rule& rule, const forward_resul
     backward<registers, Compare>(block, rule, from, rest, wants, true);
 }
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

@@ -34,7 +34,7 @@
 ///                                           where d is 0: if queries are not finite, `selects` is true
 ///     sums_finite()                         else back() has to be called again, to select
 ///     add_to(to)                            adds the sums over all keys to the queries' gradients
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// e_j = scale · q · k_j
 struct inner_product {
@@ -474,4 +474,4 @@ private:
 using additive = sum_of<detail::additive_terms, detail::additive_of_exponentials>;
 using closeness = sum_of<detail::closeness_terms>;
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

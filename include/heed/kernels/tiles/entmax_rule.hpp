@@ -21,7 +21,7 @@
 ///     dδ = Σ_j w_j g_j (dw_j − m),  g_j = −(e^l − 1 − l) / δ²,  l = −ln b_j
 ///
 /// as normalize/entmax.hpp has them.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// σ(a); not 0, where a is so small that it would be.
 template <class T>
@@ -399,4 +399,4 @@ private:
     T delta_, inverse_;
 };
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

@@ -28,7 +28,7 @@
 ///
 /// softmax takes one pass, the online softmax of Milakov, Gimelshein 2018. Other rules know their numbers, or find
 /// these in a first pass.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 namespace detail {
 
@@ -333,4 +333,4 @@ void forward(const query_block<T>& block, const Rule& rule, rows<T> contexts, T*
     }
 }
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

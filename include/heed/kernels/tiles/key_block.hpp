@@ -17,7 +17,7 @@
 
 /// A block of keys in the lanes against all queries of a sentence, for kernels/tiles/temporal.hpp: tiles of scores
 /// [queries][lanes], and what each key remembers.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// Queries of a tile whose keys lie in the lanes.
 inline constexpr std::size_t queries = 48;
@@ -176,4 +176,4 @@ row<T, registers> past_of(const T* history, std::size_t n)
 
 }  // namespace detail
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

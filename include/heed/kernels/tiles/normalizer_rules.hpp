@@ -23,7 +23,7 @@
 ///     sequential   weights depend on those of later keys: tiles come from the last key to the first (stick-breaking)
 ///     divides      z ends with 1 / Σ_j weight_j, which the pass over the values sums
 ///     sparse       weights may be 0: tiles without any are left out
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// What is subtracted from the gradient of a weight.
 enum class center {
@@ -297,4 +297,4 @@ struct top_k {
     static constexpr double first = -std::numeric_limits<double>::infinity();
 };
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

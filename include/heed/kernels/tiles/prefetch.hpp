@@ -11,7 +11,7 @@
 /// Software prefetch: rows that the next tile or the next block of queries reads, requested from memory a few cache
 /// lines at a time while a tile is computed. The rows of a head are short and far apart, and no processor predicts the
 /// next one.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// Requests the rows [begin, end) of `width` numbers, a few cache lines at a time.
 template <class T>
@@ -114,4 +114,4 @@ private:
     std::size_t end_;
 };
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

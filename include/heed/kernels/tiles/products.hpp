@@ -12,7 +12,7 @@
 ///
 ///     products            y_r += Σ_k x_rk panel_k        scores of a tile, contexts from weights and values
 ///     products_of_lanes   y_j += Σ_q tile_jq x_q         gradients of keys and values
-namespace heed::kernels::tiles::detail {
+namespace heed::inline HEED_TARGET::kernels::tiles::detail {
 
 /// y_r (+)= Σ_k x[r·across + k·along] panel_k, for `count` rows r of lanes; rows of panel and y are `stride` apart.
 template <std::size_t count, std::size_t registers, bool add, class T>
@@ -184,4 +184,4 @@ bool finite_rows(std::size_t count, std::size_t width, rows<const T> x)
     return all - all == T(0);
 }
 
-}  // namespace heed::kernels::tiles::detail
+}  // namespace heed::inline HEED_TARGET::kernels::tiles::detail

@@ -15,7 +15,7 @@
 ///     forward, backward                     kernels/tiles/forward.hpp, backward.hpp
 ///     forward_in_order, backward_in_order   kernels/tiles/temporal.hpp
 ///     sums_over_past                        kernels/linear_attention.hpp
-namespace heed::kernels::tiles::reference {
+namespace heed::inline HEED_TARGET::kernels::tiles::reference {
 
 /// The scores as they are. A score_mod has a value and a slope, of the score of query s and key j.
 struct unmodified {
@@ -261,4 +261,4 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
     }
 }
 
-}  // namespace heed::kernels::tiles::reference
+}  // namespace heed::inline HEED_TARGET::kernels::tiles::reference

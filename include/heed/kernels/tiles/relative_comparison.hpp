@@ -22,7 +22,7 @@
 ///
 /// so that a score costs one addition; keys farther away share the first or the last row. Gradients are added to such
 /// rows, and copied back once for all keys.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// The factors are D [A,2R+1], those of each head behind those of the one before.
 struct inner_product_with_distances {
@@ -146,4 +146,4 @@ struct inner_product_with_distances {
     };
 };
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

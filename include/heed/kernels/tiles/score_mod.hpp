@@ -25,7 +25,7 @@
 ///
 /// A kernel that knew the types of functions and masks would be compiled for each combination, a second or more each;
 /// so it calls one type, `score_mod`, once a tile. Only the loop over a tile is compiled for each.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// Scores as they are.
 struct unmodified {};
@@ -425,4 +425,4 @@ private:
     const Mask& mask_;
 };
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

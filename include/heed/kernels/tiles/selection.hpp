@@ -17,7 +17,7 @@
 ///
 /// Few keys: all scores of a block of queries are kept, and the second pass reads these. Many keys: a selection keeps
 /// the scores of each row that may have a weight, and both passes compute the tiles.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// Do all scores of a block of queries with this number of keys fit? They have to stay in the second cache.
 template <class T, std::size_t registers>
@@ -200,4 +200,4 @@ void numbers_of_kept_scores(const auto& compare, const query_block<T>& block, co
 
 }  // namespace detail
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

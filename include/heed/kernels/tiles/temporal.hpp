@@ -25,7 +25,7 @@
 /// A key's past does not depend on another key. **So keys lie in the lanes**, unlike kernels/tiles/forward.hpp: a tile
 /// [queries][lanes] has a row for each query, L is one row of lanes, and a block of keys meets all queries in their
 /// order before the next block. The backward pass runs each block twice: forward for L at each tile, and backward.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// A history's gradients: of L after the last query, or null, and where that of L before the first one is added, or
 /// null.
@@ -400,4 +400,4 @@ void backward_in_order(const Sentence& sentence, const forward_results<T>& from,
         pass.add_keys(first, history + first, d_history);
 }
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

@@ -22,7 +22,7 @@
 ///     e_j = Σ_i K_ji q_i,  c_i += Σ_j V_ji p_j        i: dimension, j: key; e_j, q_i, c_i, p_j: rows of lanes
 ///
 /// Only a block's queries and contexts are transposed, once for all keys. The backward pass computes scores again.
-namespace heed::kernels::tiles {
+namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// Registers of a row of lanes, at most; fewer for few queries.
 inline constexpr std::size_t most_registers = simd::register_bytes == 64 ? 4 : 2;
@@ -220,4 +220,4 @@ void with_registers(std::size_t queries, auto&& f)
     }
 }
 
-}  // namespace heed::kernels::tiles
+}  // namespace heed::inline HEED_TARGET::kernels::tiles

@@ -8,7 +8,7 @@
 #include <heed/simd/simd.hpp>
 
 /// Rows of numbers to rows of lanes, [width][lanes], and back: once for a block of queries.
-namespace heed::kernels::tiles::detail {
+namespace heed::inline HEED_TARGET::kernels::tiles::detail {
 
 /// f(i, q) for squares of registers within `width` and `n`; edge(i, q) for each number behind them.
 template <class T>
@@ -70,4 +70,4 @@ void add_transposed(std::size_t width, std::size_t s, std::size_t n, const T* fr
     transposed_back<registers, true>(width, n, from, ones, to.from(s));
 }
 
-}  // namespace heed::kernels::tiles::detail
+}  // namespace heed::inline HEED_TARGET::kernels::tiles::detail

@@ -13,7 +13,7 @@
 
 /// A tile of scores, and how a rule of kernels/tiles/normalizer_rules.hpp makes weights of it. Forward and backward
 /// share these steps.
-namespace heed::kernels::tiles::detail {
+namespace heed::inline HEED_TARGET::kernels::tiles::detail {
 
 /// Scores of a tile after score_mod and mask_mod.
 template <class T>
@@ -94,4 +94,4 @@ auto numbers_at(const T* numbers, std::size_t queries, std::size_t s, std::size_
     return z;
 }
 
-}  // namespace heed::kernels::tiles::detail
+}  // namespace heed::inline HEED_TARGET::kernels::tiles::detail

@@ -5,7 +5,7 @@
 
 #include <heed/seq2seq/translator.hpp>
 
-namespace heed::papers::bahdanau2015 {
+namespace heed::inline HEED_TARGET::papers::bahdanau2015 {
 
 /// RNNsearch: Bahdanau et al. 2015, §3 and appendix A. Sizes of the paper: embedding 620, hidden 1000, alignment 1000,
 /// readout 500. With nn::orthogonal<T> as `recurrent` the recurrent weights are drawn as in appendix B.1.
@@ -18,4 +18,4 @@ auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& at
     return seq2seq::make_translator<T>(seed, n, attention, with, recurrent);
 }
 
-}  // namespace heed::papers::bahdanau2015
+}  // namespace heed::inline HEED_TARGET::papers::bahdanau2015

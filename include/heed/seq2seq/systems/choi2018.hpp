@@ -5,7 +5,7 @@
 
 #include <heed/seq2seq/translator.hpp>
 
-namespace heed::papers::choi2018 {
+namespace heed::inline HEED_TARGET::papers::choi2018 {
 
 /// How the paper's baseline is put together: RNNsearch with LSTM on both sides, and softmax(W z + c) for its output.
 inline auto parts()
@@ -34,4 +34,4 @@ auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& at
     return seq2seq::make_translator<T>(seed, n, attention, with, recurrent);
 }
 
-}  // namespace heed::papers::choi2018
+}  // namespace heed::inline HEED_TARGET::papers::choi2018

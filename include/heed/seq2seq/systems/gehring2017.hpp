@@ -9,7 +9,7 @@
 #include <heed/seq2seq/convolutional.hpp>
 
 /// Gehring et al. 2017, the whole ConvS2S.
-namespace heed::papers::gehring2017 {
+namespace heed::inline HEED_TARGET::papers::gehring2017 {
 
 /// Makes the attention of a layer of a decoder, asked with h [.,H] and √½ g. The code's √½ of W h + b is in the initial
 /// W.
@@ -33,4 +33,4 @@ auto translator(std::uint64_t seed, const seq2seq::convolutional_sizes& n, const
     return seq2seq::make_convolutional<T>(seed, n, attention, positions);
 }
 
-}  // namespace heed::papers::gehring2017
+}  // namespace heed::inline HEED_TARGET::papers::gehring2017

@@ -9,7 +9,7 @@
 #include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
-namespace heed::papers::luong2015 {
+namespace heed::inline HEED_TARGET::papers::luong2015 {
 
 /// How the paper's systems are put together: stacked LSTM cells read the source backwards ("reverse"), the decoder
 /// continues from their last states, its current state asks, and the attentional vector is fed to the next step.
@@ -89,4 +89,4 @@ auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& at
     return seq2seq::make_translator<T>(seed, n, attention, with, recurrent);
 }
 
-}  // namespace heed::papers::luong2015
+}  // namespace heed::inline HEED_TARGET::papers::luong2015

@@ -9,7 +9,7 @@
 #include <heed/papers/translation.hpp>
 #include <heed/seq2seq/translator.hpp>
 
-namespace heed::papers::sankaran2016 {
+namespace heed::inline HEED_TARGET::papers::sankaran2016 {
 
 /// How the paper's systems are put together: a bidirectional GRU encoder, a conditional GRU, an output of two layers.
 inline auto parts()
@@ -51,4 +51,4 @@ auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& at
     return seq2seq::make_translator<T>(seed, n, attention, with, recurrent);
 }
 
-}  // namespace heed::papers::sankaran2016
+}  // namespace heed::inline HEED_TARGET::papers::sankaran2016

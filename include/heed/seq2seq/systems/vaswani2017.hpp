@@ -10,7 +10,7 @@
 #include <heed/seq2seq/transformer.hpp>
 
 /// Vaswani et al. 2017, the whole Transformer.
-namespace heed::papers::vaswani2017 {
+namespace heed::inline HEED_TARGET::papers::vaswani2017 {
 
 /// The base model's sizes (table 3). The big one's: model 1024, hidden 4096, heads 16.
 struct translator_sizes {
@@ -72,4 +72,4 @@ auto translator(std::uint64_t seed, const translator_sizes& n, const Tables& tab
                                 init.zeros(n.target_vocabulary)};
 }
 
-}  // namespace heed::papers::vaswani2017
+}  // namespace heed::inline HEED_TARGET::papers::vaswani2017

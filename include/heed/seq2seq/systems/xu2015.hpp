@@ -13,7 +13,7 @@
 #include <heed/seq2seq/captioner.hpp>
 #include <heed/seq2seq/translator.hpp>
 
-namespace heed::papers::xu2015 {
+namespace heed::inline HEED_TARGET::papers::xu2015 {
 
 /// The sizes of a whole system. The paper has 196 regions of 512 maps; ours is small enough to train on one core.
 struct sizes {
@@ -54,4 +54,4 @@ auto reader(std::uint64_t seed, const sizes& n, Normalize normalize)
     return seq2seq::translator{std::move(encoder), std::move(decoder)};
 }
 
-}  // namespace heed::papers::xu2015
+}  // namespace heed::inline HEED_TARGET::papers::xu2015

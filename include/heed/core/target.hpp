@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The registers that kernels use: those of the compiler's target, or those of the compiler's vector types alone with
+// HEED_SIMD_PORTABLE, which compiles the code for processors other than x86.
+#if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
+#if defined(__AVX512F__)
+#define HEED_SIMD_AVX512
+#elif defined(__AVX__)
+#define HEED_SIMD_AVX
+#else
+#define HEED_SIMD_SSE2
+#endif
+#endif
+
+// HEED_TARGET is the name of an inline namespace, heed::avx2, around everything in heed. It names the flags on which
+// the compiler's code depends: instruction set, BLAS, and whether sums may be reassociated.
+//
+// Two files of a program may be compiled with different flags. An inline function or a template that both use has one
+// name, so that the linker keeps one of its two versions, and the other file's callers run it: a file compiled for
+// SSE2 dies of an illegal instruction in a function that was compiled for AVX-512. With the target in its name, each
+// file calls its own version; and a function declared in one file and defined in another, whose parameters are heed's,
+// does not link, with a message that shows both targets.
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define HEED_TARGET_SET avx512
+#elif defined(__AVX512F__)
+#define HEED_TARGET_SET avx512f
+#elif defined(__AVX2__) && defined(__FMA__)
+#define HEED_TARGET_SET avx2
+#elif defined(__AVX2__)
+#define HEED_TARGET_SET avx2_without_fma
+#elif defined(__AVX__) && defined(__FMA__)
+#define HEED_TARGET_SET avx_fma
+#elif defined(__AVX__)
+#define HEED_TARGET_SET avx
+#elif defined(__SSE4_2__)
+#define HEED_TARGET_SET sse4
+#elif defined(__SSE2__)
+#define HEED_TARGET_SET sse2
+#else
+#define HEED_TARGET_SET generic
+#endif
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define HEED_TARGET_INT8 _vnni
+#else
+#define HEED_TARGET_INT8
+#endif
+
+#if defined(HEED_SIMD_PORTABLE)
+#define HEED_TARGET_REGISTERS _portable
+#else
+#define HEED_TARGET_REGISTERS
+#endif
+
+#if defined(HEED_BLAS_NONE)
+#define HEED_TARGET_BLAS _without_blas
+#elif defined(HEED_BLAS_CBLAS)
+#define HEED_TARGET_BLAS _cblas
+#else
+#define HEED_TARGET_BLAS
+#endif
+
+#if defined(__ASSOCIATIVE_MATH__) || defined(__FAST_MATH__)
+#define HEED_TARGET_MATH _reassociated
+#else
+#define HEED_TARGET_MATH
+#endif
+
+#define HEED_JOIN_TARGET_NAMES(set, int8, registers, blas, math) set##int8##registers##blas##math
+#define HEED_JOIN_TARGET(...) HEED_JOIN_TARGET_NAMES(__VA_ARGS__)
+#define HEED_TARGET                                                                                                    \
+    HEED_JOIN_TARGET(HEED_TARGET_SET, HEED_TARGET_INT8, HEED_TARGET_REGISTERS, HEED_TARGET_BLAS, HEED_TARGET_MATH)
+
+// The same as a string literal.
+#define HEED_TEXT_OF(name) #name
+#define HEED_TEXT(name) HEED_TEXT_OF(name)
+#define HEED_TARGET_NAME HEED_TEXT(HEED_TARGET)
