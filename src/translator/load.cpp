@@ -139,10 +139,10 @@ std::vector<scored_pair> trained_translator::score(const std::vector<std::string
     const auto from = detail::words_of_lines(file.source, sources, "score: source");
     const auto to = detail::words_of_lines(file.target, targets, "score: target");
     const auto source_ids = file.source.encode(from), target_ids = file.target.encode(to);
-    const models with(files());
+    const heed::translator::models with(files());
     std::vector<scored_pair> results(sources.size());
     for (const auto& which : heed::translator::batches_by_length(target_ids, how.batch)) {
-        const auto some = make_source(heed::translator::chosen(source_ids, which));
+        const auto some = seq2seq::make_source(heed::translator::chosen(source_ids, which));
         const auto forced =
             with.force(some, heed::translator::chosen(target_ids, which), how.alignments || how.piece_alignments);
         for (std::size_t k = 0; k < which.size(); ++k) {
