@@ -58,7 +58,7 @@ packages=("${heed_packages_build[@]}" "${heed_packages_examples[@]}" "${heed_pac
 if [[ $all == yes ]]; then
     presets=(release asan)
     [[ $exhaustive == no ]] || presets=(release clang asan)
-    packages+=(clang-format-14 chromium debootstrap "${heed_packages_docs[@]}" "${heed_packages_debian[@]}")
+    packages+=(clang-format-14 chromium debootstrap qemu-user "${heed_packages_docs[@]}" "${heed_packages_debian[@]}")
 fi
 [[ ${presets[*]} == release ]] || packages+=(clang lld libclang-rt-14-dev)
 heed_setup "${packages[@]}"

@@ -75,6 +75,24 @@ if(arrows LESS 1000)
   fault("only ${arrows} includes were found; the test tests nothing")
 endif()
 
+# Every name is in the inline namespace of the target (core/target.hpp), but those of heed::for_all_targets, the errors, and the
+# names of heed::translator, which is compiled once.
+set(in_targets 0)
+foreach(header IN LISTS headers)
+  file(STRINGS "${SOURCE_DIR}/include/${header}" lines REGEX "^namespace heed")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^namespace heed::inline HEED_TARGET(::[a-z0-9_:]+)? {$")
+      math(EXPR in_targets "${in_targets} + 1")
+    elseif(NOT line STREQUAL "namespace heed::for_all_targets {" AND NOT line STREQUAL "namespace heed::translator {"
+           AND NOT (header STREQUAL "heed/core/errors.hpp" AND line STREQUAL "namespace heed {"))
+      fault("include/${header}: `${line}` must be `namespace heed::inline HEED_TARGET...`, see heed/core/target.hpp")
+    endif()
+  endforeach()
+endforeach()
+if(in_targets LESS 300)
+  fault("only ${in_targets} namespaces of targets were found; the test tests nothing")
+endif()
+
 # Circles: take out headers that include none of the remaining ones, until there is no such header.
 set(left ${headers})
 set(taken yes)

@@ -87,7 +87,7 @@ file(GLOB headers "${SOURCE_DIR}/include/heed/papers/*.hpp" "${SOURCE_DIR}/inclu
 foreach(header IN LISTS headers)
   file(READ "${header}" text)
   string(REGEX REPLACE "[][;]" " " text "${text}")
-  string(REPLACE "\nnamespace heed::papers::" ";" parts "${text}")
+  string(REPLACE "\nnamespace heed::inline HEED_TARGET::papers::" ";" parts "${text}")
   list(REMOVE_AT parts 0)
   foreach(part IN LISTS parts)
     string(REGEX MATCH "^[a-z0-9]+" paper "${part}")

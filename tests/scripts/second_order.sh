@@ -11,7 +11,7 @@ shift
 # in_ops FOLDER: the lines of the namespace heed::ops.
 in_ops()
 {
-    find "$1" -name '*.hpp' -exec cat {} + | awk '/^namespace (heed::)?ops \{/ { on = 1 } /^\}  \/\/ namespace (heed::)?ops/ { on = 0 } on'
+    find "$1" -name '*.hpp' -exec cat {} + | awk '/^namespace (heed::(inline HEED_TARGET::)?)?ops \{/ { on = 1 } /^\}  \/\/ namespace (heed::(inline HEED_TARGET::)?)?ops/ { on = 0 } on'
 }
 
 # declared FOLDER: the names of its operations. They are objects; a template that is made by hand is known by its type.

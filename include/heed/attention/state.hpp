@@ -147,7 +147,7 @@ struct attention_state {
                         shape.fill(1);
                         shape[0] = known.batch();
                         shape[1] = 2;
-                        array<element_of<X>, rank_of<X>> numbers(shape);
+                        auto numbers = uninitialized<element_of<X>>(shape);
                         for (std::size_t b = 0; b < known.batch(); ++b) {
                             numbers.data()[2 * b] = static_cast<element_of<X>>(known.counts[b]);
                             numbers.data()[2 * b + 1] = static_cast<element_of<X>>(known.dropped[b]);

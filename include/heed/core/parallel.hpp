@@ -31,6 +31,24 @@
 ///
 /// The pool ends with the program's static objects; destructors that run later compute on their own thread. A child of
 /// fork() has one thread until it calls set_threads itself; fork() must not be called inside a shard.
+///
+/// Files compiled for different targets share one setting and one pool.
+namespace heed::for_all_targets {
+
+/// Without a destructor: static objects that end after the pool may still use it.
+struct parallel_settings {
+    std::size_t threads = 1;
+    void* pool = nullptr;  // a detail::thread_pool, which has one layout for all targets
+    void* left = nullptr;  // those of the processes that this one was forked from, so that they can be reached
+    bool over = false;     // the program's static objects are being destroyed
+};
+inline constinit parallel_settings parallel;
+
+inline thread_local bool inside_shard = false;
+inline thread_local bool batch_invariant_here = false;
+
+}  // namespace heed::for_all_targets
+
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
@@ -72,7 +90,7 @@ inline void leave_undestroyed(std::shared_ptr<void> object)
     while (!left_objects.compare_exchange_weak(one->before, one)) {}
 }
 
-inline thread_local bool batch_invariant_here = false;
+using for_all_targets::batch_invariant_here;
 
 class thread_pool {
 public:
@@ -137,7 +155,7 @@ public:
         end();
     }
 
-    thread_pool* left_before = nullptr;  // see parallel_settings
+    void* left_before = nullptr;  // see parallel_settings
 
 private:
     // A pause is 40 to 140 cycles: a worker looks for new work for some 50 us before it sleeps.
@@ -204,19 +222,14 @@ private:
     void* context_ = nullptr;
 };
 
-/// Without a destructor: static objects that end after the pool may still use it.
-struct parallel_settings {
-    std::size_t threads = 1;
-    thread_pool* pool = nullptr;
-    thread_pool* left = nullptr;  // of the processes that this one was forked from, so that they can be reached
-    bool over = false;            // the program's static objects are being destroyed
-};
-inline constinit parallel_settings parallel;
+using for_all_targets::parallel;
+
+inline thread_pool* pool_in_use() { return static_cast<thread_pool*>(parallel.pool); }
 
 /// In a child of fork(): its parent's pool has no threads here, and is never destroyed.
 inline void leave_pool_of_parent()
 {
-    if (parallel.pool != nullptr) parallel.pool->left_before = std::exchange(parallel.left, parallel.pool);
+    if (parallel.pool != nullptr) pool_in_use()->left_before = std::exchange(parallel.left, parallel.pool);
     parallel.pool = nullptr;
     parallel.threads = 1;
 }
@@ -232,11 +245,11 @@ struct end_of_pool {
     ~end_of_pool()
     {
         parallel.over = true;
-        if (parallel.pool != nullptr) parallel.pool->close();
+        if (parallel.pool != nullptr) pool_in_use()->close();
     }
 };
 
-inline thread_local bool inside_shard = false;
+using for_all_targets::inside_shard;
 
 }  // namespace detail
 
@@ -267,12 +280,12 @@ inline std::size_t threads() { return detail::parallel.threads; }
 /// end.
 inline void set_threads(std::size_t count)
 {
-    detail::parallel_settings& settings = detail::parallel;
+    for_all_targets::parallel_settings& settings = detail::parallel;
     if (count == 0) count = std::thread::hardware_concurrency() == 0 ? 1 : std::thread::hardware_concurrency();
     if (count == settings.threads || settings.over) return;
     static const detail::end_of_pool end;
     detail::thread_pool* const pool = count > 1 ? new detail::thread_pool(count) : nullptr;
-    delete std::exchange(settings.pool, pool);
+    delete static_cast<detail::thread_pool*>(std::exchange<void*>(settings.pool, pool));
     settings.threads = count;
 }
 
@@ -304,7 +317,7 @@ struct shared_work {
 
 inline void share_work(shared_work work)
 {
-    if (parallel.pool->run(&shared_work::run, &work)) return;
+    if (pool_in_use()->run(&shared_work::run, &work)) return;
     for (std::size_t shard = 0; shard < work.shards; ++shard) shared_work::run(&work, shard);
 }
 

@@ -205,9 +205,18 @@ tensor_view<const element_of<X>, rank_of<X>> view_of(X&& x)
     return x.view();
 }
 
+// xtensor's constructors have one name for all targets (core/target.hpp). Flattened, these functions contain them.
+
+/// A new tensor whose elements have no value yet.
+template <class T, std::size_t N>
+[[gnu::flatten]] array<T, N> uninitialized(const shape_of_rank<N>& shape)
+{
+    return array<T, N>(shape);
+}
+
 /// A new tensor with every element equal to value.
 template <class T, std::size_t N>
-array<T, N> filled(const shape_of_rank<N>& shape, T value)
+[[gnu::flatten]] array<T, N> filled(const shape_of_rank<N>& shape, T value)
 {
     return array<T, N>(shape, value);
 }
@@ -216,21 +225,21 @@ array<T, N> filled(const shape_of_rank<N>& shape, T value)
 template <class T, std::integral... Sizes>
 array<T, sizeof...(Sizes)> zeros(Sizes... sizes)
 {
-    return array<T, sizeof...(Sizes)>(shape_of_rank<sizeof...(Sizes)>{static_cast<std::size_t>(sizes)...}, T(0));
+    return filled<T, sizeof...(Sizes)>({static_cast<std::size_t>(sizes)...}, T(0));
 }
 
 /// An owning copy of a plain tensor.
 template <class T, std::size_t N>
-array<std::remove_const_t<T>, N> copy_of(const tensor_view<T, N>& x)
+[[gnu::flatten]] array<std::remove_const_t<T>, N> copy_of(const tensor_view<T, N>& x)
 {
-    array<std::remove_const_t<T>, N> copy(x.shape);
+    auto copy = uninitialized<std::remove_const_t<T>>(x.shape);
     for (std::size_t i = 0, n = x.size(); i < n; ++i) copy.data()[i] = x.data[i];
     return copy;
 }
 
 /// Gives `storage` this shape; allocates only when the shape changes.
 template <class T, std::size_t N>
-void fit(array<T, N>& storage, const shape_of_rank<N>& shape)
+[[gnu::flatten]] void fit(array<T, N>& storage, const shape_of_rank<N>& shape)
 {
     if (!same_shape(storage.shape(), shape)) storage.resize(shape);
 }

@@ -61,6 +61,16 @@
 /// They go through xtensor-blas's `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined, through
 /// <cblas.h>: one choice for the whole program, with the same bits. `xt::linalg::dot` is not used: it returns wrong
 /// shapes for products of views of one buffer.
+namespace heed::for_all_targets {
+
+// Of a process, see one_blas_thread. Lower half: the number of users, and a bit that is set while one changes
+// OpenBLAS's number of threads. Upper half: how often that number was restored, so that who reads it between two equal
+// states has the right one.
+inline std::atomic<std::uint64_t> blas_users{0};
+inline int blas_threads_before = 1;  // read and written only while that bit is set
+
+}  // namespace heed::for_all_targets
+
 namespace heed::inline HEED_TARGET::blas {
 
 /// What a product reads of a matrix: the matrix itself, or its transpose.
@@ -179,11 +189,9 @@ public:
     one_blas_thread& operator=(one_blas_thread&&) = delete;
 
 private:
-    // Lower half of `state`: the number of users, and a bit that is set while one changes OpenBLAS's number of threads.
-    // Upper half: how often that number was restored, so that who reads it between two equal states has the right one.
     static constexpr std::uint64_t one_user = 1, changing = std::uint64_t{1} << 31, restored = std::uint64_t{1} << 32;
-    static inline std::atomic<std::uint64_t> state{0};
-    static inline int before = 1;  // read and written only while `changing` is set
+    static constexpr std::atomic<std::uint64_t>& state = for_all_targets::blas_users;
+    static constexpr int& before = for_all_targets::blas_threads_before;
 
     static std::uint64_t users(std::uint64_t now) { return now % changing; }
 

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/gemm_kernel.hpp>
@@ -42,6 +45,16 @@ public:
     std::size_t columns() const { return N_; }
     bool empty() const { return K_ == 0 || N_ == 0; }
 
+    /// Throws heed::error unless they were laid out by code for the same target as this function's, which reads other
+    /// panels.
+    void require_same_target() const
+    {
+        if (target_ == HEED_TARGET_NAME) [[likely]]
+            return;
+        throw error("panels: laid out by code for heed::" + std::string(target_) + ", multiplied by code for heed::" +
+                    HEED_TARGET_NAME + "; compile both files with the same flags");
+    }
+
     /// The product of panel p and up to most_rows rows of an operand from `first` on: out [rows,width].
     void multiply(std::size_t rows, std::size_t p, const auto& x, std::size_t first, T* out) const
     {
@@ -51,6 +64,7 @@ public:
     /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
     void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
     {
+        require_same_target();
         scratch here;
         const auto operand = self().read(rows, x, x_stride, here);
         const std::size_t blocks = (rows + most_rows - 1) / most_rows;
@@ -84,6 +98,7 @@ public:
 
 protected:
     std::size_t K_ = 0, N_ = 0;
+    std::string_view target_ = HEED_TARGET_NAME;
 
 private:
     const Panels& self() const { return static_cast<const Panels&>(*this); }

@@ -171,7 +171,7 @@ struct results_of {
     static auto make(const shape_of_rank<N>& shape)
     {
         if constexpr (std::is_same_v<Family, plain_family>) {
-            return array<T, N>(shape);
+            return uninitialized<T>(shape);
         } else {
             return workspace_tensor<T, N>(Family::template take<T>(numbers_in(shape)), shape);
         }

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# targets.sh PROGRAM AVX2_OBJECT ANY_OBJECT: do two files compiled for different targets share a function of heed, and
+# does the program run on a processor that has no AVX2?
+set -euo pipefail
+
+program=$1
+shift
+
+# functions OBJECT: what the linker keeps one of, if two objects have it. The types of errors and heed::for_all_targets
+# are the same for all targets; a function of the standard library or of xtensor is not heed's.
+functions()
+{
+    nm "$1" | awk '$2 ~ /^[WVu]$/ && /4heed/ { print $3 }' | grep -E '^_Z' | grep -Ev '^_ZT[ISV]N4heed(5error|11shape_error)E$|^_ZN4heed(5error|11shape_error)(C[0-9I]|D[0-9]|aS)|^_ZN4heed15for_all_targetsL?[0-9]+[a-z_]+E$' | sort
+}
+
+shared=$(comm -12 <(functions "$1") <(functions "$2") | c++filt)
+if [[ -n $shared ]]; then
+    echo "Both files have these functions of heed; each belongs in namespace heed::inline HEED_TARGET:"
+    echo "$shared"
+    exit 1
+fi
+[[ $(functions "$1" | wc -l) -gt 50 && $(functions "$2" | wc -l) -gt 50 ]] || { echo "nm shows no functions of heed" && exit 1; }
+
+if grep -qw avx2 /proc/cpuinfo; then
+    "$program"
+fi
+if command -v qemu-x86_64 >/dev/null; then
+    qemu-x86_64 -cpu Nehalem "$program" any
+else
+    echo "not run on a processor without AVX2: there is no qemu-x86_64 (Debian: qemu-user)"
+fi
