@@ -51,8 +51,8 @@ public:
     {
         if (target_ == HEED_TARGET_NAME) [[likely]]
             return;
-        throw error("panels: laid out by code for heed::" + std::string(target_) + ", multiplied by code for heed::" +
-                    HEED_TARGET_NAME + "; compile both files with the same flags");
+        throw error("panels: laid out by code for heed::" + std::string(target_) +
+                    ", multiplied by code for heed::" + HEED_TARGET_NAME + "; compile both files with the same flags");
     }
 
     /// The product of panel p and up to most_rows rows of an operand from `first` on: out [rows,width].
