@@ -67,10 +67,24 @@
 #define HEED_TARGET_MATH
 #endif
 
-#define HEED_JOIN_TARGET_NAMES(set, int8, registers, blas, math) set##int8##registers##blas##math
+// heed::compiled (src/compiled) has the kernels for several targets and chooses among them when the program runs. A
+// file that is compiled for any x86-64 calls it, where the CMake target defines HEED_COMPILED; one that is compiled for
+// more has what it needs in the headers. HEED_COMPILES is for the library's own files.
+#if defined(HEED_COMPILED) && defined(__x86_64__) && defined(__SSE2__) && !defined(__SSE4_2__) && !defined(__AVX__) && \
+    !defined(HEED_SIMD_PORTABLE) && !defined(__ASSOCIATIVE_MATH__) && !defined(__FAST_MATH__)
+#define HEED_CALLS_COMPILED
+#define HEED_TARGET_LIBRARY _and_compiled
+#elif defined(HEED_COMPILES)
+#define HEED_TARGET_LIBRARY _of_library
+#else
+#define HEED_TARGET_LIBRARY
+#endif
+
+#define HEED_JOIN_TARGET_NAMES(set, int8, registers, blas, math, library) set##int8##registers##blas##math##library
 #define HEED_JOIN_TARGET(...) HEED_JOIN_TARGET_NAMES(__VA_ARGS__)
 #define HEED_TARGET                                                                                                    \
-    HEED_JOIN_TARGET(HEED_TARGET_SET, HEED_TARGET_INT8, HEED_TARGET_REGISTERS, HEED_TARGET_BLAS, HEED_TARGET_MATH)
+    HEED_JOIN_TARGET(HEED_TARGET_SET, HEED_TARGET_INT8, HEED_TARGET_REGISTERS, HEED_TARGET_BLAS, HEED_TARGET_MATH,     \
+                     HEED_TARGET_LIBRARY)
 
 // The same as a string literal.
 #define HEED_TEXT_OF(name) #name

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <thread>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
@@ -426,6 +427,13 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
             N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
     }
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_BLAS(X, T) \
+    X(T, gemm, void, gemm, (op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B, std::size_t ldb, T beta, T* C, std::size_t ldc), (op_a, op_b, M, N, K, A, lda, B, ldb, beta, C, ldc))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_BLAS)
 
 /// The same for dual numbers: C = A B + (A' B + A B') ε, three products, or two where one of the matrices is constant.
 template <class T>

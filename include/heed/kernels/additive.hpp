@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
@@ -258,5 +259,14 @@ void additive_backward(const additive_step<T>& step, const T* scores, const T* w
     }
     additive_scores_backward<T>(step, d_scores, d_query, d_keys, d_v);
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_ADDITIVE(X, T) \
+    X(T, additive_scores_backward, void, additive_scores_backward, (const additive_step<T>& step, const T* d_scores, T* d_query, T* d_keys, T* d_v), (step, d_scores, d_query, d_keys, d_v)) \
+    X(T, additive_forward, void, additive_forward, (const additive_step<T>& step, T* scores, T* weights, T* context, T* next_history), (step, scores, weights, context, next_history)) \
+    X(T, additive_backward, void, additive_backward, (const additive_step<T>& step, const T* scores, const T* weights, const T* d_context, const T* d_weights, const T* d_next_history, T* d_query, T* d_keys, T* d_v, T* d_values, T* d_history), (step, scores, weights, d_context, d_weights, d_next_history, d_query, d_keys, d_v, d_values, d_history))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_ADDITIVE)
 
 }  // namespace heed::inline HEED_TARGET::kernels

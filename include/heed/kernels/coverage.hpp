@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include <heed/core/compiled.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -132,5 +133,13 @@ void coverage_update_backward(const coverage_step<T>& step, const T* d_next, con
         for (std::size_t b = first; b < last; ++b) add(3 * N, to, of_rows + b * 6 * N + 3 * N);
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_COVERAGE(X, T) \
+    X(T, coverage_update, void, coverage_update, (const coverage_step<T>& step, T* next), (step, next)) \
+    X(T, coverage_update_backward, void, coverage_update_backward, (const coverage_step<T>& step, const T* d_next, const coverage_adjoints<T>& into), (step, d_next, into))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_COVERAGE)
 
 }  // namespace heed::inline HEED_TARGET::kernels

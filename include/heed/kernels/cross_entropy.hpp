@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
+#include <heed/core/compiled.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -95,5 +97,13 @@ in_double<T> cross_entropy_in_place(std::size_t rows, std::size_t vocabulary, T*
 {
     return detail::cross_entropy(rows, vocabulary, logits, targets, weights, smoothing, losses, logits, bias);
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_CROSS_ENTROPY(X, T) \
+    X(T, cross_entropy, in_double<T>, cross_entropy, (std::size_t rows, std::size_t vocabulary, const T* logits, const std::uint32_t* targets, const T* weights, T smoothing, T* losses), (rows, vocabulary, logits, targets, weights, smoothing, losses)) \
+    X(T, cross_entropy_in_place, in_double<T>, cross_entropy_in_place, (std::size_t rows, std::size_t vocabulary, T* logits, const std::uint32_t* targets, const T* weights, T smoothing, T* losses, const T* bias), (rows, vocabulary, logits, targets, weights, smoothing, losses, bias))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_CROSS_ENTROPY)
 
 }  // namespace heed::inline HEED_TARGET::kernels

@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
@@ -286,5 +287,13 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
     };
     parallel_for(step.batch, detail::rows_a_shard(2 * P * (A + D)), sentences);
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_DOT(X, T) \
+    X(T, dot_forward, void, dot_forward, (const dot_step<T>& step, T* weights, T* context), (step, weights, context)) \
+    X(T, dot_backward, void, dot_backward, (const dot_step<T>& step, const T* weights, const T* d_context, const T* d_weights, T* d_query, T* d_keys, T* d_values), (step, weights, d_context, d_weights, d_query, d_keys, d_values))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_DOT)
 
 }  // namespace heed::inline HEED_TARGET::kernels

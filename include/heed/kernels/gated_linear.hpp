@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include <heed/core/compiled.hpp>
 #include <heed/simd/simd.hpp>
 
 /// Gated linear units, of one row.
@@ -43,5 +44,14 @@ void gated_linear_backward(std::size_t N, T factor, const T* v, const T* d_y, T*
         store_first(d_b, fma(d * load_first(v + at, n), one - gate, load_first(d_b, n)), n);
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_GATED_LINEAR(X, T) \
+    X(T, gated_linear, void, gated_linear, (std::size_t N, const T* v, T* y), (N, v, y)) \
+    X(T, gated_residual, void, gated_residual, (std::size_t N, T factor, const T* x, const T* v, T* y), (N, factor, x, v, y)) \
+    X(T, gated_linear_backward, void, gated_linear_backward, (std::size_t N, T factor, const T* v, const T* d_y, T* d_v), (N, factor, v, d_y, d_v))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_GATED_LINEAR)
 
 }  // namespace heed::inline HEED_TARGET::kernels

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include <heed/core/compiled.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -94,5 +95,13 @@ void layer_norm_backward(const layer_norm_rows<T>& of, const T* moments, const T
         if (d_bias != nullptr) store_first(d_bias + at, load_first(d_bias + at, n) + bias.get(), n);
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_LAYER_NORM(X, T) \
+    X(T, layer_norm, void, layer_norm, (const layer_norm_rows<T>& of, T* moments, T* y), (of, moments, y)) \
+    X(T, layer_norm_backward, void, layer_norm_backward, (const layer_norm_rows<T>& of, const T* moments, const T* d_y, T* d_x, T* d_gain, T* d_bias), (of, moments, d_y, d_x, d_gain, d_bias))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_LAYER_NORM)
 
 }  // namespace heed::inline HEED_TARGET::kernels

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -116,6 +117,60 @@ struct momentum_update {
 
 }  // namespace detail
 
+/// Adam's factors in a step.
+template <class T>
+struct adam_factors {
+    T scale, keep1, fresh1, keep2, fresh2, speed, unbias2, least, kept;
+};
+
+/// A step of Adam for n parameters.
+template <class T>
+void adam_update(const adam_factors<T>& by, std::size_t n, const T* gradient, moments_of<T> past, T* parameters)
+{
+    using namespace simd;
+    T *const m = past.first, *const v = past.second;
+    detail::each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
+        const vec<T> g = get(gradient + i) * splat(by.scale);
+        const vec<T> first = fma(splat(by.fresh1), g, splat(by.keep1) * get(m + i));
+        const vec<T> second = fma(splat(by.fresh2) * g, g, splat(by.keep2) * get(v + i));
+        put(m + i, first);
+        put(v + i, second);
+        const vec<T> size = fma(simd::sqrt(second), splat(by.unbias2), splat(by.least));
+        put(parameters + i, splat(by.kept) * get(parameters + i) - splat(by.speed) * first / size);
+    });
+}
+
+/// AdaDelta's factors.
+template <class T>
+struct adadelta_factors {
+    T scale, keep, least, speed;
+};
+
+/// A step of AdaDelta for n parameters.
+template <class T>
+void adadelta_update(const adadelta_factors<T>& by, std::size_t n, const T* gradient, moments_of<T> past, T* parameters)
+{
+    using namespace simd;
+    T *const G = past.first, *const D = past.second;
+    detail::each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
+        const vec<T> g = get(gradient + i) * splat(by.scale), old = get(D + i), fresh = splat(T(1) - by.keep);
+        const vec<T> squares = fma(fresh * g, g, splat(by.keep) * get(G + i));
+        const vec<T> step = simd::sqrt((old + splat(by.least)) / (squares + splat(by.least))) * g;
+        put(G + i, squares);
+        put(D + i, fma(fresh * step, step, splat(by.keep) * old));
+        put(parameters + i, fma(splat(-by.speed), step, get(parameters + i)));
+    });
+}
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_OPTIMIZERS(X, T) \
+    X(T, squared_norm, double, squared_norm, (std::size_t n, const T* x), (n, x)) \
+    X(T, adam_update, void, adam_update, (const adam_factors<T>& by, std::size_t n, const T* gradient, moments_of<T> past, T* parameters), (by, n, gradient, past, parameters)) \
+    X(T, adadelta_update, void, adadelta_update, (const adadelta_factors<T>& by, std::size_t n, const T* gradient, moments_of<T> past, T* parameters), (by, n, gradient, past, parameters))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_OPTIMIZERS)
+
 struct sgd_settings {
     double rate = 1;
 
@@ -142,22 +197,17 @@ struct adam_settings {
     auto update(std::size_t t, T scale, double decay = 0) const
     {
         const auto power = [t](double beta) { return std::pow(beta, static_cast<double>(t)); };
-        return [scale, keep1 = static_cast<T>(beta1), fresh1 = static_cast<T>(1 - beta1), keep2 = static_cast<T>(beta2),
-                fresh2 = static_cast<T>(1 - beta2), speed = static_cast<T>(rate / (1 - power(beta1))),
-                unbias2 = static_cast<T>(1 / std::sqrt(1 - power(beta2))), least = static_cast<T>(epsilon),
-                kept = static_cast<T>(1 - rate * decay)](std::size_t n, const T* gradient, moments_of<T> past,
-                                                         T* parameters) {
-            using namespace simd;
-            T *const m = past.first, *const v = past.second;
-            detail::each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
-                const vec<T> g = get(gradient + i) * splat(scale);
-                const vec<T> first = fma(splat(fresh1), g, splat(keep1) * get(m + i));
-                const vec<T> second = fma(splat(fresh2) * g, g, splat(keep2) * get(v + i));
-                put(m + i, first);
-                put(v + i, second);
-                const vec<T> size = fma(simd::sqrt(second), splat(unbias2), splat(least));
-                put(parameters + i, splat(kept) * get(parameters + i) - splat(speed) * first / size);
-            });
+        const adam_factors<T> by{scale,
+                                 static_cast<T>(beta1),
+                                 static_cast<T>(1 - beta1),
+                                 static_cast<T>(beta2),
+                                 static_cast<T>(1 - beta2),
+                                 static_cast<T>(rate / (1 - power(beta1))),
+                                 static_cast<T>(1 / std::sqrt(1 - power(beta2))),
+                                 static_cast<T>(epsilon),
+                                 static_cast<T>(1 - rate * decay)};
+        return [by](std::size_t n, const T* gradient, moments_of<T> past, T* parameters) {
+            adam_update(by, n, gradient, past, parameters);
         };
     }
 };
@@ -171,18 +221,9 @@ struct adadelta_settings {
     template <class T>
     auto update(std::size_t, T scale) const
     {
-        return [scale, keep = static_cast<T>(rho), least = static_cast<T>(epsilon),
-                speed = static_cast<T>(rate)](std::size_t n, const T* gradient, moments_of<T> past, T* parameters) {
-            using namespace simd;
-            T *const G = past.first, *const D = past.second;
-            detail::each_column<T>(0, n, [&](std::size_t i, auto get, auto put) {
-                const vec<T> g = get(gradient + i) * splat(scale), old = get(D + i), fresh = splat(T(1) - keep);
-                const vec<T> squares = fma(fresh * g, g, splat(keep) * get(G + i));
-                const vec<T> step = simd::sqrt((old + splat(least)) / (squares + splat(least))) * g;
-                put(G + i, squares);
-                put(D + i, fma(fresh * step, step, splat(keep) * old));
-                put(parameters + i, fma(splat(-speed), step, get(parameters + i)));
-            });
+        const adadelta_factors<T> by{scale, static_cast<T>(rho), static_cast<T>(epsilon), static_cast<T>(rate)};
+        return [by](std::size_t n, const T* gradient, moments_of<T> past, T* parameters) {
+            adadelta_update(by, n, gradient, past, parameters);
         };
     }
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/gemm/blas.hpp>
 #include <heed/gemm/weights.hpp>
@@ -272,5 +273,13 @@ void per_dimension_backward(const per_dimension_step<T>& step, const T* normaliz
         });
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_PER_DIMENSION(X, T) \
+    X(T, per_dimension_forward, void, per_dimension_forward, (const per_dimension_step<T>& step, T* weights, T* context, T* normalizer), (step, weights, context, normalizer)) \
+    X(T, per_dimension_backward, void, per_dimension_backward, (const per_dimension_step<T>& step, const T* normalizer, const T* d_context, const T* d_weights, T* d_query, T* d_keys, T* d_V, T* d_values), (step, normalizer, d_context, d_weights, d_query, d_keys, d_V, d_values))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_PER_DIMENSION)
 
 }  // namespace heed::inline HEED_TARGET::kernels

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <heed/core/compiled.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/simd/simd.hpp>
@@ -299,5 +300,19 @@ void lstm_backward(const lstm_step<T>& step, const T* saved, const T* d_next_hid
         });
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_RECURRENT(X, T) \
+    X(T, gru_gates, void, gru_gates, (const gru_step<T>& step, const T* recurrent, T* saved, T* reset_hidden), (step, recurrent, saved, reset_hidden)) \
+    X(T, gru_blend, void, gru_blend, (const gru_step<T>& step, const T* recurrent, T* saved, T* next), (step, recurrent, saved, next)) \
+    X(T, gru_blend_backward, void, gru_blend_backward, (const gru_step<T>& step, const T* saved, const T* d_next, T* d_sums, std::size_t sum_stride, T* d_hidden), (step, saved, d_next, d_sums, sum_stride, d_hidden)) \
+    X(T, gru_gates_backward, void, gru_gates_backward, (const gru_step<T>& step, const T* saved, const T* d_reset_hidden, T* d_sums, std::size_t sum_stride, T* d_hidden), (step, saved, d_reset_hidden, d_sums, sum_stride, d_hidden)) \
+    X(T, gru_reset_after, void, gru_reset_after, (const gru_step<T>& step, const T* recurrent, const T* bias, T* saved, T* next), (step, recurrent, bias, saved, next)) \
+    X(T, gru_reset_after_backward, void, gru_reset_after_backward, (const gru_step<T>& step, const T* saved, const T* d_next, T* d_inputs, T* d_products, T* d_hidden), (step, saved, d_next, d_inputs, d_products, d_hidden)) \
+    X(T, lstm_forward, void, lstm_forward, (const lstm_step<T>& step, const T* recurrent, T* saved, T* next_hidden, T* next_cell), (step, recurrent, saved, next_hidden, next_cell)) \
+    X(T, lstm_backward, void, lstm_backward, (const lstm_step<T>& step, const T* saved, const T* d_next_hidden, const T* d_next_cell, T* d_sums, T* d_hidden, T* d_cell), (step, saved, d_next_hidden, d_next_cell, d_sums, d_hidden, d_cell))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_RECURRENT)
 
 }  // namespace heed::inline HEED_TARGET::kernels

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <heed/core/compiled.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/simd/simd.hpp>
 
@@ -127,5 +128,18 @@ void add_columns(std::size_t rows, std::size_t n, T* y, const T* x)
         for (std::size_t i = first; i < last; ++i) add(n, to, x + i * n);
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_ROWS(X, T) \
+    X(T, squared_distance, T, squared_distance, (std::size_t n, const T* a, const T* b), (n, a, b)) \
+    X(T, add_scaled, void, add_scaled, (std::size_t n, T* y, T factor, const T* x), (n, y, factor, x)) \
+    X(T, add_scaled_difference, void, add_scaled_difference, (std::size_t n, T* y, T factor, const T* a, const T* b), (n, y, factor, a, b)) \
+    X(T, add_constant, void, add_constant, (std::size_t n, T* y, T c), (n, y, c)) \
+    X(T, add, void, add, (std::size_t n, T* y, const T* x), (n, y, x)) \
+    X(T, add_product, void, add_product, (std::size_t n, T* y, const T* a, const T* b), (n, y, a, b)) \
+    X(T, add_columns, void, add_columns, (std::size_t rows, std::size_t n, T* y, const T* x), (rows, n, y, x))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_ROWS)
 
 }  // namespace heed::inline HEED_TARGET::kernels

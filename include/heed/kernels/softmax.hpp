@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/simd/simd.hpp>
@@ -356,5 +357,15 @@ void softmax_per_dimension_backward(std::size_t batch, std::size_t positions, st
         });
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_SOFTMAX(X, T) \
+    X(T, softmax, void, softmax, (std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* scores, T* weights), (batch, positions, lengths, scores, weights)) \
+    X(T, softmax_backward, void, softmax_backward, (std::size_t batch, std::size_t positions, const std::size_t* lengths, const T* weights, const T* d_weights, T* d_scores), (batch, positions, lengths, weights, d_weights, d_scores)) \
+    X(T, softmax_per_dimension, void, softmax_per_dimension, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* scores, T* weights), (batch, positions, width, lengths, scores, weights)) \
+    X(T, softmax_per_dimension_backward, void, softmax_per_dimension_backward, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* weights, const T* d_weights, T* d_scores), (batch, positions, width, lengths, weights, d_weights, d_scores))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_SOFTMAX)
 
 }  // namespace heed::inline HEED_TARGET::kernels

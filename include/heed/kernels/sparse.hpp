@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -226,5 +227,16 @@ void sparse_weights_backward(std::size_t batch, std::size_t positions, std::size
         }
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_SPARSE(X, T) \
+    X(T, sparse_weights_1, void, sparse_weights<1>, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* scores, T* weights), (batch, positions, width, lengths, scores, weights)) \
+    X(T, sparse_weights_2, void, sparse_weights<2>, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* scores, T* weights), (batch, positions, width, lengths, scores, weights)) \
+    X(T, greatest_weights, void, greatest_weights, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, std::size_t k, const T* scores, T* weights), (batch, positions, width, lengths, k, scores, weights)) \
+    X(T, sparse_weights_backward_1, void, sparse_weights_backward<1>, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* weights, const T* d_weights, T* d_scores), (batch, positions, width, lengths, weights, d_weights, d_scores)) \
+    X(T, sparse_weights_backward_2, void, sparse_weights_backward<2>, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* weights, const T* d_weights, T* d_scores), (batch, positions, width, lengths, weights, d_weights, d_scores))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_SPARSE)
 
 }  // namespace heed::inline HEED_TARGET::kernels

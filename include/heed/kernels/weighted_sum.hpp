@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
@@ -208,5 +209,13 @@ void weighted_sum_backward(std::size_t batch, std::size_t positions, std::size_t
         }
     });
 }
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_KERNELS_OF_WEIGHTED_SUM(X, T) \
+    X(T, weighted_sum, void, weighted_sum, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* weights, const T* values, T* context), (batch, positions, width, lengths, weights, values, context)) \
+    X(T, weighted_sum_backward, void, weighted_sum_backward, (std::size_t batch, std::size_t positions, std::size_t width, const std::size_t* lengths, const T* weights, const T* values, const T* d_context, T* d_weights, T* d_values), (batch, positions, width, lengths, weights, values, d_context, d_weights, d_values))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_WEIGHTED_SUM)
 
 }  // namespace heed::inline HEED_TARGET::kernels

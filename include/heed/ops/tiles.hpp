@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/function_ref.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/rows.hpp>
@@ -198,6 +199,47 @@ private:
     }
 };
 
+/// Without a function of scores: what heed::compiled has.
+template <class Compare, class T, class Mask, class Rule>
+void tiled_forward(const Mask& mask, const Rule& rule, in<T, 3> queries, in<T, 3> keys, in<T, 3> values,
+                   in<T, 1> factors, const T* of_heads, const lengths_view& real, const heads_of& how,
+                   out<T, 3> contexts, T* numbers)
+{
+    const tiles::unmodified none;
+    const tiles::score_mod_of<T, tiles::unmodified, Mask> mod(none, mask);
+    attend_heads<Rule, Compare>{rule}.template forward<T>(mod, queries, keys, values, factors, of_heads, real, how,
+                                                          contexts, numbers);
+}
+template <class Compare, class T, class Mask, class Rule>
+void tiled_backward(const Mask& mask, const Rule& rule, in<T, 3> queries, in<T, 3> keys, in<T, 3> values,
+                    in<T, 1> factors, const T* of_heads, const lengths_view& real, const heads_of& how,
+                    in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries,
+                    adjoint<T, 3> d_keys, adjoint<T, 3> d_values, const shard_place<T>& table_of_shard,
+                    const shard_place<T>& factors_of_shard, const shard_place<T>& of_heads_of_shard)
+{
+    const tiles::unmodified none;
+    const tiles::score_mod_of<T, tiles::unmodified, Mask> mod(none, mask);
+    attend_heads<Rule, Compare>{rule}.template backward<T>(mod, queries, keys, values, factors, of_heads, real, how,
+                                                           contexts, d_contexts, numbers, d_queries, d_keys, d_values,
+                                                           table_of_shard, factors_of_shard, of_heads_of_shard);
+}
+
+// Of heed::compiled.
+// clang-format off
+#define HEED_TILED_FORWARD(X, T, id, Mask) \
+    X(T, tiled_forward_##id, void, tiled_forward<tiles::inner_product>, \
+      (const Mask& mask, const tiles::softmax& rule, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, const T* of_heads, const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers), \
+      (mask, rule, queries, keys, values, factors, of_heads, real, how, contexts, numbers))
+#define HEED_TILED_BACKWARD(X, T, id, Mask) \
+    X(T, tiled_backward_##id, void, tiled_backward<tiles::inner_product>, \
+      (const Mask& mask, const tiles::softmax& rule, in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, const T* of_heads, const lengths_view& real, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers, adjoint<T, 3> d_queries, adjoint<T, 3> d_keys, adjoint<T, 3> d_values, const shard_place<T>& table, const shard_place<T>& factors_of, const shard_place<T>& numbers_of), \
+      (mask, rule, queries, keys, values, factors, of_heads, real, how, contexts, d_contexts, numbers, d_queries, d_keys, d_values, table, factors_of, numbers_of))
+#define HEED_OPERATIONS_OF_TILES(X, T) \
+    HEED_TILED_FORWARD(X, T, full, tiles::unmasked) HEED_TILED_BACKWARD(X, T, full, tiles::unmasked) \
+    HEED_TILED_FORWARD(X, T, causal, heed::not_behind) HEED_TILED_BACKWARD(X, T, causal, heed::not_behind)
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_OPERATIONS_OF_TILES)
+
 }  // namespace detail
 
 /// A function of the score with its table; one without a table does not see it.
@@ -290,16 +332,14 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
     {
         static_assert(!Compare::has_factors, "heed: attend_tiled takes a comparison's factors behind the values");
         static_assert(!learns, "heed: attend_tiled takes a rule's numbers behind the values");
-        const tiles::score_mod_of<T, Pair, Mask> mod(pair, mask);
-        heads().template forward<T>(mod, queries, keys, values, {}, nullptr, real, how, contexts, numbers);
+        forward_of<T>(pair, queries, keys, values, in<T, 1>{}, no_numbers<T>, real, how, contexts, numbers);
     }
     template <class T, std::size_t N>
     void forward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
                  const lengths_view& real, const heads_of& how, out<T, 3> contexts, T* numbers) const
     {
-        const auto f = function_with(pair, table);
-        const tiles::score_mod_of<T, std::remove_const_t<decltype(f)>, Mask> mod(f, mask);
-        heads().template forward<T>(mod, queries, keys, values, factors, of_heads.data, real, how, contexts, numbers);
+        forward_of<T>(function_with(pair, table), queries, keys, values, factors, of_heads.data, real, how, contexts,
+                      numbers);
     }
 
     template <class T>
@@ -308,9 +348,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
                   adjoint<T, 3> d_keys, adjoint<T, 3> d_values) const
     {
         const auto nobody = [](std::size_t) -> T* { return nullptr; };
-        const tiles::score_mod_of<T, Pair, Mask> mod(pair, mask);
-        heads().template backward<T>(mod, queries, keys, values, {}, nullptr, real, how, contexts, d_contexts, numbers,
-                                     d_queries, d_keys, d_values, nobody, nobody, nobody);
+        backward_of<T>(pair, queries, keys, values, in<T, 1>{}, no_numbers<T>, real, how, contexts, d_contexts, numbers,
+                       d_queries, d_keys, d_values, nobody, nobody, nobody);
     }
     template <class T, std::size_t N>
     void backward(in<T, 3> queries, in<T, 3> keys, in<T, 3> values, in<T, 1> factors, in<T, 1> of_heads, in<T, N> table,
@@ -321,10 +360,8 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
         scratch here;
         const of_shards<T> to_table(here, d_table), to_factors(here, d_factors),
             to_heads(here, learns ? d_of_heads : adjoint<T, 1>{});
-        const auto f = function_with(pair, table);
-        const tiles::score_mod_of<T, std::remove_const_t<decltype(f)>, Mask> mod(f, mask);
-        heads().template backward<T>(mod, queries, keys, values, factors, of_heads.data, real, how, contexts,
-                                     d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors, to_heads);
+        backward_of<T>(function_with(pair, table), queries, keys, values, factors, of_heads.data, real, how, contexts,
+                       d_contexts, numbers, d_queries, d_keys, d_values, to_table, to_factors, to_heads);
         to_table.finish();
         to_factors.finish();
         to_heads.finish();
@@ -333,8 +370,29 @@ struct attend_tiled_op : operation<attend_tiled_op<Pair, Mask, Rule, Compare>> {
 
 private:
     static constexpr bool learns = kernels::tiles::learned_rule<Rule>;
+    template <class T>
+    static constexpr const T* no_numbers = nullptr;
 
-    detail::attend_heads<Rule, Compare> heads() const { return {rule}; }
+    template <class T, class Function>
+    void forward_of(const Function& f, const auto&... in) const
+    {
+        if constexpr (std::is_same_v<Function, tiles::unmodified>) {
+            detail::tiled_forward<Compare, T>(mask, rule, in...);
+        } else {
+            const tiles::score_mod_of<T, Function, Mask> mod(f, mask);
+            detail::attend_heads<Rule, Compare>{rule}.template forward<T>(mod, in...);
+        }
+    }
+    template <class T, class Function>
+    void backward_of(const Function& f, const auto&... in) const
+    {
+        if constexpr (std::is_same_v<Function, tiles::unmodified>) {
+            detail::tiled_backward<Compare, T>(mask, rule, in...);
+        } else {
+            const tiles::score_mod_of<T, Function, Mask> mod(f, mask);
+            detail::attend_heads<Rule, Compare>{rule}.template backward<T>(mod, in...);
+        }
+    }
 
     template <class T>
     static void to_sinks(in<T, 1> sinks, const heads_of& how, in<T, 3> contexts, in<T, 3> d_contexts, const T* numbers,

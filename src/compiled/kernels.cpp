@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The kernels for one target. It is compiled with the target's flags, with HEED_COMPILES, and with HEED_TABLE, the name
+// of the function that fills its table.
+
+#include "lists.hpp"
+
+#define HEED_PUT(T, id, result, name, parameters, arguments)                                                           \
+    table[id##_##T] = reinterpret_cast<heed_kernel>(static_cast<result(*) parameters>(&name));
+
+namespace heed::inline HEED_TARGET {
+
+namespace kernels {
+static void put(heed_kernel* table) { HEED_IN_KERNELS(HEED_PUT) }
+}  // namespace kernels
+
+namespace blas {
+static void put(heed_kernel* table) { HEED_IN_BLAS(HEED_PUT) }
+}  // namespace blas
+
+namespace ops::detail {
+static void put(heed_kernel* table) { HEED_IN_OPERATIONS(HEED_PUT) }
+}  // namespace ops::detail
+
+}  // namespace heed::inline HEED_TARGET
+
+extern "C" void HEED_TABLE(heed_kernel* table)
+{
+    heed::kernels::put(table);
+    heed::blas::put(table);
+    heed::ops::detail::put(table);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <heed/gemm/blas.hpp>
+#include <heed/kernels/additive.hpp>
+#include <heed/kernels/coverage.hpp>
+#include <heed/kernels/cross_entropy.hpp>
+#include <heed/kernels/dot.hpp>
+#include <heed/kernels/gated_linear.hpp>
+#include <heed/kernels/layer_norm.hpp>
+#include <heed/kernels/optimizers.hpp>
+#include <heed/kernels/per_dimension.hpp>
+#include <heed/kernels/recurrent.hpp>
+#include <heed/kernels/rows.hpp>
+#include <heed/kernels/softmax.hpp>
+#include <heed/kernels/sparse.hpp>
+#include <heed/kernels/weighted_sum.hpp>
+#include <heed/ops/tiles.hpp>
+
+/// What heed::compiled has, by namespace: X(T, id, result, name, parameters, arguments) for each.
+#define HEED_EVERY_KERNEL(X, T)                                                                                        \
+    HEED_KERNELS_OF_ADDITIVE(X, T)                                                                                     \
+    HEED_KERNELS_OF_COVERAGE(X, T)                                                                                     \
+    HEED_KERNELS_OF_CROSS_ENTROPY(X, T)                                                                                \
+    HEED_KERNELS_OF_DOT(X, T)                                                                                          \
+    HEED_KERNELS_OF_GATED_LINEAR(X, T)                                                                                 \
+    HEED_KERNELS_OF_LAYER_NORM(X, T)                                                                                   \
+    HEED_KERNELS_OF_OPTIMIZERS(X, T)                                                                                   \
+    HEED_KERNELS_OF_PER_DIMENSION(X, T)                                                                                \
+    HEED_KERNELS_OF_RECURRENT(X, T)                                                                                    \
+    HEED_KERNELS_OF_ROWS(X, T)                                                                                         \
+    HEED_KERNELS_OF_SOFTMAX(X, T)                                                                                      \
+    HEED_KERNELS_OF_SPARSE(X, T)                                                                                       \
+    HEED_KERNELS_OF_WEIGHTED_SUM(X, T)
+#define HEED_IN_KERNELS(X) HEED_EVERY_KERNEL(X, float) HEED_EVERY_KERNEL(X, double)
+#define HEED_IN_BLAS(X) HEED_KERNELS_OF_BLAS(X, float) HEED_KERNELS_OF_BLAS(X, double)
+#define HEED_IN_OPERATIONS(X) HEED_OPERATIONS_OF_TILES(X, float) HEED_OPERATIONS_OF_TILES(X, double)
+
+/// A kernel of any type. The structs of its parameters are laid out alike for all targets.
+using heed_kernel = void (*)();
+
+/// The place of each kernel in a target's table.
+#define HEED_PLACE(T, id, result, name, parameters, arguments) id##_##T,
+enum heed_place {
+    HEED_IN_KERNELS(HEED_PLACE) HEED_IN_BLAS(HEED_PLACE) HEED_IN_OPERATIONS(HEED_PLACE) heed_kernel_count
+};
+#undef HEED_PLACE
+
+/// Each target's kernels, in their places.
+extern "C" {
+void heed_kernels_sse2(heed_kernel* table);
+void heed_kernels_avx2(heed_kernel* table);
+void heed_kernels_avx512(heed_kernel* table);
+}
