@@ -23,6 +23,11 @@ namespace heed {
         const kernels::tiles::forward_results<float>&, const kernels::tiles::head_gradients<float>&,                   \
         const ops::detail::every_so_many&, bool);
 
+#if defined(HEED_CALLS_COMPILED)  // heed::compiled has them
+#define HEED_TRANSLATOR_KERNELS(extern)                                                                                \
+    extern template void kernels::output_top_k(std::size_t, const float*, const kernels::weight_panels<float>&,        \
+                                               const float*, const kernels::top_k_words<float>&);
+#else
 #define HEED_TRANSLATOR_KERNELS(extern)                                                                                \
     HEED_TRANSLATOR_TILES(extern, 1)                                                                                   \
     HEED_TRANSLATOR_TILES(extern, kernels::tiles::most_registers_of<float>)                                            \
@@ -40,6 +45,7 @@ namespace heed {
                                                         const float*, float*);                                         \
     extern template void kernels::softmax_per_dimension_backward(                                                      \
         std::size_t, std::size_t, std::size_t, const std::size_t*, const float*, const float*, float*);
+#endif
 
 HEED_TRANSLATOR_KERNELS(extern)
 

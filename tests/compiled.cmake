@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# heed::compiled: the kernels' tests, compiled for any x86-64, with the kernels of each target.
+
+get_target_property(type heed_compiled TYPE)
+if(type STREQUAL "INTERFACE_LIBRARY")
+  return()
+endif()
+
+set(compiled_sse2 "1")
+set(compiled_avx2 "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\") && __builtin_cpu_supports(\"bmi2\")")
+set(compiled_avx512 "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512dq\")")
+
+# heed_compiled_program(<name> <path>...)
+function(heed_compiled_program name)
+  heed_unit_source(${name} ${ARGN})
+  add_executable(${name} "${CMAKE_CURRENT_BINARY_DIR}/units/${name}.cpp")
+  target_link_libraries(${name} PRIVATE heed::compiled heed_test_main heed_warnings_anywhere)
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_compile_options(${name} PRIVATE -O0)
+  foreach(target IN ITEMS sse2 avx2 avx512)
+    check_cxx_source_runs("int main() { return ${compiled_${target}} ? 0 : 1; }" HEED_RUNS_COMPILED_${target})
+    set(test "${HEED_TEST_PREFIX}${name}.${target}")
+    if(HEED_RUNS_COMPILED_${target})
+      # One test compares bits with those of the file's own instructions.
+      add_test(NAME "${test}" COMMAND ${name} "--test-case-exclude=values that are some registers wide*")
+      set_tests_properties("${test}" PROPERTIES TIMEOUT 600 LABELS unit FAIL_REGULAR_EXPRESSION "test cases: +0 "
+                                                ENVIRONMENT "OPENBLAS_NUM_THREADS=1;HEED_COMPILED_TARGET=${target}")
+    else()
+      add_test(NAME "${test}" COMMAND "${CMAKE_COMMAND}" -E echo "This processor cannot run ${target}.")
+      set_tests_properties("${test}" PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "cannot run")
+    endif()
+  endforeach()
+endfunction()
+
+heed_compiled_program(compiled_kernels kernels/additive kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear
+                      kernels/layer_norm kernels/optimizers kernels/per_dimension kernels/recurrent kernels/rows kernels/softmax
+                      kernels/sparse kernels/weighted_sum)
+heed_compiled_program(compiled_tiles ops/tiles)
+
+add_executable(compiled compiled/step.cpp)
+target_link_libraries(compiled PRIVATE heed::compiled heed_warnings_anywhere)
+target_compile_options(compiled PRIVATE -O2)
+add_test(NAME "${HEED_TEST_PREFIX}compiled" COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/compiled/compiled.sh" "$<TARGET_FILE:compiled>"
+                                                    "$<TARGET_OBJECTS:compiled>" "$<TARGET_FILE:heed_compiled>")
