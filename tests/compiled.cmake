@@ -38,6 +38,21 @@ heed_compiled_program(compiled_kernels kernels/additive kernels/coverage kernels
                       kernels/sparse kernels/weighted_sum)
 heed_compiled_program(compiled_tiles ops/tiles)
 
+# As a shared library, the program is small.
+get_target_property(objects heed_compiled HEED_OBJECTS)
+set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+add_library(heed_compiled_shared SHARED "${PROJECT_SOURCE_DIR}/src/compiled/dispatch.cpp" ${objects})
+add_dependencies(heed_compiled_shared heed_compiled)
+target_link_libraries(heed_compiled_shared PUBLIC heed)
+target_compile_definitions(heed_compiled_shared INTERFACE HEED_COMPILED PRIVATE HEED_COMPILED HEED_DEFINES_COMPILED)
+target_compile_options(heed_compiled_shared PRIVATE -march=x86-64)
+add_executable(compiled_shared compiled/step.cpp)
+target_link_libraries(compiled_shared PRIVATE heed_compiled_shared heed_warnings_anywhere)
+target_compile_options(compiled_shared PRIVATE -O2)
+add_test(NAME "${HEED_TEST_PREFIX}compiled_shared"
+         COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/compiled/compiled.sh" "$<TARGET_FILE:compiled_shared>"
+                 "$<TARGET_OBJECTS:compiled_shared>" "$<TARGET_FILE:heed_compiled_shared>")
+
 add_executable(compiled compiled/step.cpp)
 target_link_libraries(compiled PRIVATE heed::compiled heed_warnings_anywhere)
 target_compile_options(compiled PRIVATE -O2)

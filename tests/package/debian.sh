@@ -66,6 +66,7 @@ tools=$(echo "$built"/heed-tools_*.deb)
 translator=$(echo "$built"/libheed-translator-dev_*.deb)
 dpkg-deb --extract "$tools" "$root"
 dpkg-deb --extract "$translator" "$root"
+dpkg-deb --extract "$(echo "$built"/libheed-compiled-dev_*.deb)" "$root"
 for program in translate evaluate; do
     [[ $("$root/usr/bin/$program" --version) == "$program (heed) $version"* ]] || fail "$program --version"
     [[ -e $root/usr/share/man/man1/$program.1.gz ]] || fail "there is no page of $program"
@@ -99,4 +100,9 @@ PKG_CONFIG_PATH+=:$(dirname "$(find "$root/usr/lib" -name heed-translator.pc)")
 "$compiler" "$here/consumer/trained.cpp" $(pkg-config --cflags --libs heed-translator) -o "$scratch/program"
 lines=$("$scratch/program" "$scratch/model.safetensors" | wc -l)
 ((lines == 2)) || fail "the program built with pkg-config's flags translates two lines as $lines"
-echo "libheed-dev, libheed-translator-dev and heed-tools $version: unpacked and used"
+
+PKG_CONFIG_PATH+=:$(dirname "$(find "$root/usr/lib" -name heed-compiled.pc)")
+# shellcheck disable=SC2046
+"$compiler" "$source/tests/compiled/step.cpp" $(pkg-config --cflags --libs heed-compiled) -o "$scratch/program"
+[[ $("$scratch/program") =~ ^(sse2|avx2|avx512)\  ]] || fail "the program built with heed-compiled.pc"
+echo "libheed-dev, libheed-compiled-dev, libheed-translator-dev and heed-tools $version: unpacked and used"
