@@ -21,7 +21,7 @@ using support::message_of;
 
 namespace {
 
-auto mechanism(std::uint64_t stream)
+auto additive_attention(std::uint64_t stream)
 {
     return attention{score::additive{support::random<float>({3, 4}, stream), support::random<float>({5, 4}, stream + 1),
                                      support::random<float>({4}, stream + 2)},
@@ -49,7 +49,7 @@ io::tensor_entry& entry(io::archive& in, const std::string& name)
 
 TEST_CASE("a policy's parameters by name, with their shapes, and back")
 {
-    const auto model = mechanism(1);
+    const auto model = additive_attention(1);
     io::archive archive;
     io::put(archive, model);
     REQUIRE(archive.tensors.size() == 3);
@@ -60,7 +60,7 @@ TEST_CASE("a policy's parameters by name, with their shapes, and back")
     CHECK(archive.tensors[2].name == "score.v");
     CHECK(archive.tensors[2].values<float>() == std::vector<float>(model.score.v.begin(), model.score.v.end()));
 
-    auto other = mechanism(9);
+    auto other = additive_attention(9);
     REQUIRE(!same(other, model));
     io::take(archive, other);
     CHECK(same(other, model));
@@ -68,7 +68,7 @@ TEST_CASE("a policy's parameters by name, with their shapes, and back")
 
 TEST_CASE("two modules in one file, told apart by a prefix; what else is there is left alone")
 {
-    const auto first = mechanism(1), second = mechanism(5);
+    const auto first = additive_attention(1), second = additive_attention(5);
     io::archive archive;
     archive.tensors.push_back(io::tensor_entry::of("else", {2}, std::vector<double>{1, 2}));
     io::put(archive, first, "first.");
@@ -76,7 +76,7 @@ TEST_CASE("two modules in one file, told apart by a prefix; what else is there i
     const temporary_directory here;
     io::save(here.path() / "two", archive);
     const io::archive stored = io::load(here.path() / "two");
-    auto a = mechanism(9), b = mechanism(9);
+    auto a = additive_attention(9), b = additive_attention(9);
     io::take(stored, a, "first.");
     io::take(stored, b, "second.");
     CHECK(same(a, first));
@@ -136,13 +136,13 @@ TEST_CASE("a translator through a file translates as before")
 
 TEST_CASE("weights of 16 bits are rounded once and read as floats")
 {
-    const auto model = mechanism(1);
+    const auto model = additive_attention(1);
     io::archive half, bfloat;
     io::put<io::float16>(half, model);
     io::put<io::bfloat16>(bfloat, model, "model.");
     CHECK(half.at("score.W").dtype == "F16");
     CHECK(bfloat.at("model.score.v").dtype == "BF16");
-    auto a = mechanism(9), b = mechanism(9);
+    auto a = additive_attention(9), b = additive_attention(9);
     io::take(half, a);
     io::take(bfloat, b, "model.");
     CHECK(support::distance(a.score.W, model.score.W) < 0x1p-11);
@@ -162,8 +162,8 @@ TEST_CASE("weights of 16 bits are rounded once and read as floats")
 TEST_CASE("a tensor that does not fit is reported and changes nothing")
 {
     io::archive archive;
-    io::put(archive, mechanism(1));
-    const auto before = mechanism(9);
+    io::put(archive, additive_attention(1));
+    const auto before = additive_attention(9);
     // The last tensor is wrong: those before it must not be filled.
     const auto message_for = [&](auto&& spoil) {
         io::archive spoilt = archive;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Compiled twice, with SUFFIX for_avx2 and for_any.
+// Compiled with SUFFIX for_avx2, for_any, and for_none, which has no BLAS.
 
 #include <cmath>
 #include <cstddef>
@@ -85,7 +85,7 @@ bool OF_TARGET(batch_invariant)() { return heed::detail::batch_invariant_here; }
 
 void OF_TARGET(throw)() { throw shape_error("from the other file"); }
 
-#else
+#elif !defined(HEED_BLAS_NONE)
 
 const char* OF_TARGET(multiply)(const inputs& from)
 {

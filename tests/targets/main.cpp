@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Two files of one program, compiled for AVX2 and for any x86-64. `targets any` calls only the second one's functions,
-// and must run on a processor without AVX2; `targets` calls both, and compares.
+// Files of one program, compiled for AVX2 and for any x86-64, with a BLAS and without. `targets any` calls only the
+// second one's functions, and must run on a processor without AVX2; `targets` calls both, and compares.
 
 #include <cmath>
 #include <cstddef>
@@ -47,8 +47,11 @@ try {
 
     std::printf("%s\n", targets::name_for_avx2());
     check(std::string(targets::name_for_any()) != targets::name_for_avx2(), "the targets have names of their own");
-    check(near(targets::step_for_avx2(in), step), "a step is the same");
-    check(near(targets::train_for_avx2(in), train), "a gradient is the same");
+    check(std::string(targets::name_for_none()) == std::string(targets::name_for_any()) + "_without_blas",
+          "the BLAS is part of the name");
+    check(near(targets::step_for_avx2(in), step) && near(targets::step_for_none(in), step), "a step is the same");
+    check(near(targets::train_for_avx2(in), train) && near(targets::train_for_none(in), train),
+          "a gradient is the same");
     const std::string refused = targets::multiply_for_any(in);
     std::printf("%s\n", refused.c_str());
     check(refused.starts_with("panels: laid out by code for heed::avx2"), "panels of the other target are refused");

@@ -6,7 +6,7 @@
 #include <heed/core/tensor.hpp>
 #include <heed/gemm/panels.hpp>
 
-/// Functions of two files of one program: one compiled for AVX2, the other for any x86-64.
+/// Functions of three files of one program: compiled for AVX2, for any x86-64, and for any without a BLAS.
 namespace targets {
 
 struct inputs {
@@ -19,14 +19,17 @@ struct inputs {
 /// The sum of the contexts of three steps of additive attention.
 double step_for_avx2(const inputs& from);
 double step_for_any(const inputs& from);
+double step_for_none(const inputs& from);
 
 /// The sum of the absolute gradients of W, of a step on a tape.
 double train_for_avx2(const inputs& from);
 double train_for_any(const inputs& from);
+double train_for_none(const inputs& from);
 
 /// The name of their target.
 const char* name_for_avx2();
 const char* name_for_any();
+const char* name_for_none();
 
 /// The return type is not part of a function's name for the linker.
 heed::kernels::panels<float> panels_for_avx2(const inputs& from);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# targets.sh PROGRAM AVX2_OBJECT ANY_OBJECT: do two files compiled for different targets share a function of heed, and
+# targets.sh PROGRAM OBJECT...: do files compiled for different targets share a function of heed, and
 # does the program run on a processor that has no AVX2?
 set -euo pipefail
 
@@ -15,13 +15,14 @@ functions()
     nm "$1" | awk '$2 ~ /^[WVu]$/ && /4heed/ { print $3 }' | grep -E '^_Z' | grep -Ev '^_ZT[ISV]N4heed(5error|11shape_error)E$|^_ZN4heed(5error|11shape_error)(C[0-9I]|D[0-9]|aS)|^_ZN4heed15for_all_targetsL?[0-9]+[a-z_]+E$' | sort
 }
 
-shared=$(comm -12 <(functions "$1") <(functions "$2") | c++filt)
-if [[ -n $shared ]]; then
-    echo "Both files have these functions of heed; each belongs in namespace heed::inline HEED_TARGET:"
-    echo "$shared"
-    exit 1
-fi
-[[ $(functions "$1" | wc -l) -gt 50 && $(functions "$2" | wc -l) -gt 50 ]] || { echo "nm shows no functions of heed" && exit 1; }
+for one in "$@"; do
+    [[ $(functions "$one" | wc -l) -gt 50 ]] || { echo "nm shows no functions of heed in $one" && exit 1; }
+    for other in "$@"; do
+        [[ $one < $other ]] || continue
+        shared=$(comm -12 <(functions "$one") <(functions "$other") | c++filt)
+        [[ -z $shared ]] || { echo "Two files share functions of heed, which belong in heed::inline HEED_TARGET: $shared" && exit 1; }
+    done
+done
 
 if grep -qw avx2 /proc/cpuinfo; then
     "$program"
