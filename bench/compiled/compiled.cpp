@@ -50,9 +50,9 @@ X numbers(X x)
 
 void additive_step()
 {
-    const attention attend{score::additive{numbers(zeros<float>(256, 256)), numbers(zeros<float>(512, 256)),
-                                           numbers(zeros<float>(256))},
-                           normalize::softmax{}, combine::weighted_sum{}};
+    const attention attend{
+        score::additive{numbers(zeros<float>(256, 256)), numbers(zeros<float>(512, 256)), numbers(zeros<float>(256))},
+        normalize::softmax{}, combine::weighted_sum{}};
     const auto annotations = numbers(zeros<float>(16, 50, 512));
     const auto query = numbers(zeros<float>(16, 256));
     const auto memory = attend.on(annotations);
