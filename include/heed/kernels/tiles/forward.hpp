@@ -44,7 +44,7 @@ public:
     using row = tiles::row<T, registers>;
 
     context_sums(const query_block<T>& block, scratch& here)
-        : size_(block.of.value_width * width), of_(block.of), values_(filled(here, size_, T(0)))
+        : size_(block.of.value_width * width), of_(block.of), values_(filled(here, size_ + width, T(0)))
     {
         if (of_.positions <= keys_of_sum) return;
         before_ = filled(here, 2 * (size_ + width), T(0));
@@ -88,14 +88,11 @@ public:
     HEED_SIMD_INLINE void finish(const row& top, row& sum)
     {
         using namespace simd;
-        if (before_ == nullptr) return;
-        finish_block(top, sum);
-        const auto total = [&](std::size_t at) {  // `lost_` is NaN beside a sum that is not finite
-            const vec<T> all = load(before_ + at), rest = load(lost_ + at);
-            return select(rest == rest, all + rest, all);
-        };
-        for (std::size_t at = 0; at < size_; at += simd::lanes<T>) store(values_ + at, total(at));
-        unrolled<registers>([&](auto c) { sum.at[c] = total(size_ + c * simd::lanes<T>); });
+        if (!begun_) return;
+        join_block(top, sum, [&](std::size_t at, vec<T> all, vec<T> rest) {  // NaN beside a sum that is not finite
+            store(values_ + at, select(rest == rest, all + rest, all));
+        });
+        sum = row::of(values_ + size_);
     }
 
 private:
@@ -103,7 +100,25 @@ private:
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
 
     /// Adds a block's sums to those of the blocks before it. `top` and `sum` by value: elsewhere they are in registers.
-    [[gnu::noinline]] void finish_block([[maybe_unused]] row top, row sum)
+    [[gnu::noinline]] void finish_block(row top, row sum)
+    {
+        using namespace simd;
+        if (begun_) {
+            join_block(top, sum, [&](std::size_t at, vec<T> all, vec<T> rest) {
+                store(before_ + at, all);
+                store(lost_ + at, rest);
+                store(values_ + at, vec<T>{});
+            });
+        } else {
+            sum.put(values_ + size_);
+            std::swap(before_, values_);
+            begun_ = true;
+        }
+        top_before_ = top;
+    }
+
+    /// f(where, Σ, its rounding error) for each register of the sums of a block and of those before it.
+    HEED_SIMD_INLINE void join_block([[maybe_unused]] const row& top, const row& sum, const auto& f)
     {
         using namespace simd;
         row factor = row::all(1);
@@ -112,31 +127,26 @@ private:
                 const vec<T> base = select(top.at[c] == splat(lowest), vec<T>{}, top.at[c]);
                 factor.at[c] = simd::exp(top_before_.at[c] - base);
             });
-            top_before_ = top;
         }
-        const auto join = [&](std::size_t at, auto c, vec<T> more) {
-            const vec<T> faded = load(before_ + at) * factor.at[c], together = faded + more;
-            store(lost_ + at, load(lost_ + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
-            store(before_ + at, together);
-        };
-        for (std::size_t i = 0; i < of_.value_width; ++i) {
+        sum.put(values_ + size_);
+        for (std::size_t i = 0; i <= of_.value_width; ++i) {
             unrolled<registers>([&](auto c) {
                 const std::size_t at = i * width + c * simd::lanes<T>;
-                join(at, c, load(values_ + at));
-                store(values_ + at, vec<T>{});
+                const vec<T> faded = load(before_ + at) * factor.at[c], more = load(values_ + at), all = faded + more;
+                f(at, all, load(lost_ + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, all));
             });
         }
-        unrolled<registers>([&](auto c) { join(size_ + c * simd::lanes<T>, c, sum.at[c]); });
     }
 
     std::size_t size_;
     const head<T>& of_;
-    T* values_;
-    // Sums of the blocks of keys before this one, relative to `top_before_`, and their rounding errors: of the values,
-    // then of the divisor. Null: there is one block.
+    T* values_;  // then, at the end of a block, the divisor
+    // The same of the blocks of keys before this one, relative to `top_before_`, and rounding errors. Null: there is
+    // one block.
     T *before_ = nullptr, *lost_ = nullptr;
     row top_before_ = row::all(lowest);
     std::size_t block_ = 0;
+    bool begun_ = false;  // is there a block before?
 };
 
 /// Rows that the forward pass reads or writes soon: the queries of the next blocks, contexts of these, and the next
