@@ -105,6 +105,7 @@ struct named_peer {
         const std::size_t colon = std::min(said.find(':'), said.size());
         const std::string path = said.substr(0, colon), way = said.substr(std::min(colon + 1, said.size()));
         name = path.substr(path.rfind('/') + 1);
+        if (name.ends_with(".js")) name.resize(name.size() - 3);
         if (name.starts_with("peer_")) name.erase(0, 5);
         if (name.ends_with("_long")) name.resize(name.size() - 5);
         if (!way.empty()) name += ":" + way;

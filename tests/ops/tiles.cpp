@@ -68,7 +68,8 @@ TEST_CASE("contexts are those of the definition, any sizes")
                           {2, 65, 97, 4, 2, 16, 16, true},
                           {1, 5, 130, 1, 1, 1, 40, true},
                           {3, 9, 4, 2, 2, 3, 70, true},
-                          {1, 130, 130, 1, 1, 64, 64, true}}) {
+                          {1, 130, 130, 1, 1, 64, 64, true},
+                          {2, 270, 331, 4, 2, 8, 16, true}}) {
         const auto q = random({z.B, z.S, z.heads * z.d}, 1), k = random({z.B, z.T, z.groups * z.d}, 2);
         auto v = random({z.B, z.T, z.groups * z.D}, 3);
         std::vector<std::size_t> counts(z.B, z.T);

@@ -49,6 +49,23 @@ TEST_CASE_TEMPLATE("exp is exact to 2 ulp, and at the ends of its range", T, flo
     CHECK(std::isnan(one(exp_, std::numeric_limits<T>::quiet_NaN())));
 }
 
+TEST_CASE_TEMPLATE("exp of numbers that are not positive has the bits of exp, or 0 below the normal numbers", T, float,
+                   double)
+{
+    const auto exp_of_nonpositive = [](auto x) { return simd::exp_of_nonpositive(x); };
+    const T infinity = std::numeric_limits<T>::infinity(), smallest = std::log(std::numeric_limits<T>::min());
+    for (T x = 0; x > 2 * smallest; x -= T(0.0137)) {
+        const T is = one(exp_of_nonpositive, x), must = one(exp_, x);
+        CAPTURE(x);
+        CHECK((is == must || (is == 0 && must < std::numeric_limits<T>::min() * T(1.001))));
+    }
+    CHECK(one(exp_of_nonpositive, T(-0.0)) == 1);
+    CHECK(one(exp_of_nonpositive, smallest + T(0.001)) > 0);
+    CHECK(one(exp_of_nonpositive, std::numeric_limits<T>::lowest()) == 0);
+    CHECK(one(exp_of_nonpositive, -infinity) == 0);
+    CHECK(std::isnan(one(exp_of_nonpositive, std::numeric_limits<T>::quiet_NaN())));
+}
+
 TEST_CASE_TEMPLATE("tanh is exact to 5 ulp, odd, and reaches 1", T, float, double)
 {
     const auto exact = [](long double x) { return std::tanh(x); };

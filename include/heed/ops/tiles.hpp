@@ -107,18 +107,20 @@ struct attend_heads {
             parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
                 scratch here;
                 lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
-                for (std::size_t i = begin; i < end; ++i) {
+                for (std::size_t i = begin, after = begin; i < end; i = after) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
+                    after =
+                        std::min({i + tiles::blocks_at_once<registers, Compare, Rule>(of), (nth + 1) * blocks, end});
                     const tiles::head<T> next =
-                        head_of<Compare>(queries, keys, values, factors, real, how, std::min(i + 1, end - 1) / blocks);
+                        head_of<Compare>(queries, keys, values, factors, real, how, std::min(after, end - 1) / blocks);
                     of.memo = &memo;
-                    if (i + 1 < end) of.next = &next;
+                    if (after < end) of.next = &next;
                     if (of_heads != nullptr) of.sink = of_heads[nth % how.heads];
-                    tiles::forward<registers, Compare>(tiles::query_block<T>{of, s, std::min(lanes, S - s), mod},
-                                                       rule_of_head(of_heads, nth % how.heads),
-                                                       part_of_head(contexts, how.heads, nth),
-                                                       numbers + nth * S * Rule::numbers);
+                    tiles::forward<registers, Compare>(
+                        tiles::query_block<T>{of, s, std::min((after - i) * lanes, S - s), mod},
+                        rule_of_head(of_heads, nth % how.heads), part_of_head(contexts, how.heads, nth),
+                        numbers + nth * S * Rule::numbers);
                 }
             });
         });

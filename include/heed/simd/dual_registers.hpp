@@ -183,6 +183,7 @@ HEED_SIMD_INLINE auto exp(dual_register auto x)
     const auto y = exp(x.value);
     return dual_vec{y, select(y == 0, decltype(x.value){}, y * x.slope)};
 }
+HEED_SIMD_INLINE auto exp_of_nonpositive(dual_register auto x) { return exp(x); }
 HEED_SIMD_INLINE auto tanh(dual_register auto x)
 {
     const auto y = tanh(x.value);

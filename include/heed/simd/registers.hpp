@@ -405,6 +405,22 @@ HEED_SIMD_INLINE auto exp(plain_register auto x) -> decltype(x)
 #endif
 }
 
+/// e^x for x <= 0, with the bits of exp(x) where that is a normal number; 0 below, and for -inf; NaN for NaN.
+HEED_SIMD_INLINE auto exp_of_nonpositive(plain_register auto x) -> decltype(x)
+{
+#if defined(HEED_SIMD_AVX512)
+    return exp(x);  // one instruction scales in any range
+#else
+    using namespace detail;
+    using T = number_in<decltype(x)>;
+    constexpr double least = sizeof(T) == 4 ? -87.3365 : -708.396;  // slightly above the logarithm of the least one
+    const auto none = x < splats<T>(least);
+    const reduced<T> part = reduce<T>(max(splats<T>(least), x));
+    const vec<T> y = fma(part.r * part.r, exp_tail<T>(part.r), part.r) + T(1);
+    return select(none, vec<T>{}, y * power_of_two<T>(part.integer));
+#endif
+}
+
 /// tanh x, at most 5 ulp off; odd, exactly ±1 once that is the nearest number, NaN for NaN.
 ///
 /// Float: tanh |x| = |x| P(x²) / Q(x²), minimax (2.1e-8) up to 9; beyond, it grows past 1, where it is cut off.

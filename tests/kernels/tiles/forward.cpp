@@ -65,6 +65,43 @@ TEST_CASE_TEMPLATE("contexts are those of the definition; values of hidden keys 
     }
 }
 
+TEST_CASE_TEMPLATE("several blocks at once, of a head among others, have the bits of one block after another", T, float,
+                   double)
+{
+    constexpr std::size_t S = 150, P = 403, A = 9, D = 17;
+    head_of_numbers<T> x(S, P, A, D);
+    const auto check = [&](const auto& mask) {
+        const auto must = contexts_of(x, tiles::softmax{}, mask);
+        const auto among_others = [](const std::vector<T>& rows, std::size_t width) {
+            std::vector<T> all(rows.size() * 3, std::numeric_limits<T>::quiet_NaN());
+            for (std::size_t i = 0; i < rows.size(); ++i) all[i / width * 3 * width + i % width] = rows[i];
+            return all;
+        };
+        const auto keys = among_others(x.keys, A), values = among_others(x.values, D);
+        auto of = x.head();
+        of.keys = {keys.data(), 3 * A};
+        of.values = {values.data(), 3 * D};
+        const tiles::unmodified plain;
+        const tiles::score_mod_of<T, tiles::unmodified, std::remove_cvref_t<decltype(mask)>> mod(plain, mask);
+        test::contexts_and_numbers<T> is{std::vector<T>(S * D), std::vector<T>(2 * S)};
+        tiles::with_registers<T>(S, [&](auto registers) {
+            const std::size_t blocks = tiles::blocks_at_once<registers, tiles::inner_product, tiles::softmax>(of);
+            REQUIRE(blocks >= 4);
+            const std::size_t some = blocks * tiles::lanes<T, registers>;
+            for (std::size_t s = 0; s < S; s += some)
+                tiles::forward<registers>(tiles::query_block<T>{of, s, std::min(some, S - s), mod}, tiles::softmax{},
+                                          tiles::rows<T>{is.contexts.data(), D}, is.numbers.data());
+        });
+        CHECK(is.contexts == must.contexts);
+        CHECK(is.numbers == must.numbers);
+    };
+    check(tiles::unmasked{});
+    check(not_behind{});
+    // A tile that no query sees, and a value that is NaN.
+    x.values[7 * D] = std::numeric_limits<T>::quiet_NaN();
+    check(mask_mod{[](const score_index& p) { return (p.key != 7) & ((p.key < 96) | (p.key >= 200)); }});
+}
+
 TEST_CASE("a query that sees nothing gets 0, and numbers that give no weight")
 {
     head_of_numbers<double> x(5, 9, 3, 2);

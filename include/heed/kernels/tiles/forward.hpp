@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <heed/core/workspace.hpp>
@@ -42,7 +44,7 @@ public:
     using row = tiles::row<T, registers>;
 
     context_sums(const query_block<T>& block, scratch& here)
-        : size_(block.of.value_width * width), of_(block.of), values_(filled(here, size_, T(0)))
+        : size_(block.of.value_width * width), of_(block.of), values_(filled(here, size_ + width, T(0)))
     {
         if (of_.positions <= keys_of_sum) return;
         before_ = filled(here, 2 * (size_ + width), T(0));
@@ -86,14 +88,11 @@ public:
     HEED_SIMD_INLINE void finish(const row& top, row& sum)
     {
         using namespace simd;
-        if (before_ == nullptr) return;
-        finish_block(top, sum);
-        const auto total = [&](std::size_t at) {  // `lost_` is NaN beside a sum that is not finite
-            const vec<T> all = load(before_ + at), rest = load(lost_ + at);
-            return select(rest == rest, all + rest, all);
-        };
-        for (std::size_t at = 0; at < size_; at += simd::lanes<T>) store(values_ + at, total(at));
-        unrolled<registers>([&](auto c) { sum.at[c] = total(size_ + c * simd::lanes<T>); });
+        if (!begun_) return;
+        join_block(top, sum, [&](std::size_t at, vec<T> all, vec<T> rest) {  // NaN beside a sum that is not finite
+            store(values_ + at, select(rest == rest, all + rest, all));
+        });
+        sum = row::of(values_ + size_);
     }
 
 private:
@@ -101,7 +100,25 @@ private:
     static constexpr T lowest = -std::numeric_limits<T>::infinity();
 
     /// Adds a block's sums to those of the blocks before it. `top` and `sum` by value: elsewhere they are in registers.
-    [[gnu::noinline]] void finish_block([[maybe_unused]] row top, row sum)
+    [[gnu::noinline]] void finish_block(row top, row sum)
+    {
+        using namespace simd;
+        if (begun_) {
+            join_block(top, sum, [&](std::size_t at, vec<T> all, vec<T> rest) {
+                store(before_ + at, all);
+                store(lost_ + at, rest);
+                store(values_ + at, vec<T>{});
+            });
+        } else {
+            sum.put(values_ + size_);
+            std::swap(before_, values_);
+            begun_ = true;
+        }
+        top_before_ = top;
+    }
+
+    /// f(where, Σ, its rounding error) for each register of the sums of a block and of those before it.
+    HEED_SIMD_INLINE void join_block([[maybe_unused]] const row& top, const row& sum, const auto& f)
     {
         using namespace simd;
         row factor = row::all(1);
@@ -110,76 +127,88 @@ private:
                 const vec<T> base = select(top.at[c] == splat(lowest), vec<T>{}, top.at[c]);
                 factor.at[c] = simd::exp(top_before_.at[c] - base);
             });
-            top_before_ = top;
         }
-        const auto join = [&](std::size_t at, auto c, vec<T> more) {
-            const vec<T> faded = load(before_ + at) * factor.at[c], together = faded + more;
-            store(lost_ + at, load(lost_ + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, together));
-            store(before_ + at, together);
-        };
-        for (std::size_t i = 0; i < of_.value_width; ++i) {
+        sum.put(values_ + size_);
+        for (std::size_t i = 0; i <= of_.value_width; ++i) {
             unrolled<registers>([&](auto c) {
                 const std::size_t at = i * width + c * simd::lanes<T>;
-                join(at, c, load(values_ + at));
-                store(values_ + at, vec<T>{});
+                const vec<T> faded = load(before_ + at) * factor.at[c], more = load(values_ + at), all = faded + more;
+                f(at, all, load(lost_ + at) * factor.at[c] + kernels::detail::lost_in_sum(faded, more, all));
             });
         }
-        unrolled<registers>([&](auto c) { join(size_ + c * simd::lanes<T>, c, sum.at[c]); });
     }
 
     std::size_t size_;
     const head<T>& of_;
-    T* values_;
-    // Sums of the blocks of keys before this one, relative to `top_before_`, and their rounding errors: of the values,
-    // then of the divisor. Null: there is one block.
+    T* values_;  // then, at the end of a block, the divisor
+    // The same of the blocks of keys before this one, relative to `top_before_`, and rounding errors. Null: there is
+    // one block.
     T *before_ = nullptr, *lost_ = nullptr;
     row top_before_ = row::all(lowest);
     std::size_t block_ = 0;
+    bool begun_ = false;  // is there a block before?
 };
 
-/// The steps of `forward` for a block of queries.
+/// Rows that the forward pass reads or writes soon: the queries of the next blocks, contexts of these, and the next
+/// tile of keys.
+template <class T>
+struct forward_prefetch {
+    prefetch<const T> queries, keys, values;
+    prefetch<T> contexts;
+    std::size_t lines_of_key;  // requested for each key of a tile
+
+    HEED_SIMD_INLINE void begin_key()
+    {
+        queries.lines(2);
+        contexts.lines(2);
+        keys.lines(lines_of_key);
+        values.lines(lines_of_key);
+    }
+};
+
+/// The steps of `forward` for a block of queries; `tile` [keys][lanes] is for its scores.
 template <std::size_t registers, class Compare, class T, class Rule>
 class forward_pass {
 public:
     using row = tiles::row<T, registers>;
 
-    forward_pass(const query_block<T>& block, const Rule& rule)
-        : block_(block), rule_(rule), compare_(block.of, block.s, block.n), sums_(block, here_)
+    forward_pass(const query_block<T>& block, const Rule& rule, T* tile)
+        : block_(block),
+          rule_(rule),
+          visibility_(block),
+          compare_(block.of, block.s, block.n),
+          sums_(block, here_),
+          tile_(tile),
+          top_(row::all(block.of.sink)),
+          sum_(row::all(block.of.sink > lowest ? T(1) : T(0)))
     {
-        tile_ = here_.take<T>(tiles::keys * width);
         z_ = filled(here_, std::max(Rule::numbers, std::size_t{2}) * width, T(0));
     }
 
-    /// Online softmax: sums e^{e_j − top} and e^{e_j − top} v_j, where top is the greatest score so far. Returns the
-    /// sum.
-    HEED_SIMD_INLINE row online_softmax(rows<T> contexts)
+    const block_visibility<registers, T>& visibility() const { return visibility_; }
+
+    /// Online softmax, a tile: adds e^{e_j − top} and e^{e_j − top} v_j to sums, where top is the greatest score so
+    /// far.
+    void add_tile(const visible_tile& visible, forward_prefetch<T>& ahead)
     {
-        const head<T>& of = block_.of;
-        row top = row::all(of.sink), sum = row::all(of.sink > lowest ? T(1) : T(0));
-        const next_rows<registers, T> next(block_);
-        auto queries = next.queries();
-        prefetch<T> results(contexts, {block_.s, block_.s + block_.n}, of.value_width);
-        bool begun = false;
-        each_tile<registers>(block_, every_tile, [&](const visible_tile& visible) {
-            sums_.begin_tile(visible.first, top, sum);
-            score_tile(compare_, block_, visible, tile_);
-            row base = greatest(visible.count, top);
-            const row factor = raise_top(top, sum, base);
-            const std::size_t end = visible.first + visible.count;
-            auto keys = next.keys(end), values = next.values(end);
-            exponentials(
-                visible.count, base, sum, [&]() __attribute__((always_inline)) {
-                    queries.lines(2);
-                    results.lines(2);
-                    keys.lines(8);
-                    values.lines(8);
-                });
-            if (begun) sums_.rescale(factor);
-            begun = true;
-            sums_.add(visible, tile_);
-        });
-        sums_.finish(top, sum);
-        top.put(z_);
+        row top = top_, sum = sum_;
+        sums_.begin_tile(visible.first, top, sum);
+        score_tile(compare_, block_, visible, tile_);
+        row base = greatest(visible.count, top);
+        const row factor = raise_top(top, sum, base);
+        exponentials(visible.count, base, sum, ahead);
+        if (begun_) sums_.rescale(factor);
+        begun_ = true;
+        sums_.add(visible, tile_);
+        top_ = top;
+        sum_ = sum;
+    }
+    /// After the last tile. Returns the sum.
+    row sum_of_all()
+    {
+        row sum = sum_;
+        sums_.finish(top_, sum);
+        top_.put(z_);
         return sum;
     }
 
@@ -249,10 +278,16 @@ private:
     HEED_SIMD_INLINE row greatest(std::size_t count, row top) const
     {
         const T* const tile = tile_;
-        for (std::size_t j = 0; j < count; ++j) {
-            const row e = row::of(tile + j * width);
-            simd::unrolled<registers>([&](auto c) { top.at[c] = simd::max(top.at[c], e.at[c]); });
-        }
+        row tops[] = {top, top, top, top};  // four, because a maximum takes longer than to begin the next one
+        simd::in_groups<4>(0, count, [&](auto some, std::size_t j) {
+            simd::unrolled<some>([&](auto r) {
+                const row e = row::of(tile + (j + r) * width);
+                simd::unrolled<registers>([&](auto c) { tops[r].at[c] = simd::max(tops[r].at[c], e.at[c]); });
+            });
+        });
+        simd::unrolled<registers>([&](auto c) {
+            top.at[c] = simd::max(simd::max(tops[0].at[c], tops[1].at[c]), simd::max(tops[2].at[c], tops[3].at[c]));
+        });
         return top;
     }
 
@@ -272,20 +307,22 @@ private:
         return factor;
     }
 
-    /// Scores of a tile become e^{e_j − base}, which are added to the sum. Calls begin_key() for each.
-    HEED_SIMD_INLINE void exponentials(std::size_t count, const row& base, row& sum, const auto& begin_key)
+    /// Scores of a tile become e^{e_j − base}, which are added to the sum.
+    HEED_SIMD_INLINE void exponentials(std::size_t count, const row& base, row& sum, forward_prefetch<T>& ahead)
     {
         using namespace simd;
         T* const tile = tile_;
+        row more = sum;
         for (std::size_t j = 0; j < count; ++j) {
-            begin_key();
+            ahead.begin_key();
             T* const at = tile + j * width;
             unrolled<registers>([&](auto c) {
-                const vec<T> p = simd::exp(load(at + c * simd::lanes<T>) - base.at[c]);
-                sum.at[c] += p;
+                const vec<T> p = simd::exp_of_nonpositive(load(at + c * simd::lanes<T>) - base.at[c]);
+                more.at[c] += p;
                 store(at + c * simd::lanes<T>, p);
             });
         }
+        sum = more;
     }
 
     /// Contexts where a value is infinite or NaN: skips values without a weight.
@@ -309,25 +346,122 @@ private:
         });
     }
 
-    const query_block<T>& block_;
+    const query_block<T> block_;
     const Rule& rule_;
     scratch here_;
+    block_visibility<registers, T> visibility_;
     typename Compare::template block<registers, T> compare_;
     context_sums<registers, T, Rule> sums_;
     T *tile_, *z_;       // scores, then weights, [keys][lanes]; the rule's numbers [numbers][lanes]
     T* kept_ = nullptr;  // the scores of all keys that a query may see, if they are kept
+    // Online softmax: the greatest score so far, and the sum of the weights.
+    row top_, sum_;
+    bool begun_ = false;
 };
+
+/// Keys and values of a tile, copied to rows that are close together. The rows of a head among others are often a power
+/// of two apart, and push each other out of the caches.
+template <class T>
+class packed_tile {
+public:
+    packed_tile(const head<T>& of, scratch& here)
+        : of_(of),
+          keys_{here.take<T>(tiles::keys * stride(of.width)), stride(of.width)},
+          values_{here.take<T>(tiles::keys * stride(of.value_width)), stride(of.value_width)}
+    {}
+
+    /// `to`, a copy of the head, reads the keys and values of this tile here from now on.
+    void pack(std::size_t tile, head<T>& to)
+    {
+        if (tile == tile_) return;
+        tile_ = tile;
+        to.keys = copied(of_.keys, of_.width, keys_);
+        to.values = copied(of_.values, of_.value_width, values_);
+    }
+
+private:
+    /// An odd number of cache lines, so that rows do not compete for the same lines of a cache.
+    static std::size_t stride(std::size_t width)
+    {
+        constexpr std::size_t line = std::max<std::size_t>(1, 64 / sizeof(T));
+        return ((width + line - 1) / line | 1) * line;
+    }
+    rows<const T> copied(const rows<const T>& from, std::size_t width, const rows<T>& to) const
+    {
+        const std::size_t first = tile_ * tiles::keys, count = std::min(tiles::keys, of_.positions - first);
+        for (std::size_t j = 0; j < count; ++j) std::copy_n(from[first + j], width, to[j]);
+        return {to.data, to.stride, first};
+    }
+
+    const head<T>& of_;
+    rows<T> keys_, values_;
+    std::size_t tile_ = static_cast<std::size_t>(-1);
+};
+
+/// Blocks of queries that `forward` takes at most.
+template <class Compare, class Rule>
+inline constexpr std::size_t most_blocks = std::is_same_v<Compare, inner_product>&& Rule::online ? 32 : 1;
+
+/// Online softmax of several blocks of queries, tile by tile: the blocks read a tile of keys in turn.
+template <std::size_t registers, class Compare, class T, class Rule>
+void online_softmax(const query_block<T>& all, const Rule& rule, rows<T> contexts, T* numbers)
+{
+    using pass = forward_pass<registers, Compare, T, Rule>;
+    constexpr std::size_t width = lanes<T, registers>, most = most_blocks<Compare, Rule>;
+    const std::size_t count = (all.n + width - 1) / width;
+    const next_rows<registers, T> next(all);
+    forward_prefetch<T> ahead{
+        next.queries(), {}, {}, {contexts, {all.s, all.s + all.n}, all.of.value_width}, (8 + count - 1) / count};
+    scratch here;
+    T* const tile = here.take<T>(tiles::keys * width);
+    head<T> of = all.of;
+    std::optional<packed_tile<T>> packed;
+    if (count >= 4 && of.keys.stride > of.width) packed.emplace(all.of, here);
+    std::optional<pass> blocks[most];
+    range visible_tiles;
+    for (std::size_t b = 0; b < count; ++b) {
+        const std::size_t s = all.s + b * width;
+        blocks[b].emplace(query_block<T>{of, s, std::min(width, all.s + all.n - s), all.mod}, rule, tile);
+        visible_tiles = visible_tiles.around(blocks[b]->visibility().visible_tiles());
+    }
+    for (std::size_t nth = visible_tiles.begin; nth < visible_tiles.end; ++nth) {
+        const std::size_t end = (nth + 1) * tiles::keys;
+        ahead.keys = next.keys(end);
+        ahead.values = next.values(end);
+        for (std::size_t b = 0; b < count; ++b) {
+            blocks[b]->visibility().visit(nth, [&](const visible_tile& visible) {
+                if (packed) packed->pack(nth, of);
+                blocks[b]->add_tile(visible, ahead);
+            });
+        }
+    }
+    of = all.of;  // contexts that are not finite are computed again
+    for (std::size_t b = 0; b < count; ++b) blocks[b]->write(blocks[b]->sum_of_all(), contexts, numbers);
+}
 
 }  // namespace detail
 
-/// Contexts of a block of queries, 0 where one sees nothing; `numbers` [Rule::numbers, queries] of the head.
-template <std::size_t registers, class Compare = inner_product, class T, class Rule>
-void forward(const query_block<T>& block, const Rule& rule, rows<T> contexts, T* numbers)
+/// Blocks of queries that `forward` should take at once: the queries and sums of these stay in the second cache.
+template <std::size_t registers, class Compare, class Rule, class T>
+std::size_t blocks_at_once(const head<T>& of)
 {
-    detail::forward_pass<registers, Compare, T, Rule> pass(block, rule);
+    const std::size_t sums = of.positions <= keys_of_sum ? 1 : 3,  // context_sums has those of earlier keys, too
+        numbers = std::max<std::size_t>(1, of.width + sums * of.value_width);
+    return std::clamp((std::size_t{1} << 19) / (numbers * lanes<T, registers> * sizeof(T)), std::size_t{1},
+                      detail::most_blocks<Compare, Rule>);
+}
+
+/// Contexts of a block of queries, or of several, at most blocks_at_once(); 0 where a query sees nothing; `numbers`
+/// [Rule::numbers, queries] of the head.
+template <std::size_t registers, class Compare = inner_product, class T, class Rule>
+void forward(const query_block<T>& queries, const Rule& rule, rows<T> contexts, T* numbers)
+{
     if constexpr (Rule::online) {
-        pass.write(pass.online_softmax(contexts), contexts, numbers);
+        detail::online_softmax<registers, Compare>(queries, rule, contexts, numbers);
     } else {
+        scratch here;
+        detail::forward_pass<registers, Compare, T, Rule> pass(queries, rule,
+                                                               here.take<T>(tiles::keys * lanes<T, registers>));
         pass.first_pass();
         pass.write(pass.second_pass(), contexts, numbers);
     }

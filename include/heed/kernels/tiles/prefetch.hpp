@@ -59,12 +59,12 @@ public:
         : of_(block.of), next_(block.s + block.n < block.of.queries_count ? &block.of : block.of.next)
     {
         const std::size_t s = block.s, after = block.s + block.n;
-        end_ = end_of_block(s, block.mod);
-        new_keys_ = {s < width ? 0 : end_of_block(s - width, block.mod),
-                     next_ == &of_ ? std::max(end_, end_of_block(after, block.mod)) : end_};
+        end_ = end_of_block(s, block.n, block.mod);
+        new_keys_ = {s < block.n ? 0 : end_of_block(s - block.n, block.n, block.mod),
+                     next_ == &of_ ? std::max(end_, end_of_block(after, block.n, block.mod)) : end_};
         if (next_ == nullptr) return;
         const std::size_t first = next_ == &of_ ? after : 0;
-        queries_ = {first, std::min(first + width, next_->queries_count)};
+        queries_ = {first, std::min(first + block.n, next_->queries_count)};
     }
 
     prefetch<const T> queries() const
@@ -91,12 +91,10 @@ public:
     }
 
 private:
-    static constexpr std::size_t width = lanes<T, registers>;
-
-    /// The end of the keys that the block of queries from `first` on may see.
-    std::size_t end_of_block(std::size_t first, const score_mod<T>& mod) const
+    /// The end of the keys that the n queries from `first` on may see.
+    std::size_t end_of_block(std::size_t first, std::size_t n, const score_mod<T>& mod) const
     {
-        const std::size_t last = std::min(first + width, of_.queries_count) - 1;
+        const std::size_t last = std::min(first + n, of_.queries_count) - 1;
         const std::int32_t end = mod.visible_range(of_.diagonal_of(first), of_.diagonal_of(last)).end;
         return std::min(of_.positions, static_cast<std::size_t>(std::max(0, end)));
     }

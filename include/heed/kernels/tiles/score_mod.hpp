@@ -84,7 +84,8 @@ protected:
     ~score_mod() = default;
 };
 
-/// A block of queries: n ≤ lanes queries of a head from the s-th on, and the score_mod of the call.
+/// A block of queries: n queries of a head from the s-th on, and the score_mod of the call. n ≤ lanes, or for `forward`
+/// several blocks.
 template <class T>
 struct query_block {
     const head<T>& of;
@@ -96,58 +97,6 @@ struct query_block {
 inline constexpr auto every_tile = [](std::size_t) { return true; };
 
 namespace detail {
-
-/// The keys that each group of a block of queries sees, by the ranges that the mask declares.
-template <std::size_t registers, class T>
-class block_visibility {
-public:
-    explicit block_visibility(const query_block<T>& block) : s_(block.s)
-    {
-        const head<T>& of = block.of;
-        for (std::size_t g = 0; g < groups; ++g) {
-            visible_[g] = full_[g] = {0, 0};
-            const std::size_t first = g * lane_count, last = std::min(block.n, first + lane_count);
-            if (first >= last) continue;
-            const std::int32_t q0 = of.diagonal_of(s_ + first), q1 = of.diagonal_of(s_ + last - 1);
-            visible_[g] = keys_of(block.mod.visible_range(q0, q1), of.positions);
-            full_[g] = keys_of(block.mod.full_range(q0, q1), of.positions);
-            any_ = any_.around(visible_[g]);
-        }
-    }
-    /// Keys that one of the queries may see.
-    const range& any() const { return any_; }
-
-    /// The tile of these keys.
-    visible_tile tile(const range& keys) const
-    {
-        visible_tile visible{s_, keys.begin, keys.size(), groups, {}, {}, {}, false};
-        const auto within = [&](const range& x) {
-            return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
-                         std::clamp(x.end, keys.begin, keys.end) - keys.begin};
-        };
-        for (std::size_t g = 0; g < groups; ++g) {
-            const range rows = within(visible_[g]), full = within(full_[g]);
-            visible.rows[g] = rows;
-            visible.full[g] = {std::max(rows.begin, full.begin), std::min(rows.end, full.end)};
-            if (visible.full[g].empty()) visible.full[g] = {rows.end, rows.end};
-        }
-        visible.conclude();
-        return visible;
-    }
-
-private:
-    static constexpr std::size_t groups = lanes<T, registers> / lane_count;
-    static_assert(groups * lane_count == lanes<T, registers> && groups <= most_registers);
-
-    static range keys_of(const key_range& keys, std::size_t positions)
-    {
-        return {static_cast<std::size_t>(std::max(0, keys.begin)),
-                std::min(positions, static_cast<std::size_t>(std::max(0, keys.end)))};
-    }
-
-    std::size_t s_;
-    range visible_[groups], full_[groups], any_;
-};
 
 /// Evaluates the mask of a partial block, and leaves the keys out that no query sees, at its begin and at its end.
 template <class T>
@@ -168,21 +117,76 @@ template <class T>
     visible.conclude();
 }
 
+/// The keys that each group of a block of queries sees, by the ranges that the mask declares.
+template <std::size_t registers, class T>
+class block_visibility {
+public:
+    explicit block_visibility(const query_block<T>& block) : block_(block)
+    {
+        const head<T>& of = block.of;
+        for (std::size_t g = 0; g < groups; ++g) {
+            visible_[g] = full_[g] = {0, 0};
+            const std::size_t first = g * lane_count, last = std::min(block.n, first + lane_count);
+            if (first >= last) continue;
+            const std::int32_t q0 = of.diagonal_of(block.s + first), q1 = of.diagonal_of(block.s + last - 1);
+            visible_[g] = keys_of(block.mod.visible_range(q0, q1), of.positions);
+            full_[g] = keys_of(block.mod.full_range(q0, q1), of.positions);
+            any_ = any_.around(visible_[g]);
+        }
+    }
+    /// The numbers of the tiles with keys that one of the queries may see.
+    range visible_tiles() const { return {any_.begin / tiles::keys, (any_.end + tiles::keys - 1) / tiles::keys}; }
+
+    /// f(visible) for one of them, if a query of the block sees a key there.
+    void visit(std::size_t tile, const auto& f) const
+    {
+        const range keys{std::max(any_.begin, tile * tiles::keys), std::min(any_.end, (tile + 1) * tiles::keys)};
+        if (keys.empty()) return;
+        visible_tile visible = of_keys(keys);
+        if (block_.mod.evaluates_mask && !visible.is_full) detail::narrow(block_, visible);
+        if (visible.count > 0) f(std::as_const(visible));
+    }
+
+private:
+    static constexpr std::size_t groups = lanes<T, registers> / lane_count;
+    static_assert(groups * lane_count == lanes<T, registers> && groups <= most_registers);
+
+    visible_tile of_keys(const range& keys) const
+    {
+        visible_tile visible{block_.s, keys.begin, keys.size(), groups, {}, {}, {}, false};
+        const auto within = [&](const range& x) {
+            return range{std::clamp(x.begin, keys.begin, keys.end) - keys.begin,
+                         std::clamp(x.end, keys.begin, keys.end) - keys.begin};
+        };
+        for (std::size_t g = 0; g < groups; ++g) {
+            const range rows = within(visible_[g]), full = within(full_[g]);
+            visible.rows[g] = rows;
+            visible.full[g] = {std::max(rows.begin, full.begin), std::min(rows.end, full.end)};
+            if (visible.full[g].empty()) visible.full[g] = {rows.end, rows.end};
+        }
+        visible.conclude();
+        return visible;
+    }
+
+    static range keys_of(const key_range& keys, std::size_t positions)
+    {
+        return {static_cast<std::size_t>(std::max(0, keys.begin)),
+                std::min(positions, static_cast<std::size_t>(std::max(0, keys.end)))};
+    }
+
+    const query_block<T> block_;
+    range visible_[groups], full_[groups], any_;
+};
+
 /// f(visible) for each tile of keys that a query of the block sees and that `wants(tile)`, from the first or the last.
 template <std::size_t registers, bool from_the_last = false, class T>
 void each_tile(const query_block<T>& block, const auto& wants, const auto& f)
 {
     const block_visibility<registers, T> visibility(block);
-    const std::size_t begin = visibility.any().begin, end = visibility.any().end;
-    const std::size_t first_tile = begin / tiles::keys, last_tile = (end + tiles::keys - 1) / tiles::keys;
-    for (std::size_t i = first_tile; i < last_tile; ++i) {
-        const std::size_t tile = from_the_last ? first_tile + last_tile - 1 - i : i;
-        if (!wants(tile)) continue;
-        const range keys{std::max(begin, tile * tiles::keys), std::min(end, (tile + 1) * tiles::keys)};
-        if (keys.empty()) continue;
-        visible_tile visible = visibility.tile(keys);
-        if (block.mod.evaluates_mask && !visible.is_full) detail::narrow(block, visible);
-        if (visible.count > 0) f(std::as_const(visible));
+    const range all = visibility.visible_tiles();
+    for (std::size_t i = all.begin; i < all.end; ++i) {
+        const std::size_t tile = from_the_last ? all.begin + all.end - 1 - i : i;
+        if (wants(tile)) visibility.visit(tile, f);
     }
 }
 

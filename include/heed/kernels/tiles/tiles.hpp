@@ -21,7 +21,8 @@
 ///
 ///     e_j = Σ_i K_ji q_i,  c_i += Σ_j V_ji p_j        i: dimension, j: key; e_j, q_i, c_i, p_j: rows of lanes
 ///
-/// Only a block's queries and contexts are transposed, once for all keys. The backward pass computes scores again.
+/// Only a block's queries and contexts are transposed, once for all keys. The forward pass of softmax takes several
+/// blocks of queries at once, so that a tile of keys is read from the cache. The backward pass computes scores again.
 namespace heed::inline HEED_TARGET::kernels::tiles {
 
 /// Registers of a row of lanes, at most; fewer for few queries.
@@ -49,13 +50,14 @@ inline constexpr std::size_t
 /// Keys of a tile.
 inline constexpr std::size_t keys = 96;
 
-/// Rows of numbers, `stride` apart: of one head, where it lies among others.
+/// Rows of numbers, `stride` apart: of one head, where it lies among others. `data` is the row `first`.
 template <class T>
 struct rows {
     T* data;
     std::size_t stride;
+    std::size_t first = 0;
 
-    T* operator[](std::size_t row) const { return data + row * stride; }
+    T* operator[](std::size_t row) const { return data + (row - first) * stride; }
     /// The rows from this one on; without data, none.
     rows from(std::size_t row) const { return {data == nullptr ? nullptr : (*this)[row], stride}; }
 };
