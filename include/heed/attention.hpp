@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <heed/attention/check.hpp>
-#include <heed/attention/concepts.hpp>
 #include <heed/attention/execute/many_queries.hpp>
 #include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
@@ -14,6 +13,12 @@
 #include <heed/attention/projected_heads.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
+#include <heed/policy/check.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_kernel.hpp>
 
 /// Attention: three policies make a mechanism.
 ///
@@ -27,7 +32,7 @@
 namespace heed::inline HEED_TARGET {
 
 /// An attention mechanism: a score, a normalizer and a combiner, held by value. What does not compose is refused when
-/// it is compiled, in one sentence (attention/concepts.hpp); docs/composition.md says what goes with what.
+/// it is compiled, in one sentence (policy/check.hpp); docs/composition.md says what goes with what.
 template <class Score, class Normalize, class Combine>
 struct attention {
     Score score;

@@ -47,19 +47,6 @@ TEST_CASE("what does not fit is refused by name")
         "the projected query is [2,4] but must be [2,5]");
 }
 
-TEST_CASE("why three policies make no attention")
-{
-    using normalize::softmax;
-    CHECK(fault_of<score::dot, softmax, combine::weighted_sum>() == composition_fault::none);
-    CHECK(fault_of<score::dot, softmax, combine::elementwise_sum>() == composition_fault::different_weights);
-    CHECK(fault_of<int, softmax, combine::weighted_sum>() == composition_fault::no_score);
-    CHECK(fault_of<score::dot, lengths, combine::weighted_sum>() == composition_fault::no_normalizer);
-    CHECK(fault_of<score::dot, softmax, int>() == composition_fault::no_combiner);
-    CHECK(fault_of<score::dot, normalize::ratio, combine::weighted_sum>() == composition_fault::negative_scores);
-    CHECK(fault_of<score::kernel<score::elu_plus_one>, normalize::ratio, combine::weighted_sum>() ==
-          composition_fault::none);
-}
-
 TEST_CASE("what fits is passed on, not copied, and a function of an index becomes a mask")
 {
     const auto memory = attend.on(annotations, lengths{6, 2});

@@ -10,9 +10,7 @@
 
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/cache_tensor.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
@@ -21,6 +19,12 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/shape.hpp>
 #include <heed/ops/windows.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
 namespace heed::inline HEED_TARGET::detail {

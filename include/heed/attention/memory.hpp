@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/cache_tensor.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/mechanism_list.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/query_numbers.hpp>
 
 /// Memories: the keys and values of a batch.
 namespace heed::inline HEED_TARGET {
@@ -128,13 +128,6 @@ struct shared_memory {
     std::size_t next_position() const { return next; }
 };
 
-/// Do several rows of queries share a sentence of this memory?
-template <class Memory>
-concept shared_by_rows = requires(const Memory& memory)
-{
-    memory.sentence;
-};
-
 /// A memory in which so many rows of queries, one behind the other, share a row of keys and values.
 template <class Values, class Keys>
 struct grouped_memory : shared_memory<Values, Keys> {
@@ -189,7 +182,7 @@ std::size_t sharing_of(const shared_evenly auto& memory) { return memory.sharing
 ///     }
 ///
 /// Copies that grow do not see each other's words (core/cache_tensor.hpp). Sentences may differ in length; scores that
-/// read the number of the query, such as score::rotary, then have one for each (attention/query.hpp).
+/// read the number of the query, such as score::rotary, then have one for each (policy/query_numbers.hpp).
 namespace heed::inline HEED_TARGET {
 
 /// The memory with room behind its last positions, so that `extend` need not copy it. A memory on a tape is returned as

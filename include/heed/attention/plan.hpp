@@ -9,15 +9,19 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/score_hooks.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/weights_by_sum.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/step_kernel.hpp>
+#include <heed/policy/weigh.hpp>
 #include <heed/simd/score_index.hpp>
 
 /// Which executor answers many queries: decided here, and nowhere else. In the order of their speed:

@@ -9,6 +9,7 @@
 #include <heed/core/mechanism_list.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
 
 /// What every mechanism offers, made of what it must define: for mechanisms of several heads or hops, and for your own.
 namespace heed::inline HEED_TARGET {

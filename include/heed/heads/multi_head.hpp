@@ -13,6 +13,9 @@
 #include <heed/heads/mechanism.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::inline HEED_TARGET {

@@ -16,6 +16,10 @@
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/operation.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/simd/score_index.hpp>
 
 namespace heed::inline HEED_TARGET::ops {

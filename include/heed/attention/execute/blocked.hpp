@@ -11,14 +11,19 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
-#include <heed/attention/score_hooks.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mechanism_list.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_context.hpp>
+#include <heed/policy/step_kernel.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// Many queries at once, for mechanisms without state: all scores of a sentence are one matrix product, and all its
 /// contexts another.

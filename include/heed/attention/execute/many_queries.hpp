@@ -21,6 +21,12 @@
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_context.hpp>
+#include <heed/policy/step_kernel.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// Many queries, one after another: a step for each, which any mechanism can.
 namespace heed::inline HEED_TARGET::detail::execute {

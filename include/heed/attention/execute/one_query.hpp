@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/attention/execute/step.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
@@ -13,6 +12,12 @@
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_kernel.hpp>
 
 /// How an attention answers one query, by the family of tensors that a step runs in:
 ///

@@ -5,17 +5,21 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/windows.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/step_context.hpp>
+#include <heed/policy/step_kernel.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// One step of attention, written once for all families of tensors.
 ///

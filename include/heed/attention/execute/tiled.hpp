@@ -15,6 +15,7 @@
 #include <heed/core/workspace.hpp>
 #include <heed/ops/tiles.hpp>
 #include <heed/ops/tiles_in_order.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/simd/score_index.hpp>
 
 /// Many queries without their scores in memory, for the mechanisms and masks that the tiled kernel knows.

@@ -6,20 +6,20 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/hooks.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/policy/hooks.hpp>
 
 /// The members that a score, a normalizer and a combiner must have. Beside them a policy may have `traits`
-/// (below), hooks (attention/hooks.hpp), and types:
+/// (below), hooks (policy/hooks.hpp), and types:
 ///
 /// Score         traits, operator()(query, keys), parameters(self, visit)
 /// Normalizer    operator()(scores, state, at) or (scores, at), parameters(self, visit)
 /// Combiner      traits, operator()(weights, values) or (weights, values, at), parameters(self, visit)
 ///
 /// Types: `kernel_tag`, the name by which a step_kernel knows the policy, with `kernel_tag::in_tiles` for tiles;
-/// `wraps` of a policy around another. attention/check.hpp explains what is missing, in a sentence each.
+/// `wraps` of a policy around another. policy/check.hpp explains what is missing, in a sentence each.
 ///
 /// What a policy says of itself: one constant, `traits`, of a struct for each kind of policy.
 ///
