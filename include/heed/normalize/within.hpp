@@ -11,6 +11,7 @@
 #include <heed/ops/masks.hpp>
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/state.hpp>
+#include <heed/policy/step_context.hpp>
 #include <heed/policy/weigh.hpp>
 
 /// Common parts of local_m and local_p: another normalizer, seen through a window.
