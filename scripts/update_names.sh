@@ -27,7 +27,7 @@ s#<heed/attention/(step|tiled)\.#<heed/attention/execute/\1.#
 s#<heed/attention/answer\.#<heed/attention/execute/one_query.#
 s#<heed/attention/linear\.#<heed/ops/linear_attention.#
 s#<heed/ad/kept_results\.#<heed/ad/saved_results.#
-s#<heed/attention/drawn\.#<heed/attention/masks.#
+s#<heed/attention/drawn\.#<heed/masks/of_queries.#
 s#<heed/attention/families\.#<heed/attention/state.#
 s#<heed/attention/growing\.#<heed/attention/memory.#
 s#<heed/attention/grown\.#<heed/attention/make_memory.#
