@@ -5,12 +5,14 @@
 #include <type_traits>
 #include <vector>
 
+#include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/diagnostics.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/mechanism_list.hpp>
+#include <heed/ops/heads.hpp>
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/query.hpp>
 #include <heed/simd/score_index.hpp>
@@ -219,6 +221,10 @@ decltype(auto) mask_given(const Mask& mask, const Keys&...)
 /// What `on` cannot take, though it is likely to be given.
 template <class X>
 inline constexpr bool no_source = lazy_expression<X> || is_vector<X>;
+
+/// What `on` and `extend` take: annotations or values, of heads or not, and lengths or a mask.
+template <class X>
+concept source = tensor<X> || tensor_of_heads<X> || source_limit<std::remove_cvref_t<X>>;
 
 /// What was meant.
 const auto& source_meant(const auto& x) { return x; }

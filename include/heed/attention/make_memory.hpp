@@ -135,12 +135,6 @@ auto from_source(const char* where, const auto& make, First&& annotations, Rest&
                                lengths::full(shape[0], shape[1]));
 }
 
-/// An array as a view, for what reads annotations and does not keep them; anything else as it is.
-const auto& read_in_place(const auto& x) { return x; }
-template <class X>
-    requires(is_array<X>)
-auto read_in_place(const X& x) { return view_of(x); }
-
 /// Makes the memory of annotations and values that are cleared already.
 template <class Score>
 struct memory_by {

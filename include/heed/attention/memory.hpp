@@ -247,6 +247,12 @@ auto positions_of(const memory<cache_tensor<T>, cache_tensor<T>>& from, std::siz
     return memory<view, view>{part(from.values), part(from.keys), lengths{end - begin}};
 }
 
+/// An array as a view, for what reads annotations and does not keep them; anything else as it is.
+const auto& read_in_place(const auto& x) { return x; }
+template <class X>
+    requires(is_array<X>)
+auto read_in_place(const X& x) { return view_of(x); }
+
 /// In one piece, for what does not run by rows: several sentences of a memory that grows are copied.
 const auto& in_one_piece(const auto& memory) { return memory; }
 template <class T>

@@ -218,8 +218,11 @@ bool fits_tiles(const Rule& rule) { return rule.fits(); }
 /// Who answers a call, and why faster ones do not.
 struct decision {
     executor by;
-    std::string_view not_linear, not_tiled, not_blocked;
+    std::string_view not_linear, not_tiled, not_blocked, because{};
 };
+
+/// One query after another, whatever other executors lack.
+constexpr decision one_by_one(std::string_view because) { return {executor::stepwise, {}, {}, {}, because}; }
 
 /// The types of a call with many queries: an attention, projected queries [B,S,A], a memory that does not grow, and a
 /// mask.
@@ -386,6 +389,7 @@ inline std::string sentence_of(const decision& made)
         "tiled_with_state: tile by tile in the order of queries, no score is stored",
         "blocked: the scores of a block of queries at once", "stepwise: one query after another"};
     std::string text(what[static_cast<std::size_t>(made.by)]);
+    if (!made.because.empty()) return text.append(", because ").append(made.because);
     const auto add = [&](executor faster, const char* name, std::string_view because) {
         if (faster >= made.by || (made.by == executor::tiled_with_state && faster == executor::tiled)) return;
         text.append(", not ").append(name).append(" because ").append(because);

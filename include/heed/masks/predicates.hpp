@@ -15,7 +15,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
-#include <heed/ops/shape.hpp>
+#include <heed/ops/heads.hpp>
 #include <heed/simd/lookup.hpp>
 #include <heed/simd/lookup_table.hpp>
 #include <heed/simd/score_index.hpp>
@@ -253,18 +253,6 @@ template <class Mask>
 struct bias_of_mask<Mask> : std::remove_cvref<decltype(detail::bias_of(std::declval<const Mask&>()))> {};
 template <class Mask>
 using bias_in = typename bias_of_mask<Mask>::type;
-
-/// x with another shape, of as many numbers: a view of a plain tensor.
-template <std::size_t N>
-auto seen_as(const tensor auto& x, const shape_of_rank<N>& shape)
-{
-    return ops::reshaped(x, shape);
-}
-template <std::size_t N>
-auto seen_as(const plain_tensor auto& x, const shape_of_rank<N>& shape)
-{
-    return tensor_view<const element_of<decltype(x)>, N>{view_of(x).data, shape};
-}
 
 /// A mask for these queries, as executors read it: no_mask, lengths and causal as they are, others as a predicate; with
 /// numbers that are added, a mask_and_bias. It refers to the mask.
