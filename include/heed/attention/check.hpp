@@ -111,26 +111,16 @@ concept alike_in_state = (!mappable_state<A> && !mappable_state<B>) ||
     "heed: this state is that of another mechanism: go on from what `start`, `step` or `read_all` of this one "        \
     "returned"
 
-/// Does this combiner, or one that it wraps, need all positions?
-template <class Combine>
-consteval bool combiner_needs_all_positions()
-{
-    if constexpr (wraps_another<Combine>)
-        if (combiner_needs_all_positions<typename Combine::wraps>()) return true;
-    return combiner_traits_of<Combine>().needs_all_positions;
-}
-
 /// Throws heed::error if a KV cache has dropped positions that a policy needs.
 template <class Attention>
 void require_positions(const auto& memory)
 {
     constexpr bool score = score_traits_of<decltype(Attention::score)>().needs_all_positions,
                    normalizer = normalizer_traits_of<decltype(Attention::normalize)>().needs_all_positions,
-                   combiner = combiner_needs_all_positions<decltype(Attention::combine)>();
-    if constexpr (score || normalizer || combiner) {
-        const lengths_view dropped = memory.dropped;
-        for (std::size_t b = 0; b < dropped.batch(); ++b) {
-            if (dropped[b] == 0) continue;
+                   combiner = combiner_traits_of<decltype(Attention::combine)>().needs_all_positions;
+    const lengths_view dropped = memory.dropped;
+    for (std::size_t b = 0; b < dropped.batch(); ++b) {
+        if (dropped[b] > 0 && (score || normalizer || combiner)) {
             throw error("attention: row " + std::to_string(b) + " of this memory is without its oldest " +
                         counted(dropped[b], "position") + ", and the " +
                         (score        ? "score"

@@ -77,26 +77,35 @@ X && annotations_meant(X&& x) { return std::forward<X>(x); }
 /// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
 /// is; another one is copied, since a memory owns what it holds. Views and the like are copied only if there is
 /// something to clear.
+template <tensor X>
+auto cleared_in(const X& x, const auto& limit)
+{
+    bool hides_any = false;
+    each_hidden(limit, shape_of(x), [&](std::size_t, std::size_t count) { hides_any = hides_any || count > 0; });
+    using kept = std::conditional_t<owning_tensor<X>, shared_tensor<element_of<X>, 3>, X>;
+    return hides_any ? kept(cleared_copy(x, limit)) : kept(x);
+}
+template <class T>
+array<T, 3> cleared_in(const array<T, 3>& x, const auto& limit)
+{
+    return cleared_copy(x, limit);
+}
+template <class T>
+array<T, 3> cleared_in(array<T, 3>&& x, const auto& limit)
+{
+    array<T, 3> here = std::move(x);
+    const auto shape = shape_of(here);
+    each_hidden(limit, shape, [data = here.data(), D = shape[2]](std::size_t first, std::size_t count) {
+        std::fill_n(data + first * D, count * D, T(0));
+    });
+    return here;
+}
 template <tensor X, source_limit Limit>
 auto cleared(const char* where, X&& x, const Limit& limit)
 {
-    using type = std::remove_cvref_t<X>;
     const auto shape = shape_of(x);
     require_limit(where, limit, shape[0], shape[1]);
-    if constexpr (is_array<type> && !std::is_lvalue_reference_v<X> && !std::is_const_v<X>) {
-        type here = std::move(x);
-        each_hidden(limit, shape, [data = here.data(), D = shape[2]](std::size_t first, std::size_t count) {
-            std::fill_n(data + first * D, count * D, element_of<X>(0));
-        });
-        return here;
-    } else if constexpr (is_array<type>) {
-        return cleared_copy(x, limit);
-    } else {
-        bool hides_any = false;
-        each_hidden(limit, shape, [&](std::size_t, std::size_t count) { hides_any = hides_any || count > 0; });
-        using kept = std::conditional_t<owning_tensor<type>, shared_tensor<element_of<X>, 3>, type>;
-        return hides_any ? kept(cleared_copy(x, limit)) : kept(x);
-    }
+    return cleared_in(std::forward<X>(x), limit);
 }
 
 /// The lengths and the mask in the limits of a batch.
@@ -288,7 +297,7 @@ struct differs_in_positions {
     template <tensor X>
     visited operator()(const X& x) const
     {
-        if constexpr (rank_of < X >> 1) differs = differs || shape_of(x)[1] != positions;
+        if constexpr (rank_of<X> >= 2) differs = differs || shape_of(x)[1] != positions;
         return {};
     }
 };
@@ -302,43 +311,45 @@ struct with_begun_positions {
     std::size_t positions;
 
     template <tensor X, tensor Y>
+    X operator()(const X& x, const Y&) const
+    {
+        return x;
+    }
+    template <tensor X, tensor Y>
+        requires(rank_of<X> >= 2 && rank_of<X> == rank_of<Y>)
     X operator()(const X& x, const Y& begun) const
     {
-        if constexpr (rank_of<X> < 2 || rank_of<X> != rank_of<Y>) {
-            return x;
-        } else {
-            const auto is = shape_of(x);
-            const bool told = known.batch() != 0;
-            if (shape_of(begun)[1] != positions || (is[1] == positions && !told && dropped.batch() == 0)) return x;
-            const std::size_t B = real.batch();
-            auto* const begins = workspace_family::take<std::size_t>(B);  // of what stays, in x
-            auto* const counts = workspace_family::take<std::size_t>(B);
-            std::size_t longest = 0;
-            bool shifts = false;
-            for (std::size_t b = 0; b < B; ++b) {
-                const std::size_t has = told ? known.counts[b] : is[1], from = told ? known.dropped[b] : 0,
-                                  first = dropped.batch() == 0 ? 0 : dropped[b], end = first + real[b];
-                if (from > first || from + has > end) {
-                    auto must = is;
-                    must[1] = positions;
-                    throw shape_error(
-                        "attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
-                        ": it remembers position " + std::to_string(from > first ? from : end) + " of row " +
-                        std::to_string(b) +
-                        (from > first ? " and no older one, but the memory begins with " : ", but the memory has ") +
-                        std::to_string(from > first ? first : end) +
-                        "; give the state that start() or step() of this memory made");
-                }
-                begins[b] = std::min(has, first - from);
-                counts[b] = has - begins[b];
-                longest = std::max(longest, counts[b]);
-                shifts = shifts || begins[b] > 0;
+        const auto is = shape_of(x);
+        const bool told = known.batch() != 0;
+        if (shape_of(begun)[1] != positions || (is[1] == positions && !told && dropped.batch() == 0)) return x;
+        const std::size_t B = real.batch();
+        auto* const begins = workspace_family::take<std::size_t>(B);  // of what stays, in x
+        auto* const counts = workspace_family::take<std::size_t>(B);
+        std::size_t longest = 0;
+        bool shifts = false;
+        for (std::size_t b = 0; b < B; ++b) {
+            const std::size_t has = told ? known.counts[b] : is[1], from = told ? known.dropped[b] : 0,
+                              first = dropped.batch() == 0 ? 0 : dropped[b], end = first + real[b];
+            if (from > first || from + has > end) {
+                auto must = is;
+                must[1] = positions;
+                throw shape_error(
+                    "attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
+                    ": it remembers position " + std::to_string(from > first ? from : end) + " of row " +
+                    std::to_string(b) +
+                    (from > first ? " and no older one, but the memory begins with " : ", but the memory has ") +
+                    std::to_string(from > first ? first : end) +
+                    "; give the state that start() or step() of this memory made");
             }
-            const lengths_view kept{counts, B};
-            const auto joined = [&](const auto& old) { return ops::join_positions(old, same_family(x, begun), kept); };
-            if (!shifts) return joined(x);
-            return joined(ops::window_of(x, window_view{begins, kept, longest}));
+            begins[b] = std::min(has, first - from);
+            counts[b] = has - begins[b];
+            longest = std::max(longest, counts[b]);
+            shifts = shifts || begins[b] > 0;
         }
+        const lengths_view kept{counts, B};
+        const auto joined = [&](const auto& old) { return ops::join_positions(old, same_family(x, begun), kept); };
+        if (!shifts) return joined(x);
+        return joined(ops::window_of(x, window_view{begins, kept, longest}));
     }
 
     /// All positions from what `start` makes, in the family of x.

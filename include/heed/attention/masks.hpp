@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -107,20 +108,25 @@ template <class Mask>
 concept mask_of_one_query = std::is_same_v<Mask, no_mask> || std::is_convertible_v<const Mask&, lengths_view> ||
     std::is_convertible_v<const Mask&, boolean_mask_view<2>> || adds_to_row<Mask>;
 
+/// The truth values of a mask, if it has any.
+std::optional<boolean_mask_view<2>> truth_of(const auto&) { return {}; }
+std::optional<boolean_mask_view<2>> truth_of(const std::convertible_to<boolean_mask_view<2>> auto& mask)
+{
+    return boolean_mask_view<2>(mask);
+}
+
 /// The masks of a step, in the family that computes it, where `bring` brings a tensor. Lengths shorten the rows
 /// instead (visible_lengths). `Always`: masks that hide nothing, where there are none.
 template <class Family, class T, bool Always, class Source, class Mask>
 auto masks_of(const Source& source, const Mask& mask, const auto& bring)
 {
-    constexpr bool of_source = !std::is_same_v<Source, no_mask>, biased = adds_to_row<Mask>,
-                   of_query = std::is_convertible_v<const Mask&, boolean_mask_view<2>>;
     static_assert(mask_of_one_query<Mask>,
                   "heed: the mask of one query is a boolean_mask<2>, an additive_mask of a tensor [B,T], or lengths");
-    if constexpr (of_source || of_query || biased || Always) {
-        step_masks<typename Family::template tensor_type<T, 2>> all;
-        if constexpr (of_source) all.source.emplace(source);
-        if constexpr (of_query) all.query.emplace(mask);
-        if constexpr (biased) all.bias.emplace(bring(mask.bias));
+    using truth = boolean_mask_view<2>;
+    if constexpr (Always || !std::is_same_v<Source, no_mask> || std::is_convertible_v<const Mask&, truth> ||
+                  adds_to_row<Mask>) {
+        step_masks<typename Family::template tensor_type<T, 2>> all{truth_of(source), truth_of(mask), {}};
+        if constexpr (adds_to_row<Mask>) all.bias.emplace(bring(mask.bias));
         return all;
     } else {
         return no_masks{};
@@ -147,29 +153,27 @@ inline asked_queries queries_of_call(const auto& memory, std::size_t S, const au
 }
 
 /// The mask of one query, or of many, of each of n heads, which are asked one by one.
-template <std::size_t R, class Mask>
-decltype(auto) mask_of_heads(const Mask& given, const auto& memory, std::size_t S, std::size_t step, std::size_t n)
+template <std::size_t R>
+decltype(auto) mask_of_heads(const auto& given, const auto& memory, std::size_t S, std::size_t step, std::size_t n)
 {
-    if constexpr (R == 2 && mask_of_one_query<Mask>) {
-        return (given);
-    } else {
-        return detail::mask_for(given, {query_of_masks(memory, step), S, memory.batch(), n, memory.positions(), R == 2},
-                                memory.real);
-    }
+    return detail::mask_for(given, {query_of_masks(memory, step), S, memory.batch(), n, memory.positions(), R == 2},
+                            memory.real);
+}
+template <std::size_t R>
+    requires(R == 2)
+const auto& mask_of_heads(const mask_of_one_query auto& given, const auto&, std::size_t, std::size_t, std::size_t)
+{
+    return given;
 }
 
 /// The mask of one query: lengths, truth values [B,T], numbers [B,T], or both. The caller opens a scratch.
-template <class Mask>
-decltype(auto) mask_of_query(const Mask& given, const auto& memory, const auto& state)
+const auto& mask_of_query(const mask_of_one_query auto& given, const auto&, const auto&) { return given; }
+auto mask_of_query(const auto& given, const auto& memory, const auto& state)
 {
-    if constexpr (mask_of_one_query<Mask>) {
-        return (given);
-    } else {
-        auto queries = detail::queries_of_call(memory, 1, state);
-        queries.one = true;
-        const auto& known = detail::mask_for(given, queries, memory.real);
-        return detail::mask_of_step(detail::asked_of_queries(known, memory, 1, state), 0, 1, memory.real);
-    }
+    auto queries = detail::queries_of_call(memory, 1, state);
+    queries.one = true;
+    const auto& known = detail::mask_for(given, queries, memory.real);
+    return detail::mask_of_step(detail::asked_of_queries(known, memory, 1, state), 0, 1, memory.real);
 }
 
 }  // namespace heed::inline HEED_TARGET::detail

@@ -133,11 +133,6 @@ concept scales_first = requires(const Rule& rule)
     rule.factor;
 };
 
-/// Can this combiner sum for all queries at once, with the number of the first one or without?
-template <class Combine, class Weights, class Values>
-concept combines_a_matrix = hook::combine_matrix<Combine, Weights, Values, const heed::score::over::queries_from&> ||
-    hook::combine_matrix<Combine, Weights, Values>;
-
 /// A score to whose scores numbers of a mask are added, in tiles.
 template <class Base, class Bias>
 struct score_and_bias {

@@ -35,10 +35,9 @@ inline bool differ_in_length(const lengths_view& real)
 template <class Score, class Memory>
 bool numbers_differ(const Memory& memory)
 {
-    if constexpr (grows<Memory> && score_traits_of<Score>().reads_query_position) {
-        for (std::size_t b = 1; b < memory.batch(); ++b) {
-            if (next_position_of(memory, b) != next_position_of(memory, 0)) return true;
-        }
+    if (!grows<Memory> || !score_traits_of<Score>().reads_query_position) return false;
+    for (std::size_t b = 1; b < memory.batch(); ++b) {
+        if (next_position_of(memory, b) != next_position_of(memory, 0)) return true;
     }
     return false;
 }

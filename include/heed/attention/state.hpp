@@ -200,19 +200,7 @@ template <class Policy>
 inline constexpr bool taped_policy =
     !std::is_same_v<Policy, decltype(map_parameters(std::declval<const Policy&>(), untaped{}))>;
 
-struct replace_by_visited {
-    visited operator()(const auto&) const { return {}; }
-};
-
-template <class State>
-using replaced_by_visited = decltype(std::declval<const State&>().map(replace_by_visited{}));
-
-/// Can the tensors of a state be reached one by one? Not without a `map` that applies f, as a beam needs.
-template <class State>
-concept mappable_state = hook::map<State, any_map> &&
-    (holds_no_tensors<State> || !std::is_same_v<State, replaced_by_visited<State>>);
-
-/// The same of both parts of an attention_state.
+/// Can the tensors of both parts of an attention_state be reached one by one?
 template <class State>
 concept reachable_state = mappable_state<decltype(State::normalize)> && mappable_state<decltype(State::score)>;
 

@@ -161,13 +161,14 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
                   "heed: talking_heads takes causal{}, lengths, boolean masks and predicate masks");
     const auto& sees = asked_of_queries(mask, memory, part.all, attention_state<no_state>{{}, step});
     using family = family_of<decltype(policies.of_scores)>;
-    auto seen =
-        by_rows(family{}, talk<with_weights>{},
-                detail::block_of<element_of<decltype(policies.of_scores)>>(
-                    part, heed::score::over::queries_from{step + part.first, 0, real}, policies, no_biases{},
-                    no_biases{}, ops::slice(projected, 1, part.first, part.first + part.count), keys, values,
-                    mask_of_part(shown(any.mask), part, B, positions), mask_of_part(shown(sees), part, B, positions)),
-                B, keys.size() * part.count * positions * 16);
+    auto seen = by_rows(family{}, talk<with_weights>{},
+                        detail::input_of_block{std::type_identity<element_of<decltype(policies.of_scores)>>{}, part,
+                                               heed::score::over::queries_from{step + part.first, 0, real}, policies,
+                                               no_biases{}, no_biases{},
+                                               ops::slice(projected, 1, part.first, part.first + part.count), keys,
+                                               values, mask_of_part(shown(any.mask), part, B, positions),
+                                               mask_of_part(shown(sees), part, B, positions)},
+                        B, keys.size() * part.count * positions * 16);
     if constexpr (family::rank == family_rank::taped) {
         return seen;
     } else {

@@ -8,6 +8,8 @@
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/hooks.hpp>
 #include <heed/policy/query.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// What the compiler says, one sentence for each mistake: a policy lacks something of the table in policy/hooks.hpp, or
 /// three policies make no attention (see core/diagnostics.hpp).
@@ -191,5 +193,28 @@ consteval composition_fault fault_of()
         return composition_fault::negative_scores;
     return composition_fault::none;
 }
+
+namespace detail {
+
+/// Refuses a `score_matrix` or `combine_matrix` that cannot be called.
+template <class Score, class Combine, class Projected, class Memory>
+consteval bool check_at_once()
+{
+    using keys = decltype((std::declval<const Memory&>().keys));
+    using values = decltype((std::declval<const Memory&>().values));
+    if constexpr (heed::score::over::scores_a_matrix<Score, Projected, std::remove_cvref_t<keys>>) {
+        using scores =
+            decltype(heed::score::over::score_matrix(std::declval<const Score&>(), std::declval<const Projected&>(),
+                                                     std::declval<keys>(), heed::score::over::queries_from{}));
+        static_assert(combines_a_matrix<Combine, const scores&, values> || !has_combine_matrix<Combine> ||
+                          leaves_out<Combine>("combine_matrix"),
+                      HEED_HOOK_combine_matrix(HEED_CANNOT_CALL));
+    } else if constexpr (!wraps_another<Score>) {  // such a one needs its base's
+        HEED_MAY_LACK(Score, score_matrix);
+    }
+    return true;
+}
+
+}  // namespace detail
 
 }  // namespace heed::inline HEED_TARGET

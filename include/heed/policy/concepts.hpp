@@ -144,11 +144,15 @@ consteval normalizer_traits normalizer_traits_of()
     return detail::declared_traits<Normalize, normalizer_traits>();
 }
 
-/// The traits of a combiner; the defaults of a type that is none.
+/// The traits of a combiner, which needs all positions if the one that it wraps does; the defaults of a type that is
+/// none.
 template <class Combine>
 consteval combiner_traits combiner_traits_of()
 {
-    return detail::declared_traits<Combine, combiner_traits>();
+    combiner_traits traits = detail::declared_traits<Combine, combiner_traits>();
+    if constexpr (wraps_another<Combine>)
+        traits.needs_all_positions |= combiner_traits_of<typename Combine::wraps>().needs_all_positions;
+    return traits;
 }
 
 namespace hook {

@@ -8,6 +8,7 @@
 #include <heed/core/tensor.hpp>
 #include <heed/ops/shape.hpp>
 #include <heed/policy/hooks.hpp>
+#include <heed/policy/state.hpp>
 
 /// Queries of one part and of several.
 namespace heed::inline HEED_TARGET {
@@ -35,10 +36,6 @@ auto map_query(const Query& query, const F& f)
         return query.map([&f](const auto& part) { return map_query(part, f); });
     }
 }
-
-struct any_map {
-    auto operator()(const auto& x, const auto&...) const { return x; }
-};
 
 /// Can the tensors of a query be visited one by one? A user's own query needs `map` for that.
 template <class Query>

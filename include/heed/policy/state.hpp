@@ -6,6 +6,8 @@
 #include <utility>
 
 #include <heed/core/mask.hpp>
+#include <heed/core/parameters.hpp>
+#include <heed/policy/hooks.hpp>
 
 /// The states of policies: structs whose `map(f, others...)` applies f to each tensor.
 namespace heed::inline HEED_TARGET {
@@ -45,6 +47,22 @@ inline constexpr bool holds_no_tensors = std::is_empty_v<State>;
 template <class State>
     requires requires { State::holds_no_tensors; }
 inline constexpr bool holds_no_tensors<State> = State::holds_no_tensors;
+
+struct any_map {
+    auto operator()(const auto& x, const auto&...) const { return x; }
+};
+
+struct replace_by_visited {
+    visited operator()(const auto&) const { return {}; }
+};
+
+template <class State>
+using replaced_by_visited = decltype(std::declval<const State&>().map(replace_by_visited{}));
+
+/// Can the tensors of a state be reached one by one? Not without a `map` that applies f, as a beam needs.
+template <class State>
+concept mappable_state = hook::map<State, any_map> &&
+    (holds_no_tensors<State> || !std::is_same_v<State, replaced_by_visited<State>>);
 
 }  // namespace detail
 

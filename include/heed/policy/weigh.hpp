@@ -14,6 +14,7 @@
 #include <heed/ops/fused_steps.hpp>
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/hooks.hpp>
+#include <heed/policy/score_hooks.hpp>
 #include <heed/policy/state.hpp>
 
 /// Score, normalize, combine: the three lines that attention is, and a kernel for all three where there is one.
@@ -210,5 +211,24 @@ try {
 } catch (const shape_error& found) {
     detail::rethrow_naming(found, combine, {detail::named("the contexts", contexts)});
 }
+
+namespace detail {
+
+/// Can this combiner sum for all queries at once, with the number of the first one or without?
+template <class Combine, class Weights, class Values>
+concept combines_a_matrix = hook::combine_matrix<Combine, Weights, Values, const heed::score::over::queries_from&> ||
+    hook::combine_matrix<Combine, Weights, Values>;
+
+/// Contexts [B,S,D] of the weights [B·S,T] of all queries.
+auto combined_matrix(const auto& combine, const tensor auto& weights, const auto& values, const auto& from)
+{
+    if constexpr (hook::combine_matrix<decltype(combine), decltype(weights), decltype(values), decltype(from)>) {
+        return combine.combine_matrix(weights, values, from);
+    } else {
+        return combine.combine_matrix(weights, values);
+    }
+}
+
+}  // namespace detail
 
 }  // namespace heed::inline HEED_TARGET

@@ -21,6 +21,7 @@
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/check.hpp>
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/query.hpp>
 #include <heed/policy/state.hpp>
@@ -152,32 +153,44 @@ auto choose_executor(const Attention& attend, const grouped_memory<Values, Keys>
 }
 
 /// The contexts of many queries and the state after them, by an executor.
-template <executor by, class Attention>
-auto read_by(by_executor<by>, const Attention& attend, const auto& memory, const auto& queries, const auto& projected,
+auto read_by(by_executor<executor::stepwise>, const auto& attend, const auto& memory, const auto& queries,
+             const auto& projected, const auto& state, const auto& mask)
+{
+    return execute::stepwise(attend, memory, queries, projected, state, mask);
+}
+auto read_by(by_executor<executor::tiled_with_state>, const auto& attend, const auto& memory, const auto& queries,
+             const auto& projected, const auto& state, const auto& mask)
+{
+    auto all = execute::tiled_with_state(attend.score, attend.normalize, memory, projected, state, mask);
+    return sequence_result{heed::finished_matrix(attend.combine, std::move(all.contexts), queries),
+                           std::move(all.state)};
+}
+/// The same of executors without state.
+auto contexts_by(by_executor<executor::linear>, const auto& attend, const auto& memory, const auto& projected,
+                 const auto& state, const auto& mask)
+{
+    return execute::linear(attend.score, attend.normalize, memory, projected, state.step, mask);
+}
+auto contexts_by(by_executor<executor::tiled>, const auto& attend, const auto& memory, const auto& projected,
+                 const auto& state, const auto& mask)
+{
+    return execute::tiled(score_with_bias(attend.score, mask), attend.normalize, memory, projected, state,
+                          mask_alone(mask));
+}
+auto contexts_by(by_executor<executor::blocked>, const auto& attend, const auto& memory, const auto& projected,
+                 const auto& state, const auto& mask)
+{
+    return execute::blocked(attend.score, attend.normalize, heed::summing_all(attend.combine), memory, projected,
+                            {state.step, state.head, memory.real},
+                            asked_of_queries(mask, memory, shape_of(projected)[1], state));
+}
+auto read_by(auto by, const auto& attend, const auto& memory, const auto& queries, const auto& projected,
              const auto& state, const auto& mask)
 {
-    const std::size_t S = shape_of(projected)[1];
-    const auto finished = [&](auto contexts) {
-        auto last = state;
-        last.step += S;
-        return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries), std::move(last)};
-    };
-    if constexpr (by == executor::linear) {
-        return finished(execute::linear(attend.score, attend.normalize, memory, projected, state.step, mask));
-    } else if constexpr (by == executor::tiled) {
-        return finished(execute::tiled(score_with_bias(attend.score, mask), attend.normalize, memory, projected, state,
-                                       mask_alone(mask)));
-    } else if constexpr (by == executor::tiled_with_state) {
-        auto all = execute::tiled_with_state(attend.score, attend.normalize, memory, projected, state, mask);
-        return sequence_result{heed::finished_matrix(attend.combine, std::move(all.contexts), queries),
-                               std::move(all.state)};
-    } else if constexpr (by == executor::blocked) {
-        return finished(execute::blocked(attend.score, attend.normalize, heed::summing_all(attend.combine), memory,
-                                         projected, {state.step, state.head, memory.real},
-                                         asked_of_queries(mask, memory, S, state)));
-    } else {
-        return execute::stepwise(attend, memory, queries, projected, state, mask);
-    }
+    auto last = state;
+    last.step += shape_of(projected)[1];
+    auto contexts = contexts_by(by, attend, memory, projected, state, mask);
+    return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries), std::move(last)};
 }
 
 /// `read_all`: the contexts of many queries and the state after them.

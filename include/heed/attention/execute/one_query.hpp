@@ -163,20 +163,18 @@ struct answering {
                 memory, answer_of(With{}, step<family, specified, With>(
                                               map_parameters(attend, lift), memory, query_in(query, lift),
                                               query_in(given, lift), state_in(state, lift), mask, lift, state.known)));
-        } else if constexpr (composed && grows<Memory>) {
+        } else if constexpr (composed) {
             static_assert(
-                reachable || specified,
+                reachable || specified || !grows<Memory>,
                 "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
                 "`auto map(auto&& f, const auto&... others) const` that does, or ask gathered(memory), a copy "
                 "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
                 "= true;`)");
             require_one_number<decltype(Attention::score)>(memory);
-            return knowing_positions(memory, (*this)(attend, in_one_piece(memory), given, state, mask, projected));
-        } else if constexpr (composed) {
             return knowing_positions(
-                memory,
-                answer_of(With{}, step<plain_family, true, With>(attend, memory, projected_by(attend, projected, given),
-                                                                 given, state, mask, unchanged{}, state.known)));
+                memory, answer_of(With{}, step<plain_family, true, With>(attend, in_one_piece(memory),
+                                                                         projected_by(attend, projected, given), given,
+                                                                         state, mask, unchanged{}, state.known)));
         } else {
             const as_workspace_tensor bring;
             const auto shown = map_parameters(attend, bring);

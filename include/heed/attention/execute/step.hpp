@@ -220,9 +220,11 @@ auto rows_of_memory(const shared_by_rows auto& memory, const auto& x, const auto
 {
     return shared_rows<std::remove_cvref_t<decltype(x)>>{x, memory.sentence.data()};
 }
+void require_sentences(const auto&) {}
+void require_sentences(const shared_by_rows auto& memory) { memory.require_sentences(); }
 auto source_in(const auto& memory, const auto& bring)
 {
-    if constexpr (requires { memory.require_sentences(); }) memory.require_sentences();
+    require_sentences(memory);
     const auto rows = [&](const auto& x) -> decltype(auto) { return rows_of_memory(memory, x, bring); };
     return source_of_step<decltype(rows(memory.keys)), decltype(rows(memory.values))>{
         rows(memory.keys), rows(memory.values), memory.batch(), memory.positions(),

@@ -22,19 +22,19 @@
 namespace heed::inline HEED_TARGET::detail {
 
 /// Queries [B,S,A] as they are compared with keys.
+auto asking_all(const auto&, const auto& projected, const auto&, std::size_t) { return projected; }
 template <class Score>
+    requires(known_to_kernels_as<Score, kernels::inner_product_score>)
+auto asking_all(const Score& score, const auto& projected, const auto&, std::size_t) { return score.asking(projected); }
+template <over_comparing Score>
 auto asking_all(const Score& score, const auto& projected, const auto& memory, std::size_t first)
 {
     if constexpr (changes_by_index<Score>) {
         return detail::asking_all(score.base, projected, memory, first);
     } else if constexpr (adds_columns<Score>) {
         return score.asked_all(detail::asking_all(score.base, projected, memory, first), memory, first);
-    } else if constexpr (over_comparing<Score>) {
-        return detail::asking_all(score.base, score.query_all(projected, first), memory, first);
-    } else if constexpr (known_to_kernels_as<Score, kernels::inner_product_score>) {
-        return score.asking(projected);
     } else {
-        return projected;
+        return detail::asking_all(score.base, score.query_all(projected, first), memory, first);
     }
 }
 
