@@ -13,6 +13,7 @@
 #include <heed/attention/projected_heads.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
+#include <heed/masks/given.hpp>
 #include <heed/policy/check.hpp>
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/query_numbers.hpp>
@@ -211,12 +212,11 @@ struct attention {
 
     /// `step` on plain tensors into results that the caller keeps: from the second call of one shape on, nothing is
     /// allocated, but of heads. `state` may be `result.state`. A result without `weights` gets none.
-    template <class Result, class Mask = no_mask>
-    void step_into(Result& result, const auto& memory, const auto& query, const auto& state,
+    template <class Result, class Memory, class State, class Mask = no_mask>
+    void step_into(Result& result, const Memory& memory, const auto& query, const State& state,
                    const Mask& mask = {}) const
     {
-        if constexpr (detail::has_heads<std::remove_cvref_t<decltype(memory)>> ||
-                      !detail::reachable_state<std::remove_cvref_t<decltype(state)>>) {
+        if constexpr (detail::has_heads<Memory> || !detail::reachable_state<State>) {
             detail::keep_answer(result, step(memory, query, state, mask));
         } else {
             call<2>(detail::answer_into(result), memory, query, state, mask);
@@ -224,10 +224,10 @@ struct attention {
     }
 
     /// What answers one query or many, in one sentence: see heed::explain.
-    template <class Mask = no_mask>
-    std::string explain(const auto& memory, const auto& queries, const Mask& mask = {}) const
+    template <class Memory, class Mask = no_mask>
+    std::string explain(const Memory& memory, const auto& queries, const Mask& mask = {}) const
     {
-        if constexpr (detail::has_heads<std::remove_cvref_t<decltype(memory)>>) {
+        if constexpr (detail::has_heads<Memory>) {
             constexpr std::size_t R = detail::tensor_with_axes<decltype(queries), 3> ? 2 : 3;
             return detail::asked_by_rows<R, true>(
                 detail::apart(memory), queries, start(memory), detail::mask_given(mask),
@@ -314,24 +314,23 @@ private:
 
     /// f(attention, memory, query, state, mask) of one query, R = 2, or of many, R = 3, after the check that they fit;
     /// of heads what f answers by rows, with its results as those of heads.
-    template <std::size_t R, class F, class Memory>
-    auto call(const F& f, const Memory& memory, const auto& query, const auto& state, const auto& mask) const
+    template <std::size_t R, class F, class Memory, class State>
+    auto call(const F& f, const Memory& memory, const auto& query, const State& state, const auto& mask) const
     {
         const auto& of = detail::memory_of_one(memory);
         detail::require_fits<attention, std::remove_cvref_t<decltype(of)>>();
         return f(*this, of, detail::asked<R>(of, query), detail::own_state(*this, of, state),
                  detail::mask_given(mask, of.keys));
     }
-    template <std::size_t R, class F, class Memory>
+    template <std::size_t R, class F, class Memory, class State>
         requires(detail::has_heads<Memory>)
-    auto call(const F& f, const Memory& memory, const auto& query, const auto& state, const auto& mask) const
+    auto call(const F& f, const Memory& memory, const auto& query, const State& state, const auto& mask) const
     {
         const auto& rows = detail::apart(memory);
+        using rows_type = std::remove_cvref_t<decltype(rows.each)>;
         constexpr bool grouped =
             F::shares_rows &&
-            (R == 3 || !detail::on_a_tape<attention, std::remove_cvref_t<decltype(rows.each)>,
-                                          std::remove_cvref_t<decltype(state)>, std::remove_cvref_t<decltype(mask)>,
-                                          std::remove_cvref_t<decltype(query)>>());
+            (R == 3 || !detail::on_a_tape<attention, rows_type, State, decltype(mask), decltype(query)>());
         const auto answer = [&](const auto&... in) { return call<R>(f, in...); };
         return detail::beside_queries(
             query, detail::results_of_heads(detail::asked_by_rows<R, grouped>(

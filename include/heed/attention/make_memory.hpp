@@ -29,10 +29,6 @@
 /// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
 namespace heed::inline HEED_TARGET::detail {
 
-/// The type of the limits of a batch: lengths, or a mask.
-template <class Limit>
-concept source_limit = std::is_same_v<Limit, lengths> || std::is_base_of_v<boolean_mask<2>, Limit>;
-
 /// f(first, count) for pieces of [B,T] that may not be attended to.
 void each_hidden(const lengths& limit, const shape_of_rank<3>& shape, const auto& f)
 {
@@ -47,16 +43,6 @@ void each_hidden(const boolean_mask<2>& limit, const shape_of_rank<3>& shape, co
 /// A copy of x [B,T,D] with zeros there.
 auto cleared_copy(const auto& x, const lengths& limit) { return ops::clear_padding(x, limit); }
 auto cleared_copy(const auto& x, const boolean_mask<2>& limit) { return ops::zero_masked(x, limit); }
-
-/// Throws shape_error unless the limits are those of [B,T]. `where` begins the message.
-inline void require_limit(const char* where, const lengths& limit, std::size_t B, std::size_t T)
-{
-    limit.require(where, B, T);
-}
-inline void require_limit(const char* where, const boolean_mask<2>& limit, std::size_t B, std::size_t T)
-{
-    limit.require(where, {B, T});
-}
 
 /// Annotations or values [B,T,D].
 template <tensor X>
@@ -104,7 +90,7 @@ template <tensor X, source_limit Limit>
 auto cleared(const char* where, X&& x, const Limit& limit)
 {
     const auto shape = shape_of(x);
-    require_limit(where, limit, shape[0], shape[1]);
+    limit.require(where, {shape[0], shape[1]});
     return cleared_in(std::forward<X>(x), limit);
 }
 
@@ -268,19 +254,16 @@ auto appended(const char* where, const auto& score, const memory<Values, Keys>& 
                                 no_mask{},         more.values_given, to.dropped};
 }
 
-}  // namespace heed::inline HEED_TARGET::detail
-
-/// States of a memory that has grown since they were made.
-///
-/// A position that a state does not remember begins as `start` begins it, with the query that sees it first: no scores
-/// before, no coverage, the fertility of its own annotation. What a score makes of several positions, such as
-/// the convolution of score::with_location, it makes anew (its hook `grow`).
-///
-///     old = observe_memory(state.score, at, memory)          the positions that are remembered
-///     state = grow(old, start(memory), at)                    and those that are new
-///
-/// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
-namespace heed::inline HEED_TARGET::detail {
+// States of a memory that has grown since they were made.
+//
+// A position that a state does not remember begins as `start` begins it, with the query that sees it first: no scores
+// before, no coverage, the fertility of its own annotation. What a score makes of several positions, such as
+// the convolution of score::with_location, it makes anew (its hook `grow`).
+//
+//     old = observe_memory(state.score, at, memory)          the positions that are remembered
+//     state = grow(old, start(memory), at)                    and those that are new
+//
+// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
 
 /// The tensors of a normalizer's state, or of a score's, that have one number for each position. A state without any
 /// is the same for any memory.

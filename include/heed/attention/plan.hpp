@@ -374,7 +374,7 @@ struct plan {
 };
 
 template <class Attention, class Projected, class Memory, class Mask>
-using plan_of = plan<Attention, std::remove_cvref_t<Projected>, std::remove_cvref_t<Memory>, Mask>;
+using plan_of = plan<Attention, std::remove_cvref_t<Projected>, std::remove_cvref_t<Memory>, std::remove_cvref_t<Mask>>;
 
 /// A decision as a sentence for people.
 inline std::string sentence_of(const decision& made)

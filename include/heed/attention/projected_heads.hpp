@@ -165,10 +165,7 @@ auto for_heads(X&& x, std::size_t)
 inline lengths for_heads(const lengths& limit, std::size_t heads) { return limit.for_heads(heads); }
 inline boolean_mask<2> for_heads(const boolean_mask<2>& limit, std::size_t heads)
 {
-    const auto [B, T] = limit.shape();
-    boolean_mask<2> all(shape_of_rank<2>{B * heads, T});
-    for (std::size_t i = 0; i < B * heads * T; ++i) all[i] = limit[i / T / heads * T + i % T];
-    return all;
+    return detail::rows_of_mask(limit, detail::repeated(limit.shape()[0], heads));
 }
 inline no_mask for_heads(const no_mask&, std::size_t) { return {}; }
 
@@ -181,14 +178,6 @@ decltype(auto) joined(X&& x)
 template <class X>
     requires(is_split<std::remove_cvref_t<X>>)
 decltype(auto) joined(X&& x) { return (std::forward<X>(x).joined); }
-
-/// The rows 0, …, count / times − 1, each so many times.
-inline std::vector<std::size_t> repeated(std::size_t count, std::size_t times)
-{
-    std::vector<std::size_t> which(count * times);
-    for (std::size_t row = 0; row < which.size(); ++row) which[row] = row / times;
-    return which;
-}
 
 /// A memory in which no row is shared. One type, whether or not any row is copied.
 auto with_own_rows(const auto& given, std::size_t heads)
@@ -280,11 +269,7 @@ void require_heads(const char* where, const tensor_of_heads auto& x, const shape
                       counted(keys[1], "head") + " beside " + shape_text(is) + " of " + counted(is[0], "sentence") +
                       " with " + counted(is[1], "head") + "; there must be as many");
 }
-inline void require_heads(const char* where, const lengths& limit, const shape_of_rank<4>& keys)
-{
-    limit.require(where, keys[0], keys[2]);
-}
-inline void require_heads(const char* where, const boolean_mask<2>& limit, const shape_of_rank<4>& keys)
+void require_heads(const char* where, const source_limit auto& limit, const shape_of_rank<4>& keys)
 {
     limit.require(where, {keys[0], keys[2]});
 }

@@ -179,12 +179,7 @@ To in_family_of(const tensor auto& beside, const State& state)
     }
 }
 
-}  // namespace detail
-
-}  // namespace heed::inline HEED_TARGET
-
-/// Which family of tensors computes a step, and how results leave the workspace.
-namespace heed::inline HEED_TARGET::detail {
+// Which family of tensors computes a step, and how results leave the workspace.
 
 /// A tensor's plain counterpart.
 struct untaped {
@@ -241,4 +236,6 @@ void assign_state(auto& to, const auto& from)
         from);
 }
 
-}  // namespace heed::inline HEED_TARGET::detail
+}  // namespace detail
+
+}  // namespace heed::inline HEED_TARGET

@@ -11,6 +11,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/heads/mechanism.hpp>
+#include <heed/masks/given.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
 #include <heed/policy/concepts.hpp>

@@ -13,6 +13,7 @@
 #include <heed/heads/multi_head.hpp>
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/rows.hpp>
+#include <heed/masks/given.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/operation.hpp>

@@ -11,6 +11,7 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/core/workspace_tensor.hpp>
 #include <heed/masks/predicates.hpp>
 #include <heed/ops/elementwise.hpp>
@@ -146,6 +147,85 @@ auto mask_of_step(const mask_and_bias<Mask, Bias>& what, std::size_t s, std::siz
     }
     return mask_and_bias_of_step{detail::mask_of_step(what.mask, s, S, real),
                                  ops::reshaped(numbers, shape_of_rank<2>{real.batch(), T})};
+}
+
+/// Some of all queries: `count` from `first` on.
+struct part_of_queries {
+    std::size_t first, count, all;
+};
+
+/// A mask as a view; those without memory as they are.
+inline lengths_view shown(const lengths& mask) { return mask; }
+template <std::size_t N>
+boolean_mask_view<N> shown(const boolean_mask<N>& mask)
+{
+    return mask;
+}
+const auto& shown(const auto& mask) { return mask; }
+
+/// How many positions query s of S may see in each sentence.
+lengths_view lengths_of_step(const auto& mask, std::size_t, std::size_t, const lengths_view& real,
+                             std::size_t positions)
+{
+    return visible_lengths(mask, real, positions);
+}
+inline lengths_view lengths_of_step(const causal& mask, std::size_t s, std::size_t S, const lengths_view& real,
+                                    std::size_t)
+{
+    return mask_of_step(mask, s, S, real);
+}
+
+/// The number of positions that each of these queries may see: its sentence's, or fewer if the mask shortens it.
+template <class Mask>
+lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real,
+                             std::size_t positions)
+{
+    auto* const rows = workspace_family::take<std::size_t>(real.batch() * part.count);
+    for (std::size_t s = 0; s < part.count; ++s) {
+        const scratch here;
+        const lengths_view of_step = lengths_of_step(mask, part.first + s, part.all, real, positions);
+        for (std::size_t b = 0; b < real.batch(); ++b) rows[b * part.count + s] = of_step[b];
+    }
+    return {rows, real.batch() * part.count};
+}
+
+/// A mask with a row for each of these queries of each sentence, [B·S,T]. Those of lengths are in lengths_of_rows.
+no_mask mask_of_queries(const auto&, const part_of_queries&, std::size_t, std::size_t) { return {}; }
+inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<3>& mask, const part_of_queries& part,
+                                            std::size_t B, std::size_t T)
+{
+    mask.require("attention of many queries", {B, part.count, T});
+    return {mask.data(), {B * part.count, T}};
+}
+inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, const part_of_queries& part,
+                                            std::size_t B, std::size_t T)
+{
+    mask.require("attention of many queries", {B, T});
+    auto* const rows = workspace_family::take<std::uint8_t>(B * part.count * T);
+    for (std::size_t row = 0; row < B * part.count; ++row)
+        std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
+    return {rows, {B * part.count, T}};
+}
+
+/// A predicate mask is drawn for these queries of a head, in the forward and in the backward pass; any other mask is
+/// returned unchanged.
+const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&, std::size_t) { return mask; }
+template <class Mask>
+boolean_mask_view<3> drawn_of_part(const predicate_of_queries<Mask>& mask, const lengths_view& real,
+                                   const part_of_queries& part, std::size_t head)
+{
+    const predicate_of_queries<const Mask&> asked{mask.mask, mask.first, mask.all, mask.positions, head};
+    return detail::materialized(asked, real, part.first, part.count);
+}
+
+/// The rows of a mask for some queries of a batch [B,T]. Throws shape_error if it does not fit.
+const auto& mask_of_part(const auto& mask, const part_of_queries&, std::size_t, std::size_t) { return mask; }
+template <class Mask>
+    requires(std::is_same_v<Mask, lengths_view> || std::is_same_v<Mask, boolean_mask_view<2>>)
+const Mask& mask_of_part(const Mask& mask, const part_of_queries&, std::size_t B, std::size_t T)
+{
+    mask.require("attention of many queries", {B, T});
+    return mask;
 }
 
 }  // namespace heed::inline HEED_TARGET::detail

@@ -15,6 +15,7 @@
 #include <heed/core/mechanism_list.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/masks/of_queries.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/shape.hpp>
 #include <heed/policy/concepts.hpp>
@@ -37,64 +38,6 @@
 /// Block by block: the scores of a block are forgotten before the next one. On the tape a block is one entry, computed
 /// again in the backward pass (by_rows.hpp).
 namespace heed::inline HEED_TARGET::detail {
-
-/// Some of all queries: `count` from `first` on.
-struct part_of_queries {
-    std::size_t first, count, all;
-};
-
-/// A mask as a view; those without memory as they are.
-inline lengths_view shown(const lengths& mask) { return mask; }
-template <std::size_t N>
-boolean_mask_view<N> shown(const boolean_mask<N>& mask)
-{
-    return mask;
-}
-const auto& shown(const auto& mask) { return mask; }
-
-/// How many positions query s of S may see in each sentence.
-lengths_view lengths_of_step(const auto& mask, std::size_t, std::size_t, const lengths_view& real,
-                             std::size_t positions)
-{
-    return visible_lengths(mask, real, positions);
-}
-inline lengths_view lengths_of_step(const causal& mask, std::size_t s, std::size_t S, const lengths_view& real,
-                                    std::size_t)
-{
-    return mask_of_step(mask, s, S, real);
-}
-
-/// The number of positions that each of these queries may see: its sentence's, or fewer if the mask shortens it.
-template <class Mask>
-lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real,
-                             std::size_t positions)
-{
-    auto* const rows = workspace_family::take<std::size_t>(real.batch() * part.count);
-    for (std::size_t s = 0; s < part.count; ++s) {
-        const scratch here;
-        const lengths_view of_step = lengths_of_step(mask, part.first + s, part.all, real, positions);
-        for (std::size_t b = 0; b < real.batch(); ++b) rows[b * part.count + s] = of_step[b];
-    }
-    return {rows, real.batch() * part.count};
-}
-
-/// A mask with a row for each of these queries of each sentence, [B·S,T]. Those of lengths are in lengths_of_rows.
-no_mask mask_of_queries(const auto&, const part_of_queries&, std::size_t, std::size_t) { return {}; }
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<3>& mask, const part_of_queries& part,
-                                            std::size_t B, std::size_t T)
-{
-    mask.require("attention of many queries", {B, part.count, T});
-    return {mask.data(), {B * part.count, T}};
-}
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, const part_of_queries& part,
-                                            std::size_t B, std::size_t T)
-{
-    mask.require("attention of many queries", {B, T});
-    auto* const rows = workspace_family::take<std::uint8_t>(B * part.count * T);
-    for (std::size_t row = 0; row < B * part.count; ++row)
-        std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
-    return {rows, {B * part.count, T}};
-}
 
 /// Weights [B·S,T] by the scores of projected queries [B,S,A]. Masks are views, one of rank 3 for these queries only.
 /// The caller opens a scratch.
@@ -141,17 +84,14 @@ struct input_of_block {
 
     auto map(const auto& row, const auto& whole) const
     {
-        auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
-        auto n = map_parameters(normalize, whole);
-        auto c = map_parameters(combine, whole);
         auto now = from;
         now.real = row.part(from.real);
         return detail::input_of_block{numbers,
                                       part,
                                       now,
-                                      std::move(s),
-                                      std::move(n),
-                                      std::move(c),
+                                      map_parameters(score, whole),
+                                      map_parameters(normalize, whole),
+                                      map_parameters(combine, whole),
                                       row(queries),
                                       row_of_each(row, keys),
                                       row_of_each(row, values),
@@ -176,17 +116,6 @@ private:
 template <class T, class... X>  // X: references to lvalues
 input_of_block(std::type_identity<T>, part_of_queries, heed::score::over::queries_from, X&&...)
     ->input_of_block<T, X...>;
-
-/// A predicate mask is drawn for these queries of a head, in the forward and in the backward pass; any other mask is
-/// returned unchanged.
-const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&, std::size_t) { return mask; }
-template <class Mask>
-boolean_mask_view<3> drawn_of_part(const predicate_of_queries<Mask>& mask, const lengths_view& real,
-                                   const part_of_queries& part, std::size_t head)
-{
-    const predicate_of_queries<const Mask&> asked{mask.mask, mask.first, mask.all, mask.positions, head};
-    return detail::materialized(asked, real, part.first, part.count);
-}
 
 /// All queries [B,S,A] of a memory as a block.
 auto block_of_all(const auto& score, const auto& normalize, const auto& combine, const auto& memory,
@@ -231,20 +160,6 @@ struct contexts_of_block {
     /// The same of all sentences at once.
     static auto all(const auto& in) { return combined_matrix(in.combine, weights_of_block(in), in.values, in.from); }
 };
-
-/// The rows of a mask for some queries of a batch [B,T]. Throws shape_error if it does not fit.
-const auto& mask_of_part(const auto& mask, const part_of_queries&, std::size_t, std::size_t) { return mask; }
-inline lengths_view mask_of_part(const lengths_view& mask, const part_of_queries&, std::size_t B, std::size_t T)
-{
-    mask.require("attention of many queries", B, T);
-    return mask;
-}
-inline boolean_mask_view<2> mask_of_part(const boolean_mask_view<2>& mask, const part_of_queries&, std::size_t B,
-                                         std::size_t T)
-{
-    mask.require("attention of many queries", {B, T});
-    return mask;
-}
 
 }  // namespace heed::inline HEED_TARGET::detail
 

@@ -20,6 +20,7 @@
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/masks/given.hpp>
 #include <heed/ops/shape.hpp>
 #include <heed/policy/check.hpp>
 #include <heed/policy/concepts.hpp>
@@ -80,9 +81,7 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
 }  // namespace heed::inline HEED_TARGET::detail::execute
 
 /// How an attention answers many queries: by the executor that the plan has chosen.
-namespace heed::inline HEED_TARGET {
-
-namespace detail {
+namespace heed::inline HEED_TARGET::detail {
 
 template <executor by>
 using by_executor = std::integral_constant<executor, by>;
@@ -135,8 +134,7 @@ auto choose_executor(const Attention& attend, const grouped_memory<Values, Keys>
     using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
     const decision made = plan::choose(attend, memory, shape_of(projected), first);
     const std::size_t heads = memory.real.heads();
-    if constexpr (!on_a_tape<Attention, heed::memory<Values, Keys>, State, Mask,
-                             std::remove_cvref_t<decltype(projected)>>()) {
+    if constexpr (!on_a_tape<Attention, heed::memory<Values, Keys>, State, Mask, decltype(projected)>()) {
         if (shape_of(projected)[1] == 1) return run(by_executor<executor::stepwise>{}, memory, made);
         if (is_cache<Keys> && differ_in_length(memory.real))
             return run(by_executor<executor::stepwise>{}, memory,
@@ -203,17 +201,16 @@ struct reading_all {
     {
         const auto projected = attend.project(queries);  // [B,S,A]
         const auto& mask = mask_for(given_mask, queries_of_call(memory, shape_of(projected)[1], state), memory.real);
-        using mask_type = std::remove_cvref_t<decltype(mask)>;
-        require_no_tape<Memory,
-                        on_a_tape<Attention, Memory, State, mask_type, std::remove_cvref_t<decltype(projected)>>()>();
+        require_no_tape<Memory, on_a_tape<Attention, Memory, State, decltype(mask), decltype(projected)>()>();
         require_state_of(memory.batch(), state.score, state.normalize);  // also where scores make it anew from the keys
         using score = decltype(Attention::score);
-        using plan = plan_of<Attention, decltype(projected), Memory, mask_type>;
+        using plan = plan_of<Attention, decltype(projected), Memory, decltype(mask)>;
         // For one query of one sentence of a KV cache, only the positions that the mask shows are read, if they are in
         // one piece and neither history nor keys count positions: generation with a window costs the same for each
         // word.
-        if constexpr (grows<Memory> && any_predicate_mask<mask_type> && functions_in<score>() == 0 &&
-                      !score_traits_of<score>().extends_keys && plan::tiled && !plan::with_state) {
+        if constexpr (grows<Memory> && any_predicate_mask<std::remove_cvref_t<decltype(mask)>> &&
+                      functions_in<score>() == 0 && !score_traits_of<score>().extends_keys && plan::tiled &&
+                      !plan::with_state) {
             if (shape_of(projected)[1] == 1) {
                 if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end) {
                     return knowing_positions(memory, execute::stepwise(attend, positions_of(memory, begin, end),
@@ -222,7 +219,7 @@ struct reading_all {
             }
         }
         return knowing_positions(
-            memory, choose_executor<State, mask_type>(
+            memory, choose_executor<State, decltype(mask)>(
                         attend, memory, projected, state.step, [&](auto by, const auto& source, const decision&) {
                             return read_by(by, attend, source, queries, projected, state, mask);
                         }));
@@ -241,7 +238,7 @@ auto read_side_by_side(const Attention& attend, const auto& memory, const auto& 
     const auto& valid = mask_given(given_mask, source.keys);
     const auto& mask =
         mask_for(valid, asked_queries{state.step, S, B, H, source.positions(), false, true}, source.real);
-    using plan = plan_of<Attention, decltype(queries.joined), decltype(source), std::remove_cvref_t<decltype(mask)>>;
+    using plan = plan_of<Attention, decltype(queries.joined), decltype(source), decltype(mask)>;
     if constexpr (plan::tiled) {
         if (plan::choose(attend, source, shape_of(queries.joined), state.step).by == executor::tiled) {
             auto all = read_by(by_executor<executor::tiled>{}, attend, source, queries, queries.joined, state, mask);
@@ -277,8 +274,7 @@ struct weighing_all {
         using score = decltype(Attention::score);
         static_assert(score::traits.weights == weight_kind::per_position,
                       "heed: weights_of returns [B,S,T], one weight for each query and position");
-        require_no_tape<Memory, on_a_tape<Attention, Memory, State, std::remove_cvref_t<decltype(given_mask)>,
-                                          std::remove_cvref_t<decltype(queries)>>()>();
+        require_no_tape<Memory, on_a_tape<Attention, Memory, State, decltype(given_mask), decltype(queries)>()>();
         require_one_number<score>(given);
         const auto& memory = in_one_piece(given);
         const auto projected = attend.project(queries);
@@ -286,8 +282,7 @@ struct weighing_all {
         const auto& mask = mask_for(given_mask, queries_of_call(given, S, state), memory.real);
         require_state_of(B, state.score, state.normalize);
         const auto& of_queries = asked_of_queries(mask, memory, S, state);
-        if constexpr (plan_of<Attention, decltype(projected), decltype(memory),
-                              std::remove_cvref_t<decltype(mask)>>::blocked) {
+        if constexpr (plan_of<Attention, decltype(projected), decltype(memory), decltype(mask)>::blocked) {
             const scratch here;
             return ops::reshaped(
                 weights_of_block(block_of_all(attend.score, attend.normalize, attend.combine, memory, projected,
@@ -309,13 +304,6 @@ struct weighing_all {
     }
 };
 inline constexpr weighing_all weights_of_queries{};
-
-}  // namespace detail
-
-}  // namespace heed::inline HEED_TARGET
-
-/// What answers a call, in words: for heed::explain and for tests that pin a mechanism's path.
-namespace heed::inline HEED_TARGET::detail {
 
 /// Which executor runs a step, by the types.
 template <class Attention, class Memory, class Query, class Mask>
@@ -365,7 +353,7 @@ std::string explained(const Attention& attend, const auto& memory, const auto& g
                                               std::remove_cvref_t<mask>>(),
                            !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>);
     } else {
-        using mask = std::remove_cvref_t<decltype(mask_for(valid, asked_queries{}, memory.real))>;
+        using mask = decltype(mask_for(valid, asked_queries{}, memory.real));
         return choose_executor<attention_state<no_state>, mask>(
             attend, memory, attend.project(queries), 0, [](auto, const auto& source, const decision& made) {
                 constexpr bool copied = is_cache<std::remove_cvref_t<decltype(memory.keys)>> &&

@@ -45,11 +45,11 @@ template <class Attention, class Memory, class State, class Mask, class... Queri
 consteval bool on_a_tape()
 {
     return taped_policy<decltype(Attention::score)> || taped_policy<decltype(Attention::normalize)> ||
-           taped_policy<decltype(Attention::combine)> || !plain_tensor<std::remove_cvref_t<decltype(Memory::keys)>> ||
-           !plain_tensor<std::remove_cvref_t<decltype(Memory::values)>> || taped_state<State> ||
-           (taped_query<Queries> || ...) || requires
+           taped_policy<decltype(Attention::combine)> || !plain_tensor<decltype(Memory::keys)> ||
+           !plain_tensor<decltype(Memory::values)> || taped_state<State> ||
+           (taped_query<std::remove_cvref_t<Queries>> || ...) || requires
     {
-        requires !plain_tensor<decltype(Mask::bias)>;
+        requires !plain_tensor<decltype(std::remove_cvref_t<Mask>::bias)>;
     };
 }
 
@@ -134,9 +134,8 @@ struct answering {
             "memory with a row for each query");
         const scratch here;
         const auto& mask = mask_of_query(given_mask, memory, state);
-        using mask_type = std::remove_cvref_t<decltype(mask)>;
         constexpr bool reachable = reachable_state<State>, composed = specified || !reachable,
-                       taped = on_a_tape<Attention, Memory, State, mask_type, Projected, Given>();
+                       taped = on_a_tape<Attention, Memory, State, decltype(mask), Projected, Given>();
         if constexpr (taped) {
             static_assert(!shared_by_rows<Memory>,
                           "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "

@@ -62,16 +62,13 @@ struct step_input {
     /// The input with `row` applied to every tensor that has a row for each sentence, and `whole` to the parameters.
     auto map(const auto& row, const auto& whole) const
     {
-        auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
-        auto n = map_parameters(normalize, whole);
-        auto c = map_parameters(combine, whole);
         return detail::step_input{numbers,
                                   row.part(real),
                                   step,
                                   head,
-                                  std::move(s),
-                                  std::move(n),
-                                  std::move(c),
+                                  map_parameters(score, whole),
+                                  map_parameters(normalize, whole),
+                                  map_parameters(combine, whole),
                                   map_query(query, row),
                                   row(keys),
                                   row(values),

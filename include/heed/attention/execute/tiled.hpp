@@ -134,6 +134,16 @@ auto rule_alone(const Rule&)
 decltype(auto) keys_of_mask(const auto& mask) { return as_predicate(mask); }
 auto keys_of_mask(const mask_of_lengths auto&) { return kernels::tiles::unmasked{}; }
 
+/// The keys that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
+/// the others count in a history, too. Throws shape_error if it does not fit.
+decltype(auto) keys_shown(const auto& mask, const auto&) { return keys_of_mask(mask); }
+keys_of_lengths keys_shown(const lengths& mask, const auto& memory)
+{
+    const scratch here;
+    (void)visible_lengths(mask, memory.real, memory.positions());
+    return keys_of_lengths{mask};
+}
+
 /// How tiles read the queries of a memory: their heads, and the scale of their scores.
 ops::heads_of heads_in_tiles(const auto&, const auto& memory, const auto&, double scale)
 {
@@ -206,26 +216,8 @@ auto tiled(const Score& score, const auto& normalize, const auto& memory, const 
     }
 }
 
-}  // namespace heed::inline HEED_TARGET::detail::execute
-
-/// Many queries at once by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp.
-namespace heed::inline HEED_TARGET::detail {
-
-/// The keys that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
-/// the others count in a history, too. Throws shape_error if it does not fit.
-decltype(auto) keys_shown(const auto& mask, const auto&) { return keys_of_mask(mask); }
-keys_of_lengths keys_shown(const lengths& mask, const auto& memory)
-{
-    const scratch here;
-    (void)visible_lengths(mask, memory.real, memory.positions());
-    return keys_of_lengths{mask};
-}
-
-}  // namespace heed::inline HEED_TARGET::detail
-
-namespace heed::inline HEED_TARGET::detail::execute {
-
-/// Contexts [B,S,D] of projected queries [B,S,A], and the state after them.
+/// The same by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp: contexts [B,S,D], and the state
+/// after them.
 template <class Score, class Memory, class Mask>
 auto tiled_with_state(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
                       const auto& state, const Mask& mask)
