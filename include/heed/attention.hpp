@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -8,12 +9,11 @@
 #include <heed/attention/check.hpp>
 #include <heed/attention/execute/many_queries.hpp>
 #include <heed/attention/make_memory.hpp>
-#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/projected_heads.hpp>
-#include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/masks/given.hpp>
+#include <heed/ops/heads.hpp>
 #include <heed/policy/check.hpp>
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/query_numbers.hpp>
@@ -135,7 +135,7 @@ struct attention {
     template <class Mask = no_mask>
     auto step(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return call<2>(detail::answer<false, weights_too>, memory, query, state, mask);
+        return call<2>(detail::answering<false, weights_too>{}, memory, query, state, mask);
     }
 
     /// The same context and state; the weights are not kept, so that training per-dimension attention stores no [B,T,D]
@@ -143,14 +143,14 @@ struct attention {
     template <class Mask = no_mask>
     auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return call<2>(detail::answer<false, context_only>, memory, query, state, mask);
+        return call<2>(detail::answering<false, context_only>{}, memory, query, state, mask);
     }
 
     /// The specification of `step`: score, normalize and combine one after the other, for the whole batch.
     template <class Mask = no_mask>
     auto compose(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
     {
-        return call<2>(detail::answer<true, weights_too>, memory, query, state, mask);
+        return call<2>(detail::answering<true, weights_too>{}, memory, query, state, mask);
     }
 
     /// Many queries: queries [B,S,Q] -> contexts [B,S,D]; the state runs from the first to the last. Work that does not
@@ -170,7 +170,7 @@ struct attention {
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
-        return call<3>(detail::read_all_queries, memory, queries, state, mask);
+        return call<3>(detail::reading_all{}, memory, queries, state, mask);
     }
     template <class Memory, class Queries, class Mask = no_mask>
     auto read_all(const split_memory<Memory>& memory, const split_tensor<Queries>& queries, const auto& state,
@@ -190,7 +190,7 @@ struct attention {
     template <class Mask = no_mask>
     auto weights_of(const auto& memory, const auto& queries, const auto& state, const Mask& mask) const
     {
-        return call<3>(detail::weights_of_queries, memory, queries, state, mask);
+        return call<3>(detail::weighing_all{}, memory, queries, state, mask);
     }
 
     /// The scores of many queries, [B,S,T], or [B,H,S,T] for projected heads, as the normalizer receives them:
@@ -258,28 +258,30 @@ private:
                                         !std::is_same_v<detail::rule_of_tiles<Normalize>, kernels::tiles::no_rule> &&
                                         known_to_kernels_as<Combine, kernels::weighted_sum_of_row>;
 
-    template <class X, class... Rest>
+    template <tensor X, class... Rest>
+        requires(!detail::tensor_of_heads<X>)
     auto memory_of(X&& x, Rest&&... rest) const
     {
-        const detail::memory_by make{score};
-        if constexpr (!detail::tensor_of_heads<X>) {
-            return detail::from_source("attention::on", make, std::forward<X>(x), std::forward<Rest>(rest)...);
+        return detail::from_source("attention::on", detail::memory_by{score}, std::forward<X>(x),
+                                   std::forward<Rest>(rest)...);
+    }
+    template <detail::tensor_of_heads X, class... Rest>
+    auto memory_of(X&& x, Rest&&... rest) const
+    {
+        static_assert(((detail::tensor_of_heads<Rest> || !tensor<Rest>)&&...),
+                      "heed: keys of heads, [B,G,T,d], go with values of heads, [B,G,T,D]");
+        constexpr bool split =
+            (detail::is_split<std::remove_cvref_t<X>> && ... &&
+             (detail::is_split<std::remove_cvref_t<Rest>> || std::is_same_v<std::remove_cvref_t<Rest>, lengths>));
+        const auto shape = detail::shape_of_heads(x);  // [B,G,T,d]
+        (detail::require_heads("attention::on", rest, shape), ...);
+        if constexpr (reads_split && split) {
+            auto all = memory_of(detail::joined(std::forward<X>(x)), detail::joined(std::forward<Rest>(rest))...);
+            return split_memory<decltype(all)>{std::move(all), shape[1]};
         } else {
-            constexpr bool of_heads = ((detail::tensor_of_heads<Rest> || !tensor<Rest>)&&...);
-            static_assert(of_heads, "heed: keys of heads, [B,G,T,d], go with values of heads, [B,G,T,D]");
-            constexpr bool split = reads_split && detail::is_split<std::remove_cvref_t<X>> &&
-                                   ((detail::is_split<std::remove_cvref_t<Rest>> ||
-                                     std::is_same_v<std::remove_cvref_t<Rest>, lengths>)&&...);
-            const auto shape = detail::shape_of_heads(x);  // [B,G,T,d]
-            (detail::require_heads("attention::on", rest, shape), ...);
-            if constexpr (split) {
-                auto all = memory_of(detail::joined(std::forward<X>(x)), detail::joined(std::forward<Rest>(rest))...);
-                return split_memory<decltype(all)>{std::move(all), shape[1]};
-            } else if constexpr (of_heads) {
-                auto each = memory_of(detail::for_heads(std::forward<X>(x), shape[1]),
-                                      detail::for_heads(std::forward<Rest>(rest), shape[1])...);
-                return heads_memory<decltype(each)>::with(std::move(each), shape[1]);
-            }
+            auto each = memory_of(detail::for_heads(std::forward<X>(x), shape[1]),
+                                  detail::for_heads(std::forward<Rest>(rest), shape[1])...);
+            return heads_memory<decltype(each)>::with(std::move(each), shape[1]);
         }
     }
 

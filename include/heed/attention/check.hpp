@@ -2,19 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include <heed/attention/make_memory.hpp>
-#include <heed/attention/masks.hpp>
+#include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/diagnostics.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/mechanism_list.hpp>
 #include <heed/ops/heads.hpp>
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/query.hpp>
+#include <heed/policy/state.hpp>
 #include <heed/simd/score_index.hpp>
 
 /// What the compiler says if a call has arguments that do not fit, one sentence for each mistake (see

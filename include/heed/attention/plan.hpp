@@ -3,16 +3,17 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/masks/predicates.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/weights_by_sum.hpp>
 #include <heed/policy/concepts.hpp>

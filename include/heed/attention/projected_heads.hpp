@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/shared_tensor.hpp>
@@ -112,18 +110,6 @@ auto with_cache(const split_memory<Memory>& from);
 
 namespace detail {
 
-/// Heads that stood side by side, with rows of their own: a copy.
-template <class Memory>
-auto heads_apart(const split_memory<Memory>& memory)
-{
-    const auto apart = [&](const auto& x) { return detail::rows_of_heads(heed::split_heads(x, memory.heads)); };
-    auto values = apart(memory.joined.values);
-    auto keys = apart(memory.joined.keys);
-    using rows = heed::memory<decltype(values), decltype(keys)>;
-    return heads_memory<rows>{{std::move(values), std::move(keys), memory.joined.real.for_heads(memory.heads)},
-                              memory.heads};
-}
-
 template <class Memory>
 inline constexpr bool has_heads = false;
 template <class Memory>
@@ -153,7 +139,12 @@ const heads_memory<Memory>& apart(const heads_memory<Memory>& memory)
 template <class Memory>
 auto apart(const split_memory<Memory>& memory)
 {
-    return detail::heads_apart(memory);
+    const auto rows_of = [&](const auto& x) { return detail::rows_of_heads(heed::split_heads(x, memory.heads)); };
+    auto values = rows_of(memory.joined.values);
+    auto keys = rows_of(memory.joined.keys);
+    using rows = heed::memory<decltype(values), decltype(keys)>;
+    return heads_memory<rows>{{std::move(values), std::move(keys), memory.joined.real.for_heads(memory.heads)},
+                              memory.heads};
 }
 
 /// Keys or values of heads as rows of a memory, and the limits of a batch for each of its heads.
@@ -325,7 +316,7 @@ side_by_side_memory(const Values&, const Keys&, const lengths&, std::size_t, std
 template <class Memory>
 auto with_cache(const split_memory<Memory>& from)
 {
-    return heed::with_cache(detail::heads_apart(from));
+    return heed::with_cache(detail::apart(from));
 }
 
 }  // namespace heed::inline HEED_TARGET

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/query.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include <heed/core/family.hpp>
 #include <heed/core/mechanism_list.hpp>
 #include <heed/core/parameters.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/masks/of_queries.hpp>
 #include <heed/ops/by_rows.hpp>

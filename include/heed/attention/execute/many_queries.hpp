@@ -42,8 +42,9 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
     const auto& mask = asked_of_queries(given_mask, memory, S, state);
     const auto answer_to = [&](std::size_t s, const auto& now) {
         const scratch here;
-        return detail::answer<false, context_only>(attend, memory, part_of_step(queries, s), now,
-                                                   mask_of_step(mask, s, S, memory.real), part_of_step(projected, s));
+        return detail::answering<false, context_only>{}(attend, memory, part_of_step(queries, s), now,
+                                                        mask_of_step(mask, s, S, memory.real),
+                                                        part_of_step(projected, s));
     };
     auto first = answer_to(0, state);
     if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
@@ -199,7 +200,7 @@ struct reading_all {
     auto operator()(const Attention& attend, const Memory& memory, const auto& queries, const State& state,
                     const auto& given_mask) const
     {
-        const auto projected = attend.project(queries);  // [B,S,A]
+        const auto& projected = attend.project(queries);  // [B,S,A]
         const auto& mask = mask_for(given_mask, queries_of_call(memory, shape_of(projected)[1], state), memory.real);
         require_no_tape<Memory, on_a_tape<Attention, Memory, State, decltype(mask), decltype(projected)>()>();
         require_state_of(memory.batch(), state.score, state.normalize);  // also where scores make it anew from the keys
@@ -225,7 +226,6 @@ struct reading_all {
                         }));
     }
 };
-inline constexpr reading_all read_all_queries{};
 
 /// The same of heads that stand side by side, [B,S,H·d]: in tiles as they are. Other executors get rows for each head.
 template <class Attention>
@@ -245,7 +245,7 @@ auto read_side_by_side(const Attention& attend, const auto& memory, const auto& 
             return sequence_result{split_heads(std::move(all.contexts), H), std::move(all.state)};
         }
     }
-    return attend.read_all(heads_apart(memory), queries, state, given_mask);
+    return attend.read_all(apart(memory), queries, state, given_mask);
 }
 
 /// In place of a normalizer: scores as they are, -inf where a query does not see a key.
@@ -277,7 +277,7 @@ struct weighing_all {
         require_no_tape<Memory, on_a_tape<Attention, Memory, State, decltype(given_mask), decltype(queries)>()>();
         require_one_number<score>(given);
         const auto& memory = in_one_piece(given);
-        const auto projected = attend.project(queries);
+        const auto& projected = attend.project(queries);
         const std::size_t B = memory.batch(), S = shape_of(projected)[1];
         const auto& mask = mask_for(given_mask, queries_of_call(given, S, state), memory.real);
         require_state_of(B, state.score, state.normalize);
@@ -303,22 +303,6 @@ struct weighing_all {
         }
     }
 };
-inline constexpr weighing_all weights_of_queries{};
-
-/// Which executor runs a step, by the types.
-template <class Attention, class Memory, class Query, class Mask>
-consteval step_executor executor_of_a_step()
-{
-    using state = decltype(std::declval<const Attention&>().start(std::declval<const Memory&>()));
-    using source = decltype(source_in(std::declval<const Memory&>(), unchanged{}));
-    using number = element_of<decltype(Memory::keys)>;
-    using at = step_context<Query, decltype(masks_of<plain_family, number, lengths_are_a_mask<Attention, Mask>>(
-                                       std::declval<const Memory&>().mask, std::declval<const Mask&>(), unchanged{}))>;
-    if constexpr (reachable_state<state>)
-        return executor_of_step<Attention, std::remove_cvref_t<decltype(source::keys)>, decltype(state::score),
-                                decltype(state::normalize), at>();
-    return step_executor::composed;
-}
 
 inline std::string sentence_of(step_executor by, bool masked)
 {
@@ -342,16 +326,22 @@ inline std::string sentence_of(step_executor by, bool masked)
 template <class Attention, class Mask>
 std::string explained(const Attention& attend, const auto& memory, const auto& given, const Mask& given_mask)
 {
-    using memory_type = std::remove_cvref_t<decltype(memory)>;
     constexpr bool one_query = has_axes<2, std::remove_cvref_t<decltype(given)>>();
-    const auto& queries = detail::asked < one_query ? 2 : 3 > (memory, given);
+    const auto& queries = detail::asked<(one_query ? 2 : 3)>(memory, given);
     const auto& valid = mask_given(given_mask);
     if constexpr (one_query) {
-        const scratch here;
-        using mask = decltype(mask_of_query(valid, memory, attend.start(memory)));
-        return sentence_of(executor_of_a_step<Attention, memory_type, std::remove_cvref_t<decltype(queries)>,
-                                              std::remove_cvref_t<mask>>(),
-                           !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>);
+        using state = decltype(attend.start(memory));
+        using mask = std::remove_cvref_t<decltype(mask_of_query(valid, memory, attend.start(memory)))>;
+        using keys = std::remove_cvref_t<decltype(source_in(memory, unchanged{}).keys)>;
+        using masks =
+            decltype(masks_of<plain_family, element_of<decltype(memory.keys)>, lengths_are_a_mask<Attention, mask>>(
+                memory.mask, std::declval<const mask&>(), unchanged{}));
+        using at = step_context<std::remove_cvref_t<decltype(queries)>, masks>;
+        constexpr bool masked = !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>;
+        if constexpr (reachable_state<state>)
+            return sentence_of(
+                executor_of_step<Attention, keys, decltype(state::score), decltype(state::normalize), at>(), masked);
+        return sentence_of(step_executor::composed, masked);
     } else {
         using mask = decltype(mask_for(valid, asked_queries{}, memory.real));
         return choose_executor<attention_state<no_state>, mask>(

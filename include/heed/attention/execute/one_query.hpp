@@ -186,8 +186,8 @@ struct answering {
         }
     }
 };
-template <bool specified, class With>
-inline constexpr answering<specified, With> answer{};
+
+/// The same into results that the caller keeps.
 template <class Result>
 auto answer_into(Result& result)
 {

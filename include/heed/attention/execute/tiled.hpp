@@ -7,12 +7,13 @@
 #include <utility>
 
 #include <heed/attention/make_memory.hpp>
-#include <heed/attention/masks.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/projected_heads.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/masks/of_queries.hpp>
+#include <heed/masks/predicates.hpp>
 #include <heed/ops/tiles.hpp>
 #include <heed/ops/tiles_in_order.hpp>
 #include <heed/policy/step_kernel.hpp>
@@ -99,15 +100,20 @@ auto scaled(auto f, const scales_first auto& rule)
 
 /// The factors of a comparison, [A] for additive scores; one number where there are none.
 template <class Score>
-auto factors_of(const Score& score, const auto& asked)
+auto factors_of(const Score&, const auto& asked)
 {
-    if constexpr (changed_by_comparing<Score>) {
-        return changing(score).factors_in_tiles();
-    } else if constexpr (comparison_in_tiles<Score>::type::has_factors) {
-        return comparing_score<Score>::kernel_tag::factors(comparing(score));
-    } else {
-        return constant_like(asked, shape_of_rank<1>{1}, 1);
-    }
+    return constant_like(asked, shape_of_rank<1>{1}, 1);
+}
+template <class Score>
+    requires(comparison_in_tiles<Score>::type::has_factors && !changed_by_comparing<Score>)
+auto factors_of(const Score& score, const auto&)
+{
+    return comparing_score<Score>::kernel_tag::factors(comparing(score));
+}
+template <changed_by_comparing Score>
+auto factors_of(const Score& score, const auto&)
+{
+    return changing(score).factors_in_tiles();
 }
 
 /// Has this rule a parameter, one number for each head?
