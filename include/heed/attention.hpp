@@ -268,8 +268,6 @@ private:
     template <detail::tensor_of_heads X, class... Rest>
     auto memory_of(X&& x, Rest&&... rest) const
     {
-        static_assert(((detail::tensor_of_heads<Rest> || !tensor<Rest>)&&...),
-                      "heed: keys of heads, [B,G,T,d], go with values of heads, [B,G,T,D]");
         constexpr bool split =
             (detail::is_split<std::remove_cvref_t<X>> && ... &&
              (detail::is_split<std::remove_cvref_t<Rest>> || std::is_same_v<std::remove_cvref_t<Rest>, lengths>));
@@ -283,6 +281,13 @@ private:
                                   detail::for_heads(std::forward<Rest>(rest), shape[1])...);
             return heads_memory<decltype(each)>::with(std::move(each), shape[1]);
         }
+    }
+    template <detail::tensor_of_heads X, class... Rest>
+        requires((tensor<Rest> && !detail::tensor_of_heads<Rest>) || ...)
+    auto memory_of(X&& x, Rest&&...) const
+    {
+        static_assert(sizeof(X) == 0, "heed: keys of heads, [B,G,T,d], go with values of heads, [B,G,T,D]");
+        return memory_of(std::forward<X>(x));
     }
 
     template <class Values, class Keys>

@@ -25,9 +25,8 @@ std::size_t query_of_masks(const auto& memory, std::size_t number)
 /// Do the sentences of this memory differ in length?
 inline bool differ_in_length(const lengths_view& real)
 {
-    for (std::size_t b = 1; b < real.batch(); ++b) {
+    for (std::size_t b = 1; b < real.batch(); ++b)
         if (real[b] != real[0]) return true;
-    }
     return false;
 }
 
@@ -36,9 +35,8 @@ template <class Score, class Memory>
 bool numbers_differ(const Memory& memory)
 {
     if (!grows<Memory> || !score_traits_of<Score>().reads_query_position) return false;
-    for (std::size_t b = 1; b < memory.batch(); ++b) {
+    for (std::size_t b = 1; b < memory.batch(); ++b)
         if (next_position_of(memory, b) != next_position_of(memory, 0)) return true;
-    }
     return false;
 }
 

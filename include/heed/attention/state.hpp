@@ -178,8 +178,6 @@ To in_family_of(const tensor auto& beside, const State& state)
     }
 }
 
-// Which family of tensors computes a step, and how results leave the workspace.
-
 /// A tensor's plain counterpart.
 struct untaped {
     template <tensor X>

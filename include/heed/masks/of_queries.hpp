@@ -222,7 +222,7 @@ boolean_mask_view<3> drawn_of_part(const predicate_of_queries<Mask>& mask, const
 const auto& mask_of_part(const auto& mask, const part_of_queries&, std::size_t, std::size_t) { return mask; }
 template <class Mask>
     requires(std::is_same_v<Mask, lengths_view> || std::is_same_v<Mask, boolean_mask_view<2>>)
-const Mask& mask_of_part(const Mask& mask, const part_of_queries&, std::size_t B, std::size_t T)
+Mask mask_of_part(const Mask& mask, const part_of_queries&, std::size_t B, std::size_t T)
 {
     mask.require("attention of many queries", {B, T});
     return mask;

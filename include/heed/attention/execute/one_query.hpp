@@ -191,8 +191,8 @@ struct answering {
 template <class Result>
 auto answer_into(Result& result)
 {
-    using with = std::conditional_t < requires { result.weights; }
-    , weights_too, context_only > ;
+    constexpr bool weights = requires { result.weights; };
+    using with = std::conditional_t<weights, weights_too, context_only>;
     return answering<false, with, into_result<Result>>{{result}};
 }
 
