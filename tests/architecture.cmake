@@ -5,8 +5,8 @@
 
 cmake_policy(VERSION 3.22)
 
-set(rooms core simd gemm kernels kernels/tiles ops ad attention attention/execute nn score normalize combine penalty heads pairs io train papers
-    seq2seq seq2seq/systems verify)
+set(rooms core simd gemm kernels kernels/tiles ops ad masks policy nn score normalize combine penalty attention attention/execute heads pairs io train
+    papers seq2seq seq2seq/systems verify)
 # Of the library, a product includes these rooms; and these other products.
 set(heed_kit_rooms core simd io)
 set(heed_kit_products)

@@ -13,8 +13,8 @@ set(headers
     heed/attention/rows heed/score/hooks heed/normalize/hooks
     heed/ad/elementwise heed/ad/fused heed/ops/shape heed/ops/training heed/fused heed/seq2seq/fixed_context heed/kernels/adam heed/kernels/gru
     # of 0.2.0
-    heed/ad/kept_results heed/attention/answer heed/attention/at_once heed/attention/drawn heed/attention/families
-    heed/attention/growing heed/attention/grown heed/attention/hook_names heed/attention/in_blocks
+    heed/ad/kept_results heed/attention/answer heed/attention/at_once heed/attention/concepts heed/attention/drawn heed/attention/families
+    heed/attention/growing heed/attention/grown heed/attention/hook_names heed/attention/score_hooks heed/attention/in_blocks
     heed/attention/in_order heed/attention/inner_product heed/attention/linear heed/attention/normalize_hooks
     heed/attention/on heed/attention/projection heed/attention/step heed/attention/streaming heed/attention/tiled
     heed/core/callback heed/core/growing heed/core/mistakes heed/core/several heed/core/transient heed/gemm/own_gemm

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of the hooks, from the table in attention/hooks.hpp."""
+"""The page of the hooks, from the table in policy/hooks.hpp."""
 
 import re
 
@@ -19,9 +19,9 @@ def write(site: SiteMap) -> None:
     include = site.root / "include"
     link, plain = writers(site, page)
     text = ["# Hooks of policies", "",
-            markdown.of_docstring(headers.opening(include / "heed/attention/hooks.hpp"), link, plain),
-            markdown.of_docstring(headers.opening(include / "heed/attention/concepts.hpp"), link, plain)]
-    for title, rows in tables((include / "heed/attention/hooks.hpp").read_text()):
+            markdown.of_docstring(headers.opening(include / "heed/policy/hooks.hpp"), link, plain),
+            markdown.of_docstring(headers.opening(include / "heed/policy/concepts.hpp"), link, plain)]
+    for title, rows in tables((include / "heed/policy/hooks.hpp").read_text()):
         text += [f"## {title}", "", "```{list-table}", ":class: hooks", ":header-rows: 1", ":widths: 50 30 20", "",
                  "* - hook", "  - returns", "  - without it"]
         for signature, returns, otherwise in rows:

@@ -78,9 +78,9 @@ def write_subject(site: SiteMap, subject, names: list[Name], include) -> None:
         text += [f"({anchor(header)})=", f"## {title_of(header)}", "",
                  f'<div class="header-line"><code>#include &lt;{header}&gt;</code></div>', ""]
         opening = headers.opening(include / header)
-        if opening and header != "heed/attention/concepts.hpp":
+        if opening and header != "heed/policy/concepts.hpp":
             text += [markdown.of_docstring(opening, link, plain)]
-        if header == "heed/attention/concepts.hpp":
+        if header == "heed/policy/concepts.hpp":
             text += ["The members that these concepts ask for, and the hooks: " +
                      site.link(page, "reference/hooks", "hooks of policies") + ".", ""]
         for group in entries(by_header[header]):

@@ -25,7 +25,7 @@ import re
 
 from names import Name
 
-# The table at the head of attention/concepts.hpp; the members of operations and their families (ops/operation.hpp,
+# The table at the head of policy/concepts.hpp; the members of operations and their families (ops/operation.hpp,
 # ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of predicate
 # masks (simd/score_index.hpp); and those of which every container or tensor has the like.
 HOOKS = set("""

@@ -18,7 +18,9 @@ SEARCHES = ("beam", "greedy", "forced", "ensemble", "candidates", "decoding", "o
 
 SUBJECTS = [
     Subject("attention", "Attention", "a mechanism of three policies: memory, state, steps, many queries at once, masks",
-            ("heed/attention", "heed/simd/place", "heed/heed", "heed/version")),
+            ("heed/attention", "heed/masks/", "heed/simd/place", "heed/heed", "heed/version")),
+    Subject("policy", "Policies", "what a score, a normalizer and a combiner are: traits, hooks, the step context, a kernel of a step",
+            ("heed/policy/",)),
     Subject("heads", "Heads and hops", "several attentions in one: heads, their gates and mixtures, hops",
             ("heed/heads/",)),
     Subject("score", "Scores", "how well a query matches a source position", ("heed/score/",)),

@@ -181,7 +181,7 @@ int main(int argc, char** argv)
 }
 
 // A normalizer or combiner of your own is as short. What it may have besides, such as state between two steps, is
-// listed at the head of `include/heed/attention/concepts.hpp`, with a signature for each; a misspelled member is
+// listed at the head of `include/heed/policy/concepts.hpp`, with a signature for each; a misspelled member is
 // refused with a sentence. Whatever you write, verify it: it takes a second.
 //
 // ## Exercises

@@ -47,20 +47,7 @@ TEST_CASE("what does not fit is refused by name")
         "the projected query is [2,4] but must be [2,5]");
 }
 
-TEST_CASE("why three policies make no attention")
-{
-    using normalize::softmax;
-    CHECK(fault_of<score::dot, softmax, combine::weighted_sum>() == composition_fault::none);
-    CHECK(fault_of<score::dot, softmax, combine::elementwise_sum>() == composition_fault::different_weights);
-    CHECK(fault_of<int, softmax, combine::weighted_sum>() == composition_fault::no_score);
-    CHECK(fault_of<score::dot, lengths, combine::weighted_sum>() == composition_fault::no_normalizer);
-    CHECK(fault_of<score::dot, softmax, int>() == composition_fault::no_combiner);
-    CHECK(fault_of<score::dot, normalize::ratio, combine::weighted_sum>() == composition_fault::negative_scores);
-    CHECK(fault_of<score::kernel<score::elu_plus_one>, normalize::ratio, combine::weighted_sum>() ==
-          composition_fault::none);
-}
-
-TEST_CASE("what fits is passed on, not copied, and a function of an index becomes a mask")
+TEST_CASE("what fits is passed on, not copied")
 {
     const auto memory = attend.on(annotations, lengths{6, 2});
     const auto query = random({2, 3}, 1);
@@ -69,10 +56,7 @@ TEST_CASE("what fits is passed on, not copied, and a function of an index become
     CHECK(&heed::detail::asked<2>(memory, query) == &query);
     CHECK(&heed::detail::memory_of_one(memory) == &memory);
     CHECK(&heed::detail::own_state(attend, memory, start) == &start);
-    CHECK(&heed::detail::mask_given(some) == &some);
     CHECK(&heed::detail::mask_of_query(some, memory, start) == &some);
-    const auto seen = heed::detail::mask_given([](score_index p) { return p.key < 2; });
-    CHECK(heed::detail::any_predicate_mask<std::remove_cvref_t<decltype(seen)>>);
     CHECK(heed::detail::alike_in_state<no_state, no_state>);
     CHECK(
         !heed::detail::alike_in_state<no_state, std::remove_cvref_t<decltype(score::over::start(

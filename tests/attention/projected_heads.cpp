@@ -417,16 +417,6 @@ TEST_CASE("explain names the executor that answers heads")
     CHECK(says(with_history, k).starts_with("tiled_with_state:"));
 }
 
-TEST_CASE("heads that have a name are split without a copy")
-{
-    const auto q = random({B, S, H * d}, 1);
-    CHECK(split_heads(q, H).joined.data() == q.data());
-    auto given = q;
-    const double* const there = given.data();
-    CHECK(split_heads(std::move(given), H).joined.data() == there);
-    CHECK(&join_heads(split_heads(q, H)) == &q);
-}
-
 TEST_CASE("heads that do not fit are refused")
 {
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
@@ -449,10 +439,6 @@ TEST_CASE("heads that do not fit are refused")
     CHECK(says([&] {
               (void)attend.extend(with_cache(memory), heads(2, 2, d, 2), heads(2, 2, D, 3), lengths{1, 3});
           }) == "attention::extend: the length of row 1 is 3 but there are only 2 positions");
-    CHECK(says([&] {
-              (void)split_heads(random({2, 3, 7}, 1), 2);
-          }) == "split_heads: the last axis of [2,3,7] cannot be cut into 2 heads; its size must be a multiple of "
-                "their number");
     const auto q = heads(2, S, d, 1);
     CHECK(
         says([&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: lists a name that is no hook
 // expect: lists a hook that it does not have: is the member misspelled
-#include <heed/attention/check.hpp>
+#include <heed/policy/check.hpp>
 
 // `prepair`, however it is listed, is not what heed looks for.
 struct score {

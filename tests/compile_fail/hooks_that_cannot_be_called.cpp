@@ -13,8 +13,8 @@
 // expect: has a member `map`
 // expect: has a member `project_words`
 // expect: a score policy that remembers must take its state
-#include <heed/attention/check.hpp>
 #include <heed/attention/execute/blocked.hpp>
+#include <heed/policy/check.hpp>
 #include <heed/score/over.hpp>
 
 // Each would be ignored: it is not const, or takes too much or too little.

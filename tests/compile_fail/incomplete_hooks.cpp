@@ -5,7 +5,7 @@
 // expect: must have both `start.blank.` and `advance.scores, weights, state, at.`
 // expect: must have the normalizer that it wraps as its member `inner`
 // expect: the traits of a normalize policy are
-#include <heed/attention/check.hpp>
+#include <heed/policy/check.hpp>
 
 struct with_begin {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};

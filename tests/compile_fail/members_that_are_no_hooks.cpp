@@ -3,9 +3,9 @@
 //
 // A control: members with almost the name of a hook, and with that name where it is the policy's own or the policy
 // lists its hooks.
-#include <heed/attention/check.hpp>
 #include <heed/attention/execute/blocked.hpp>
-#include <heed/attention/score_hooks.hpp>
+#include <heed/policy/check.hpp>
+#include <heed/policy/score_hooks.hpp>
 
 struct score {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};

@@ -2,7 +2,7 @@
 // expect: read_word
 // expect: row_wise
 // expect: commutes
-#include <heed/attention/concepts.hpp>
+#include <heed/policy/concepts.hpp>
 
 constexpr heed::score_traits of_score{.read_word = true};
 constexpr heed::normalizer_traits of_normalizer{.row_wise = true};

@@ -7,9 +7,9 @@
 // expect: has a member `linear_rule`
 // expect: has a member `inner_in_window`
 // expect: a normalize policy that remembers must take its state
-#include <heed/attention/check.hpp>
-#include <heed/attention/masks.hpp>
-#include <heed/attention/weigh.hpp>
+#include <heed/policy/check.hpp>
+#include <heed/policy/step_context.hpp>
+#include <heed/policy/weigh.hpp>
 
 // Each would be ignored: it is not const, or takes too much or too little.
 struct normalize {

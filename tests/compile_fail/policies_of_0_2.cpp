@@ -4,7 +4,7 @@
 // expect: check_any_policy.*P = normalize|check_any_policy<normalize>
 // expect: check_any_policy.*P = combine|check_any_policy<combine>
 // expect: a policy must not be final
-#include <heed/attention/check.hpp>
+#include <heed/policy/check.hpp>
 
 struct score {
     static constexpr heed::weight_kind weights = heed::weight_kind::per_position;

@@ -8,6 +8,7 @@
 #include <support/many_queries.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -126,6 +127,19 @@ TEST_CASE("a mask that does not fit is refused")
     refused(boolean_mask<2>(shape_of_rank<2>{2, 6}));
     refused(boolean_mask<3>(shape_of_rank<3>{3, 5, 6}));
     refused(boolean_mask<3>(shape_of_rank<3>{2, 4, 6}));
+}
+
+TEST_CASE("a function of an index as a mask, with numbers of its own")
+{
+    const auto attend = with(P_l, P_w);
+    const auto x = random({2, 6, D}, 7), q = random({2, 5, D}, 8);
+    const auto memory = attend.on(x);
+    const std::int32_t from = 1, to = 4;
+    const auto sees = [from, to](score_index p) { return (p.key >= from) & (p.key < to); };
+    boolean_mask<2> must(shape_of_rank<2>{5, 6});
+    for (std::size_t i = 0; i < 30; ++i) must[i] = i % 6 >= 1 && i % 6 < 4;
+    CHECK(support::same_bits(attend(memory, q, sees), attend(memory, q, must)));
+    CHECK(support::same_bits(attend.weights_of(memory, q, sees), attend.weights_of(memory, q, must)));
 }
 
 TEST_CASE("unit matrices leave the heads as they are")

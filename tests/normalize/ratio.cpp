@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <heed/attention/masks.hpp>
-#include <heed/attention/state.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_context.hpp>
 #include <support/tensors.hpp>
 
 #include <cmath>

@@ -9,8 +9,8 @@
 
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/weigh.hpp>
 #include <heed/score/with_word.hpp>
 
 /// Every score × normalizer × combiner: which are legal, and each legal one as an object that can be run.

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/softmax.hpp>
+#include <heed/policy/concepts.hpp>
 
 #include "course.hpp"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/attention/concepts.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
 
 #include "course.hpp"
 

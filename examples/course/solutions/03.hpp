@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/softmax.hpp>
 #include <heed/ops/sums.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace mine {
 

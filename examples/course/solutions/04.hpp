@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/softmax.hpp>
+#include <heed/policy/concepts.hpp>
 
 /// log(e^a + e^b) with the greater one as m: then no exponent is above 0. The logarithm of the past grows by one step
 /// at a time, as heed's state does; before the first step it is the logarithm of nothing, minus infinity, and not

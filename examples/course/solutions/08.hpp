@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <heed/ad/ad.hpp>
-#include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
+#include <heed/policy/concepts.hpp>
 
 #include "course.hpp"
 

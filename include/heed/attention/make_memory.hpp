@@ -10,9 +10,7 @@
 
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/cache_tensor.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
@@ -21,13 +19,15 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/shape.hpp>
 #include <heed/ops/windows.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// `on`, once per batch: positions that may not be attended to are cleared, then the score prepares the keys.
 namespace heed::inline HEED_TARGET::detail {
-
-/// The type of the limits of a batch: lengths, or a mask.
-template <class Limit>
-concept source_limit = std::is_same_v<Limit, lengths> || std::is_base_of_v<boolean_mask<2>, Limit>;
 
 /// f(first, count) for pieces of [B,T] that may not be attended to.
 void each_hidden(const lengths& limit, const shape_of_rank<3>& shape, const auto& f)
@@ -43,16 +43,6 @@ void each_hidden(const boolean_mask<2>& limit, const shape_of_rank<3>& shape, co
 /// A copy of x [B,T,D] with zeros there.
 auto cleared_copy(const auto& x, const lengths& limit) { return ops::clear_padding(x, limit); }
 auto cleared_copy(const auto& x, const boolean_mask<2>& limit) { return ops::zero_masked(x, limit); }
-
-/// Throws shape_error unless the limits are those of [B,T]. `where` begins the message.
-inline void require_limit(const char* where, const lengths& limit, std::size_t B, std::size_t T)
-{
-    limit.require(where, B, T);
-}
-inline void require_limit(const char* where, const boolean_mask<2>& limit, std::size_t B, std::size_t T)
-{
-    limit.require(where, {B, T});
-}
 
 /// Annotations or values [B,T,D].
 template <tensor X>
@@ -73,26 +63,35 @@ X && annotations_meant(X&& x) { return std::forward<X>(x); }
 /// x [B,T,D] with zeros at the positions that may not be attended to. An array that is given away is cleared where it
 /// is; another one is copied, since a memory owns what it holds. Views and the like are copied only if there is
 /// something to clear.
+template <tensor X>
+auto cleared_in(const X& x, const auto& limit)
+{
+    bool hides_any = false;
+    each_hidden(limit, shape_of(x), [&](std::size_t, std::size_t count) { hides_any = hides_any || count > 0; });
+    using kept = std::conditional_t<owning_tensor<X>, shared_tensor<element_of<X>, 3>, X>;
+    return hides_any ? kept(cleared_copy(x, limit)) : kept(x);
+}
+template <class T>
+array<T, 3> cleared_in(const array<T, 3>& x, const auto& limit)
+{
+    return cleared_copy(x, limit);
+}
+template <class T>
+array<T, 3> cleared_in(array<T, 3>&& x, const auto& limit)
+{
+    array<T, 3> here = std::move(x);
+    const auto shape = shape_of(here);
+    each_hidden(limit, shape, [data = here.data(), D = shape[2]](std::size_t first, std::size_t count) {
+        std::fill_n(data + first * D, count * D, T(0));
+    });
+    return here;
+}
 template <tensor X, source_limit Limit>
 auto cleared(const char* where, X&& x, const Limit& limit)
 {
-    using type = std::remove_cvref_t<X>;
     const auto shape = shape_of(x);
-    require_limit(where, limit, shape[0], shape[1]);
-    if constexpr (is_array<type> && !std::is_lvalue_reference_v<X> && !std::is_const_v<X>) {
-        type here = std::move(x);
-        each_hidden(limit, shape, [data = here.data(), D = shape[2]](std::size_t first, std::size_t count) {
-            std::fill_n(data + first * D, count * D, element_of<X>(0));
-        });
-        return here;
-    } else if constexpr (is_array<type>) {
-        return cleared_copy(x, limit);
-    } else {
-        bool hides_any = false;
-        each_hidden(limit, shape, [&](std::size_t, std::size_t count) { hides_any = hides_any || count > 0; });
-        using kept = std::conditional_t<owning_tensor<type>, shared_tensor<element_of<X>, 3>, type>;
-        return hides_any ? kept(cleared_copy(x, limit)) : kept(x);
-    }
+    limit.require(where, {shape[0], shape[1]});
+    return cleared_in(std::forward<X>(x), limit);
 }
 
 /// The lengths and the mask in the limits of a batch.
@@ -130,12 +129,6 @@ auto from_source(const char* where, const auto& make, First&& annotations, Rest&
     return detail::from_source(where, make, std::forward<decltype(first)>(first), std::forward<Rest>(values)...,
                                lengths::full(shape[0], shape[1]));
 }
-
-/// An array as a view, for what reads annotations and does not keep them; anything else as it is.
-const auto& read_in_place(const auto& x) { return x; }
-template <class X>
-    requires(is_array<X>)
-auto read_in_place(const X& x) { return view_of(x); }
 
 /// Makes the memory of annotations and values that are cleared already.
 template <class Score>
@@ -261,19 +254,16 @@ auto appended(const char* where, const auto& score, const memory<Values, Keys>& 
                                 no_mask{},         more.values_given, to.dropped};
 }
 
-}  // namespace heed::inline HEED_TARGET::detail
-
-/// States of a memory that has grown since they were made.
-///
-/// A position that a state does not remember begins as `start` begins it, with the query that sees it first: no scores
-/// before, no coverage, the fertility of its own annotation. What a score makes of several positions, such as
-/// the convolution of score::with_location, it makes anew (its hook `grow`).
-///
-///     old = observe_memory(state.score, at, memory)          the positions that are remembered
-///     state = grow(old, start(memory), at)                    and those that are new
-///
-/// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
-namespace heed::inline HEED_TARGET::detail {
+// States of a memory that has grown since they were made.
+//
+// A position that a state does not remember begins as `start` begins it, with the query that sees it first: no scores
+// before, no coverage, the fertility of its own annotation. What a score makes of several positions, such as
+// the convolution of score::with_location, it makes anew (its hook `grow`).
+//
+//     old = observe_memory(state.score, at, memory)          the positions that are remembered
+//     state = grow(old, start(memory), at)                    and those that are new
+//
+// Sentences that grow side by side differ in length, so a state knows how many positions of each one it remembers.
 
 /// The tensors of a normalizer's state, or of a score's, that have one number for each position. A state without any
 /// is the same for any memory.
@@ -290,7 +280,7 @@ struct differs_in_positions {
     template <tensor X>
     visited operator()(const X& x) const
     {
-        if constexpr (rank_of < X >> 1) differs = differs || shape_of(x)[1] != positions;
+        if constexpr (rank_of<X> >= 2) differs = differs || shape_of(x)[1] != positions;
         return {};
     }
 };
@@ -304,43 +294,45 @@ struct with_begun_positions {
     std::size_t positions;
 
     template <tensor X, tensor Y>
+    X operator()(const X& x, const Y&) const
+    {
+        return x;
+    }
+    template <tensor X, tensor Y>
+        requires(rank_of<X> >= 2 && rank_of<X> == rank_of<Y>)
     X operator()(const X& x, const Y& begun) const
     {
-        if constexpr (rank_of<X> < 2 || rank_of<X> != rank_of<Y>) {
-            return x;
-        } else {
-            const auto is = shape_of(x);
-            const bool told = known.batch() != 0;
-            if (shape_of(begun)[1] != positions || (is[1] == positions && !told && dropped.batch() == 0)) return x;
-            const std::size_t B = real.batch();
-            auto* const begins = workspace_family::take<std::size_t>(B);  // of what stays, in x
-            auto* const counts = workspace_family::take<std::size_t>(B);
-            std::size_t longest = 0;
-            bool shifts = false;
-            for (std::size_t b = 0; b < B; ++b) {
-                const std::size_t has = told ? known.counts[b] : is[1], from = told ? known.dropped[b] : 0,
-                                  first = dropped.batch() == 0 ? 0 : dropped[b], end = first + real[b];
-                if (from > first || from + has > end) {
-                    auto must = is;
-                    must[1] = positions;
-                    throw shape_error(
-                        "attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
-                        ": it remembers position " + std::to_string(from > first ? from : end) + " of row " +
-                        std::to_string(b) +
-                        (from > first ? " and no older one, but the memory begins with " : ", but the memory has ") +
-                        std::to_string(from > first ? first : end) +
-                        "; give the state that start() or step() of this memory made");
-                }
-                begins[b] = std::min(has, first - from);
-                counts[b] = has - begins[b];
-                longest = std::max(longest, counts[b]);
-                shifts = shifts || begins[b] > 0;
+        const auto is = shape_of(x);
+        const bool told = known.batch() != 0;
+        if (shape_of(begun)[1] != positions || (is[1] == positions && !told && dropped.batch() == 0)) return x;
+        const std::size_t B = real.batch();
+        auto* const begins = workspace_family::take<std::size_t>(B);  // of what stays, in x
+        auto* const counts = workspace_family::take<std::size_t>(B);
+        std::size_t longest = 0;
+        bool shifts = false;
+        for (std::size_t b = 0; b < B; ++b) {
+            const std::size_t has = told ? known.counts[b] : is[1], from = told ? known.dropped[b] : 0,
+                              first = dropped.batch() == 0 ? 0 : dropped[b], end = first + real[b];
+            if (from > first || from + has > end) {
+                auto must = is;
+                must[1] = positions;
+                throw shape_error(
+                    "attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
+                    ": it remembers position " + std::to_string(from > first ? from : end) + " of row " +
+                    std::to_string(b) +
+                    (from > first ? " and no older one, but the memory begins with " : ", but the memory has ") +
+                    std::to_string(from > first ? first : end) +
+                    "; give the state that start() or step() of this memory made");
             }
-            const lengths_view kept{counts, B};
-            const auto joined = [&](const auto& old) { return ops::join_positions(old, same_family(x, begun), kept); };
-            if (!shifts) return joined(x);
-            return joined(ops::window_of(x, window_view{begins, kept, longest}));
+            begins[b] = std::min(has, first - from);
+            counts[b] = has - begins[b];
+            longest = std::max(longest, counts[b]);
+            shifts = shifts || begins[b] > 0;
         }
+        const lengths_view kept{counts, B};
+        const auto joined = [&](const auto& old) { return ops::join_positions(old, same_family(x, begun), kept); };
+        if (!shifts) return joined(x);
+        return joined(ops::window_of(x, window_view{begins, kept, longest}));
     }
 
     /// All positions from what `start` makes, in the family of x.

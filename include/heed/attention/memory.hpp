@@ -9,16 +9,42 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/cache_tensor.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/mechanism_list.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/query_numbers.hpp>
 
 /// Memories: the keys and values of a batch.
 namespace heed::inline HEED_TARGET {
+
+namespace detail {
+
+/// The type of the limits of a batch: lengths, or a mask.
+template <class Limit>
+concept source_limit = std::is_same_v<Limit, lengths> || std::is_base_of_v<boolean_mask<2>, Limit>;
+
+/// The rows 0, …, count − 1, each so many times.
+inline std::vector<std::size_t> repeated(std::size_t count, std::size_t times)
+{
+    std::vector<std::size_t> which(count * times);
+    for (std::size_t row = 0; row < which.size(); ++row) which[row] = row / times;
+    return which;
+}
+
+/// These rows of a mask [B,T].
+inline no_mask rows_of_mask(const no_mask&, std::span<const std::size_t>) { return {}; }
+inline boolean_mask<2> rows_of_mask(const boolean_mask<2>& mask, std::span<const std::size_t> which)
+{
+    const std::size_t T = mask.shape()[1];
+    boolean_mask<2> some(shape_of_rank<2>{which.size(), T});
+    for (std::size_t i = 0; i < which.size() * T; ++i) some[i] = mask[which[i / T] * T + i % T];
+    return some;
+}
+
+}  // namespace detail
 
 /// The keys and values of one batch of source sentences.
 template <class Values, class Keys, class Mask = no_mask>
@@ -47,15 +73,8 @@ struct memory {
     memory rows(std::span<const std::size_t> which) const
     {
         memory some{ops::rows_of(values, which), ops::rows_of(keys, which), real.rows({which.begin(), which.end()}),
-                    mask, values_given};
+                    detail::rows_of_mask(mask, which), values_given};
         if (dropped.batch() > 0) some.dropped = dropped.rows({which.begin(), which.end()});
-        if constexpr (!std::is_same_v<Mask, no_mask>) {
-            const std::size_t P = positions();
-            some.mask = Mask(shape_of_rank<2>{which.size(), P});
-            for (std::size_t i = 0; i < which.size(); ++i) {
-                for (std::size_t t = 0; t < P; ++t) some.mask[i * P + t] = mask[which[i] * P + t];
-            }
-        }
         return some;
     }
 
@@ -128,13 +147,6 @@ struct shared_memory {
     std::size_t next_position() const { return next; }
 };
 
-/// Do several rows of queries share a sentence of this memory?
-template <class Memory>
-concept shared_by_rows = requires(const Memory& memory)
-{
-    memory.sentence;
-};
-
 /// A memory in which so many rows of queries, one behind the other, share a row of keys and values.
 template <class Values, class Keys>
 struct grouped_memory : shared_memory<Values, Keys> {
@@ -143,19 +155,11 @@ struct grouped_memory : shared_memory<Values, Keys> {
 
     /// `heads` of the queries of each sentence; those of the keys divide them.
     grouped_memory(const memory<Values, Keys>& of, std::size_t heads)
-        : shared_memory<Values, Keys>(of, rows(of.batch(), heads / of.real.heads())),
+        : shared_memory<Values, Keys>(of, detail::repeated(of.batch(), heads / of.real.heads())),
           all(of),
           sharing(heads / of.real.heads())
     {
         this->real = this->real.rows_of_heads(heads);
-    }
-
-private:
-    static std::vector<std::size_t> rows(std::size_t keys, std::size_t sharing)
-    {
-        std::vector<std::size_t> of(keys * sharing);
-        for (std::size_t row = 0; row < of.size(); ++row) of[row] = row / sharing;
-        return of;
     }
 };
 
@@ -166,20 +170,12 @@ concept shared_evenly = requires(const Memory& memory)
     memory.sharing;
 };
 
-namespace detail {
-
-std::size_t sharing_of(const auto&) { return 1; }
-std::size_t sharing_of(const shared_evenly auto& memory) { return memory.sharing; }
-
-}  // namespace detail
-
 #define HEED_SAYS_KEYS_DO_NOT_TRAIN                                                                                    \
     "heed: this memory was made by the plain mechanism, so the parameters that made its keys would get no gradient: "  \
     "make the memory with the lifted one, lifted.on(annotations, lengths)"
 
-}  // namespace heed::inline HEED_TARGET
-
-/// Memories that grow, for a decoder that attends to its own words:
+/// The memory with room behind its last positions, so that `extend` need not copy it, for a decoder that attends to its
+/// own words:
 ///
 ///     auto memory = with_cache(attend.on(prompt));           // [B,T,D]
 ///     while (…) {
@@ -189,11 +185,8 @@ std::size_t sharing_of(const shared_evenly auto& memory) { return memory.sharing
 ///     }
 ///
 /// Copies that grow do not see each other's words (core/cache_tensor.hpp). Sentences may differ in length; scores that
-/// read the number of the query, such as score::rotary, then have one for each (attention/query.hpp).
-namespace heed::inline HEED_TARGET {
-
-/// The memory with room behind its last positions, so that `extend` need not copy it. A memory on a tape is returned as
-/// it is: there `extend` copies, so that gradients flow.
+/// read the number of the query, such as score::rotary, then have one for each (policy/query_numbers.hpp). A memory on
+/// a tape is returned as it is: there `extend` copies, so that gradients flow.
 template <plain_tensor Values, plain_tensor Keys>
     requires(!is_cache<Keys>)
 auto with_cache(const memory<Values, Keys>& from)
@@ -238,6 +231,9 @@ auto gathered(const memory_list<Memories>& from)
 
 namespace detail {
 
+std::size_t sharing_of(const auto&) { return 1; }
+std::size_t sharing_of(const shared_evenly auto& memory) { return memory.sharing; }
+
 /// Does this memory grow?
 template <class Memory>
 concept grows = is_cache<decltype(Memory::keys)> && is_cache<decltype(Memory::values)>;
@@ -253,6 +249,12 @@ auto positions_of(const memory<cache_tensor<T>, cache_tensor<T>>& from, std::siz
     using view = tensor_view<const T, 3>;
     return memory<view, view>{part(from.values), part(from.keys), lengths{end - begin}};
 }
+
+/// An array as a view, for what reads annotations and does not keep them; anything else as it is.
+const auto& read_in_place(const auto& x) { return x; }
+template <class X>
+    requires(is_array<X>)
+auto read_in_place(const X& x) { return view_of(x); }
 
 /// In one piece, for what does not run by rows: several sentences of a memory that grows are copied.
 const auto& in_one_piece(const auto& memory) { return memory; }

@@ -3,21 +3,26 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
-#include <heed/attention/score_hooks.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/masks/predicates.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/weights_by_sum.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/step_kernel.hpp>
+#include <heed/policy/weigh.hpp>
 #include <heed/simd/score_index.hpp>
 
 /// Which executor answers many queries: decided here, and nowhere else. In the order of their speed:
@@ -129,11 +134,6 @@ concept scales_first = requires(const Rule& rule)
     rule.factor;
 };
 
-/// Can this combiner sum for all queries at once, with the number of the first one or without?
-template <class Combine, class Weights, class Values>
-concept combines_a_matrix = hook::combine_matrix<Combine, Weights, Values, const heed::score::over::queries_from&> ||
-    hook::combine_matrix<Combine, Weights, Values>;
-
 /// A score to whose scores numbers of a mask are added, in tiles.
 template <class Base, class Bias>
 struct score_and_bias {
@@ -214,8 +214,11 @@ bool fits_tiles(const Rule& rule) { return rule.fits(); }
 /// Who answers a call, and why faster ones do not.
 struct decision {
     executor by;
-    std::string_view not_linear, not_tiled, not_blocked;
+    std::string_view not_linear, not_tiled, not_blocked, because{};
 };
+
+/// One query after another, whatever other executors lack.
+constexpr decision one_by_one(std::string_view because) { return {executor::stepwise, {}, {}, {}, because}; }
 
 /// The types of a call with many queries: an attention, projected queries [B,S,A], a memory that does not grow, and a
 /// mask.
@@ -372,7 +375,7 @@ struct plan {
 };
 
 template <class Attention, class Projected, class Memory, class Mask>
-using plan_of = plan<Attention, std::remove_cvref_t<Projected>, std::remove_cvref_t<Memory>, Mask>;
+using plan_of = plan<Attention, std::remove_cvref_t<Projected>, std::remove_cvref_t<Memory>, std::remove_cvref_t<Mask>>;
 
 /// A decision as a sentence for people.
 inline std::string sentence_of(const decision& made)
@@ -382,6 +385,7 @@ inline std::string sentence_of(const decision& made)
         "tiled_with_state: tile by tile in the order of queries, no score is stored",
         "blocked: the scores of a block of queries at once", "stepwise: one query after another"};
     std::string text(what[static_cast<std::size_t>(made.by)]);
+    if (!made.because.empty()) return text.append(", because ").append(made.because);
     const auto add = [&](executor faster, const char* name, std::string_view because) {
         if (faster >= made.by || (made.by == executor::tiled_with_state && faster == executor::tiled)) return;
         text.append(", not ").append(name).append(" because ").append(because);

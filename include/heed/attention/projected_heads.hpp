@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/shared_tensor.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/masks/predicates.hpp>
+#include <heed/ops/heads.hpp>
 #include <heed/ops/shape.hpp>
 
 /// Heads that are projected already: queries [B,H,S,d], keys [B,G,T,d] and values [B,G,T,D], G a divisor of H. Head h
@@ -28,55 +28,6 @@
 /// numbers of sentence and head, and all heads share the parameters; heads with parameters of their own are a
 /// multi_head.
 namespace heed::inline HEED_TARGET {
-
-/// Heads side by side in the last axis, [B,S,n·d], read as [B,n,S,d]. X is a reference to a tensor that has a name,
-/// which is not copied and must live as long; a temporary is kept.
-template <class X>
-struct split_tensor {
-    X joined;
-    std::size_t heads;
-
-    shape_of_rank<4> shape() const  // [B,n,S,d]
-    {
-        const auto [B, S, N] = shape_of(joined);
-        return {B, heads, S, N / heads};
-    }
-    /// The heads as a tensor [B,n,S,d]: a copy.
-    auto apart() const
-    {
-        const auto [B, n, S, d] = shape();
-        return ops::permuted(ops::reshaped(joined, shape_of_rank<4>{B, S, n, d}), 0, 2, 1, 3);
-    }
-};
-
-/// x [B,S,n·d] as heads [B,n,S,d], for an attention's queries, keys and values; its contexts are split in the same way.
-template <tensor X>
-auto split_heads(X&& x, std::size_t heads)
-{
-    static_assert(rank_of<X> == 3, "heed: split_heads reads [B,S,n·d] as n heads [B,n,S,d]");
-    const auto shape = shape_of(x);
-    if (heads == 0 || shape[2] % heads != 0) {
-        throw shape_error("split_heads: the last axis of " + shape_text(shape) + " cannot be cut into " +
-                          std::to_string(heads) + " heads; its size must be a multiple of their number");
-    }
-    using kept =
-        std::conditional_t<std::is_lvalue_reference_v<X>, const std::remove_cvref_t<X>&, std::remove_cvref_t<X>>;
-    return split_tensor<kept>{std::forward<X>(x), heads};
-}
-
-/// Heads [B,n,S,d] side by side, [B,S,n·d]: a copy, unless they are split.
-template <class X>
-X join_heads(split_tensor<X> heads)
-{
-    return std::forward<X>(heads.joined);
-}
-template <tensor X>
-auto join_heads(const X& heads)
-{
-    static_assert(rank_of<X> == 4, "heed: join_heads takes heads [B,n,S,d]");
-    const auto [B, n, S, d] = shape_of(heads);
-    return ops::reshaped(ops::permuted(heads, 0, 2, 1, 3), shape_of_rank<3>{B, S, n * d});
-}
 
 /// The keys and values of heads: a memory with a row for each head of each sentence.
 template <class Memory>
@@ -116,16 +67,10 @@ struct heads_memory {
     }
 
 private:
-    template <class X>
-    auto of_heads(const X& x) const
+    auto of_heads(const tensor auto& x) const
     {
         const auto [rows, T, width] = shape_of(x);
-        const shape_of_rank<4> shape{rows / heads, heads, T, width};
-        if constexpr (is_cache<X>) {
-            return ops::reshaped(gathered(x), shape);
-        } else {
-            return ops::reshaped(x, shape);
-        }
+        return ops::reshaped(detail::in_one_piece(x), shape_of_rank<4>{rows / heads, heads, T, width});
     }
 };
 
@@ -165,83 +110,25 @@ auto with_cache(const split_memory<Memory>& from);
 
 namespace detail {
 
-template <class X>
-inline constexpr bool is_split = false;
-template <class X>
-inline constexpr bool is_split<split_tensor<X>> = true;
-
-/// Queries, keys or values of heads.
-template <class X>
-concept tensor_of_heads = is_split<std::remove_cvref_t<X>> ||(tensor<X>&& rank_of<X> == 4);
-
-template <class X, std::size_t N>
-concept tensor_with_axes = tensor<X> &&(rank_of<X> == N);
-
-/// x with another shape of as many numbers, itself if it is given away.
-template <std::size_t N, class T, std::size_t R>
-array<T, N> reshaped_in_place(array<T, R> x, const shape_of_rank<N>& shape)
-{
-    array<T, N> y;
-    y.storage() = std::move(x.storage());
-    y.resize(shape);
-    return y;
-}
-template <std::size_t N, tensor X>
-auto reshaped_in_place(const X& x, const shape_of_rank<N>& shape)
-{
-    return ops::reshaped(x, shape);
-}
-
-/// Heads [B,n,S,d] as rows [B·n,S,d] that a memory keeps: an array is copied, unless it is given away; a view refers.
-template <class X>
-auto rows_of_heads(X&& x)
-{
-    using type = std::remove_cvref_t<X>;
-    if constexpr (is_split<type>) {
-        const auto [B, n, S, d] = x.shape();
-        return detail::reshaped_in_place(x.apart(), shape_of_rank<3>{B * n, S, d});
-    } else {
-        const auto [B, n, S, d] = shape_of(x);
-        const shape_of_rank<3> shape{B * n, S, d};
-        if constexpr (is_array<type>) {
-            return detail::reshaped_in_place(type(std::forward<X>(x)), shape);
-        } else {
-            return detail::seen_as(x, shape);
-        }
-    }
-}
-
-/// The shape of heads, [B,H,d] or [B,H,S,d].
-template <class X>
-auto shape_of_heads(const X& x)
-{
-    if constexpr (is_split<X>) {
-        return x.shape();
-    } else {
-        return shape_of(x);
-    }
-}
-
-/// Heads that stood side by side, with rows of their own: a copy.
-template <class Memory>
-auto heads_apart(const split_memory<Memory>& memory)
-{
-    const auto apart = [&](const auto& x) { return detail::rows_of_heads(heed::split_heads(x, memory.heads)); };
-    auto values = apart(memory.joined.values);
-    auto keys = apart(memory.joined.keys);
-    using rows = heed::memory<decltype(values), decltype(keys)>;
-    return heads_memory<rows>{{std::move(values), std::move(keys), memory.joined.real.for_heads(memory.heads)},
-                              memory.heads};
-}
-
 template <class Memory>
 inline constexpr bool has_heads = false;
 template <class Memory>
 inline constexpr bool has_heads<heads_memory<Memory>> = true;
 template <class Memory>
 inline constexpr bool has_heads<split_memory<Memory>> = true;
+
+/// The memory of rows of which a memory is made.
+const auto& rows_in(const auto& memory) { return memory; }
 template <class Memory>
-concept memory_with_heads = has_heads<Memory>;
+const Memory& rows_in(const heads_memory<Memory>& memory)
+{
+    return memory.each;
+}
+template <class Memory>
+const Memory& rows_in(const split_memory<Memory>& memory)
+{
+    return memory.joined;
+}
 
 /// Heads with rows of their own; those that stand side by side are copied.
 template <class Memory>
@@ -252,85 +139,77 @@ const heads_memory<Memory>& apart(const heads_memory<Memory>& memory)
 template <class Memory>
 auto apart(const split_memory<Memory>& memory)
 {
-    return detail::heads_apart(memory);
+    const auto rows_of = [&](const auto& x) { return detail::rows_of_heads(heed::split_heads(x, memory.heads)); };
+    auto values = rows_of(memory.joined.values);
+    auto keys = rows_of(memory.joined.keys);
+    using rows = heed::memory<decltype(values), decltype(keys)>;
+    return heads_memory<rows>{{std::move(values), std::move(keys), memory.joined.real.for_heads(memory.heads)},
+                              memory.heads};
 }
 
-/// The limits of a batch, for each of its heads.
-inline lengths limit_of_heads(const lengths& limit, std::size_t heads) { return limit.for_heads(heads); }
-inline boolean_mask<2> limit_of_heads(const boolean_mask<2>& limit, std::size_t heads)
+/// Keys or values of heads as rows of a memory, and the limits of a batch for each of its heads.
+template <tensor_of_heads X>
+auto for_heads(X&& x, std::size_t)
 {
-    const auto [B, T] = limit.shape();
-    boolean_mask<2> all(shape_of_rank<2>{B * heads, T});
-    for (std::size_t i = 0; i < B * heads * T; ++i) all[i] = limit[i / T / heads * T + i % T];
-    return all;
+    return detail::rows_of_heads(std::forward<X>(x));
 }
+inline lengths for_heads(const lengths& limit, std::size_t heads) { return limit.for_heads(heads); }
+inline boolean_mask<2> for_heads(const boolean_mask<2>& limit, std::size_t heads)
+{
+    return detail::rows_of_mask(limit, detail::repeated(limit.shape()[0], heads));
+}
+inline no_mask for_heads(const no_mask&, std::size_t) { return {}; }
 
-/// Rows of a memory, each so many times. One type, whether or not any is copied.
+/// Keys or values that stand side by side, and limits, as they are.
 template <class X>
-auto repeated_rows(const X& x, std::size_t times)
+decltype(auto) joined(X&& x)
 {
-    std::vector<std::size_t> which(shape_of(x)[0] * times);
-    for (std::size_t row = 0; row < which.size(); ++row) which[row] = row / times;
-    if constexpr (is_cache<X>) {
-        using kept = shared_tensor<element_of<X>, 3>;
-        return kept(ops::rows_of(gathered(x), which));
-    } else if constexpr (plain_tensor<X>) {
-        using kept = shared_tensor<element_of<X>, rank_of<X>>;
-        return times == 1 ? kept(view_of(x)) : kept(ops::rows_of(x, which));
-    } else {
-        return times == 1 ? x : ops::rows_of(x, which);
-    }
+    return std::forward<X>(x);
 }
-/// A memory in which no row is shared.
-template <class Values, class Keys, class Mask>
-auto with_own_rows(const memory<Values, Keys, Mask>& of, std::size_t heads)
+template <class X>
+    requires(is_split<std::remove_cvref_t<X>>)
+decltype(auto) joined(X&& x) { return (std::forward<X>(x).joined); }
+
+/// A memory in which no row is shared. One type, whether or not any row is copied.
+auto with_own_rows(const auto& given, std::size_t heads)
 {
+    const auto& of = detail::in_one_piece(given);
     const std::size_t times = heads / of.real.heads();
-    auto values = detail::repeated_rows(of.values, times);
-    auto keys = detail::repeated_rows(of.keys, times);
-    std::vector<std::size_t> real(of.batch() * times);
-    for (std::size_t row = 0; row < real.size(); ++row) real[row] = of.real[row / times];
-    Mask mask{};
-    if constexpr (!std::is_same_v<Mask, no_mask>) mask = detail::limit_of_heads(of.mask, times);
-    lengths dropped;
-    if (of.dropped.batch() > 0) {
-        std::vector<std::size_t> before(real.size());
-        for (std::size_t row = 0; row < before.size(); ++row) before[row] = of.dropped[row / times];
-        dropped = lengths(std::move(before));
-    }
-    return memory<decltype(values), decltype(keys), Mask>{
-        std::move(values), std::move(keys), lengths(std::move(real)).rows_of_heads(heads),
-        std::move(mask),   of.values_given, std::move(dropped)};
+    const auto which = detail::repeated(of.batch(), times);
+    const auto rows = [&]<class X>(const X& x) {
+        using kept = std::conditional_t<plain_tensor<X>, shared_tensor<element_of<X>, rank_of<X>>, X>;
+        return times == 1 ? kept(detail::read_in_place(x)) : kept(ops::rows_of(x, which));
+    };
+    auto values = rows(of.values);
+    auto keys = rows(of.keys);
+    return memory<decltype(values), decltype(keys), std::remove_cvref_t<decltype(of.mask)>>{
+        std::move(values),
+        std::move(keys),
+        of.real.rows(which).rows_of_heads(heads),
+        detail::for_heads(of.mask, times),
+        of.values_given,
+        of.dropped.batch() == 0 ? lengths() : of.dropped.rows(which)};
 }
 
 /// The state for so many heads of each sentence, from that for the heads of the keys.
 template <class State>
 State state_for_heads(const State& state, std::size_t rows, std::size_t times)
 {
-    if constexpr (!State::has_tensors) {
-        return state;
-    } else {
-        if (times == 1) return state;
-        return state.map([&](const auto& x) {
-            using type = std::remove_cvref_t<decltype(x)>;
-            if (shape_of(x)[0] != rows) return type(x);
-            std::vector<std::size_t> which(rows * times);
-            for (std::size_t row = 0; row < which.size(); ++row) which[row] = row / times;
-            return type(ops::rows_of(x, which));
-        });
-    }
+    if (times == 1) return state;
+    return state.map([&]<class X>(const X& x) {
+        return shape_of(x)[0] == rows ? X(ops::rows_of(x, detail::repeated(rows, times))) : X(x);
+    });
 }
 
 /// The mask of H heads of each sentence, as their rows read it: refers to the mask.
-template <class Mask>
-decltype(auto) mask_of_rows_of_heads(const Mask& mask, const asked_queries& queries, const lengths_view& real)
+decltype(auto) mask_in_rows(const auto& mask, const asked_queries& queries, const lengths_view& real)
 {
-    if constexpr (std::is_same_v<Mask, lengths>) {
-        mask.require("attention: the mask", queries.sentences, queries.positions);
-        return mask.for_heads(queries.heads);
-    } else {
-        return detail::mask_for(mask, queries, real);
-    }
+    return detail::mask_for(mask, queries, real);
+}
+inline lengths mask_in_rows(const lengths& mask, const asked_queries& queries, const lengths_view&)
+{
+    mask.require("attention: the mask", queries.sentences, queries.positions);
+    return mask.for_heads(queries.heads);
 }
 
 /// Throws shape_error unless these queries can ask this memory.
@@ -342,21 +221,6 @@ void require_groups(const shape_of_rank<R>& queries, const auto& memory)
                       " ask the keys of " + counted(memory.batch(), "sentence") + " with " +
                       counted(memory.heads, "head") +
                       "; there must be as many sentences, and a multiple of the keys' heads");
-}
-
-/// Queries of heads as rows, without a copy where they are rows.
-template <class Query>
-auto queries_by_rows(const Query& query)
-{
-    if constexpr (is_split<Query>) {
-        return detail::rows_of_heads(query);
-    } else {
-        const auto shape = shape_of(query);
-        shape_of_rank<rank_of<Query> - 1> rows;
-        rows[0] = shape[0] * shape[1];
-        for (std::size_t axis = 2; axis < shape.size(); ++axis) rows[axis - 1] = shape[axis];
-        return detail::seen_as(query, rows);
-    }
 }
 
 /// f(memory, query, state, mask), which answers by rows, of one query of each head, [B,H,d] with R = 2, or of many,
@@ -372,74 +236,37 @@ auto asked_by_rows(const heads_memory<Memory>& memory, const Query& query, const
     const auto shape = detail::shape_of_heads(query);
     const std::size_t B = shape[0], H = shape[1], G = memory.heads, S = R == 2 ? 1 : shape[2];
     detail::require_groups(shape, memory);
-    const auto& asked = detail::queries_by_rows(query);
+    const auto& asked = detail::seen_as_rows(query);
     const auto now = detail::state_for_heads(state, B * G, H / G);
     const auto answer = [&](const auto& of) {
         const asked_queries queries{query_of_masks(memory.each, state.step), S, B, H, memory.positions(), R == 2, true};
-        return f(of, asked, now, detail::mask_of_rows_of_heads(mask, queries, of.real));
+        return f(of, asked, now, detail::mask_in_rows(mask, queries, of.real));
     };
-    constexpr bool hides = !std::is_same_v<std::remove_cvref_t<decltype(memory.each.mask)>, no_mask>;
-    if constexpr (R == 2 && grouped && !hides) {
-        return H == G ? answer(memory.each) : answer(grouped_memory(memory.each, H));
-    } else if constexpr (grouped && !hides) {
-        return answer(grouped_memory(memory.each, H));
+    if constexpr (!grouped || !std::is_same_v<std::remove_cvref_t<decltype(memory.each.mask)>, no_mask>) {
+        return answer(with_own_rows(memory.each, H));
     } else {
-        return answer(detail::with_own_rows(memory.each, H));
+        if constexpr (R == 2)
+            if (H == G) return answer(memory.each);
+        return answer(grouped_memory(memory.each, H));
     }
 }
 
 /// Throws shape_error unless tensors have as many sentences and heads as keys [B,G,T,d], and limits fit the sentences.
-template <class X>
-void require_heads(const char* where, const X& x, const shape_of_rank<4>& keys)
+void require_heads(const char* where, const tensor_of_heads auto& x, const shape_of_rank<4>& keys)
 {
-    if constexpr (tensor_of_heads<X>) {
-        const auto is = detail::shape_of_heads(x);
-        if (is[0] == keys[0] && is[1] == keys[1]) return;
-        throw shape_error(std::string(where) + ": keys of " + counted(keys[0], "sentence") + " with " +
-                          counted(keys[1], "head") + " beside " + shape_text(is) + " of " + counted(is[0], "sentence") +
-                          " with " + counted(is[1], "head") + "; there must be as many");
-    } else if constexpr (std::is_same_v<X, lengths>) {
-        x.require(where, keys[0], keys[2]);
-    } else {
-        x.require(where, {keys[0], keys[2]});
-    }
+    const auto is = detail::shape_of_heads(x);
+    if (is[0] == keys[0] && is[1] == keys[1]) return;
+    throw shape_error(std::string(where) + ": keys of " + counted(keys[0], "sentence") + " with " +
+                      counted(keys[1], "head") + " beside " + shape_text(is) + " of " + counted(is[0], "sentence") +
+                      " with " + counted(is[1], "head") + "; there must be as many");
+}
+void require_heads(const char* where, const source_limit auto& limit, const shape_of_rank<4>& keys)
+{
+    limit.require(where, {keys[0], keys[2]});
 }
 
-/// Keys and values as rows, without a copy where they are rows, and limits for each row.
-auto rows_or_limit(const auto& x, std::size_t) { return detail::queries_by_rows(x); }
-inline lengths rows_or_limit(const lengths& limit, std::size_t heads) { return limit.for_heads(heads); }
-
-/// The same of what a memory keeps.
-template <class X>
-auto rows_of_heads_or_limit(X&& x, std::size_t heads)
-{
-    if constexpr (tensor_of_heads<X>) {
-        return detail::rows_of_heads(std::forward<X>(x));
-    } else {
-        return detail::limit_of_heads(x, heads);
-    }
-}
-/// Heads side by side, as they are; limits as they are.
-template <class X>
-decltype(auto) joined_or_limit(X&& x)
-{
-    if constexpr (is_split<std::remove_cvref_t<X>>) {
-        return (std::forward<X>(x).joined);
-    } else {
-        return std::forward<X>(x);
-    }
-}
 /// Results of rows, [B·H,...], as those of heads, [B,H,...].
-template <tensor X>
-auto results_of_heads(X x, std::size_t heads)
-{
-    const auto rows = shape_of(x);
-    shape_of_rank<rank_of<X> + 1> shape;
-    shape[0] = rows[0] / heads;
-    shape[1] = heads;
-    for (std::size_t axis = 1; axis < rank_of<X>; ++axis) shape[axis + 1] = rows[axis];
-    return detail::reshaped_in_place(std::move(x), shape);
-}
+auto results_of_heads(tensor auto x, std::size_t heads) { return detail::heads_of_rows(std::move(x), heads); }
 template <class Context, class Weights, class State>
 auto results_of_heads(step_result<Context, Weights, State> of, std::size_t heads)
 {
@@ -489,7 +316,7 @@ side_by_side_memory(const Values&, const Keys&, const lengths&, std::size_t, std
 template <class Memory>
 auto with_cache(const split_memory<Memory>& from)
 {
-    return heed::with_cache(detail::heads_apart(from));
+    return heed::with_cache(detail::apart(from));
 }
 
 }  // namespace heed::inline HEED_TARGET

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/query.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
@@ -17,6 +16,10 @@
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/core/workspace_tensor.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/state.hpp>
 
 /// The state of a mechanism between steps, and how it gets onto a tape.
 ///
@@ -25,41 +28,7 @@
 /// state that is assigned a taped one keeps it beside its own numbers, and the next step continues from there.
 namespace heed::inline HEED_TARGET {
 
-/// The state of a normalizer without one.
-struct no_state {
-    no_state map(auto&&, const auto&...) const { return {}; }
-};
-
-/// The state of a score without one. A type of its own, so that two empty members can share an address.
-struct no_score_state {
-    no_score_state map(auto&&, const auto&...) const { return {}; }
-};
-
-/// Does f, which is given to the `map` of a state, apply to tensors with positions only? Then the state leaves a tensor
-/// without positions, such as [B,R], as it is.
-template <class F>
-concept spares_rows = requires
-{
-    std::remove_cvref_t<F>::spares_rows;
-};
-
-/// Does f cut windows `f.where` out of tensors with positions? Then the state is told where its positions begin.
-template <class F>
-concept cuts_out_windows = requires
-{
-    requires std::is_same_v<std::remove_cvref_t<decltype(std::declval<const std::remove_cvref_t<F>&>().where)>,
-                            window_view>;
-};
-
 namespace detail {
-
-/// Is there nothing in this state that differs from row to row, so that `map` need not apply f? Such a state is empty,
-/// or declares `static constexpr bool holds_no_tensors = true;`.
-template <class State>
-inline constexpr bool holds_no_tensors = std::is_empty_v<State>;
-template <class State>
-    requires requires { State::holds_no_tensors; }
-inline constexpr bool holds_no_tensors<State> = State::holds_no_tensors;
 
 /// A plain copy of a tensor of any family.
 struct values_of {
@@ -209,13 +178,6 @@ To in_family_of(const tensor auto& beside, const State& state)
     }
 }
 
-}  // namespace detail
-
-}  // namespace heed::inline HEED_TARGET
-
-/// Which family of tensors computes a step, and how results leave the workspace.
-namespace heed::inline HEED_TARGET::detail {
-
 /// A tensor's plain counterpart.
 struct untaped {
     template <tensor X>
@@ -230,19 +192,7 @@ template <class Policy>
 inline constexpr bool taped_policy =
     !std::is_same_v<Policy, decltype(map_parameters(std::declval<const Policy&>(), untaped{}))>;
 
-struct replace_by_visited {
-    visited operator()(const auto&) const { return {}; }
-};
-
-template <class State>
-using replaced_by_visited = decltype(std::declval<const State&>().map(replace_by_visited{}));
-
-/// Can the tensors of a state be reached one by one? Not without a `map` that applies f, as a beam needs.
-template <class State>
-concept mappable_state = hook::map<State, any_map> &&
-    (holds_no_tensors<State> || !std::is_same_v<State, replaced_by_visited<State>>);
-
-/// The same of both parts of an attention_state.
+/// Can the tensors of both parts of an attention_state be reached one by one?
 template <class State>
 concept reachable_state = mappable_state<decltype(State::normalize)> && mappable_state<decltype(State::score)>;
 
@@ -283,4 +233,6 @@ void assign_state(auto& to, const auto& from)
         from);
 }
 
-}  // namespace heed::inline HEED_TARGET::detail
+}  // namespace detail
+
+}  // namespace heed::inline HEED_TARGET

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include <heed/attention/query.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
 #include <heed/core/workspace_tensor.hpp>
@@ -12,6 +11,8 @@
 #include <heed/ops/masks.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query.hpp>
 
 namespace heed::inline HEED_TARGET::combine {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/concepts.hpp>
 #include <heed/simd/simd.hpp>
 
 namespace heed::inline HEED_TARGET::ops {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/attention/query.hpp>
 #include <heed/combine/weighted_sum.hpp>
 #include <heed/combine/wrapping.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query.hpp>
 
 namespace heed::inline HEED_TARGET::combine {
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <string>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/combine/elementwise_sum.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

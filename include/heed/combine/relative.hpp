@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/score_hooks.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/normalize/within.hpp>
@@ -15,6 +13,8 @@
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/score_hooks.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

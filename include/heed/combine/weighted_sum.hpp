@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/attention/concepts.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::combine {
 

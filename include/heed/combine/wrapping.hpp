@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/attention/weigh.hpp>
+#include <heed/policy/weigh.hpp>
 
 namespace heed::inline HEED_TARGET::detail {
 

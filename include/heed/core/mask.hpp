@@ -65,6 +65,7 @@ public:
             }
         }
     }
+    void require(const char* where, const shape_of_rank<2>& shape) const { require(where, shape[0], shape[1]); }
 
 private:
     const std::size_t* counts_ = nullptr;
@@ -144,6 +145,7 @@ public:
     {
         lengths_view(*this).require(where, batch, positions);
     }
+    void require(const char* where, const shape_of_rank<2>& shape) const { require(where, shape[0], shape[1]); }
 
 private:
     std::vector<std::size_t> counts_;

@@ -3,12 +3,12 @@
 
 #include <cstddef>
 
-#include <heed/attention/query.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/sums.hpp>
+#include <heed/policy/query.hpp>
 
 namespace heed::inline HEED_TARGET::per_head {
 

@@ -20,6 +20,8 @@
 #include <heed/ops/rms_norm.hpp>
 #include <heed/ops/rotate.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/state.hpp>
 #include <heed/score/scaled_dot.hpp>
 
 namespace heed::inline HEED_TARGET {

@@ -9,6 +9,7 @@
 #include <heed/core/mechanism_list.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
 
 /// What every mechanism offers, made of what it must define: for mechanisms of several heads or hops, and for your own.
 namespace heed::inline HEED_TARGET {
@@ -57,9 +58,10 @@ auto side_by_side(const auto& weights) { return ops::swap_axes(ops::stack(weight
 ///     step(memory, query, state, mask = {})         one query: step_result{context, weights, state}
 ///     read_all(memory, queries, state, mask = {})   many queries: sequence_result{contexts, state}
 ///     all_weights(memory, queries, state, mask)     the weights of many queries; without it, no `weights_of`
+///     extended(memory, annotations, rest...)        a memory that has grown; without it, no `extend`
 ///
-/// and gets the other calls of `attention`. It may define `read`, where it can do without weights, `compose`, `extend`
-/// and `step_into` as well; its own are then called.
+/// and gets the other calls of `attention`. It may define `read`, where it can do without weights, `compose` and
+/// `step_into` as well; its own are then called.
 template <class Self>
 class mechanism {
     friend Self;
@@ -85,6 +87,26 @@ public:
     template <class... X>
         requires((detail::no_source<X> || ...))
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }  // refused in one sentence
+
+    /// The memory with more annotations [B,t,D] behind its own, or with more keys and values: see attention::extend.
+    template <class Mine = Self>
+    auto extend(const auto& memory, const tensor auto&... annotations) const
+        -> decltype(self<Mine>().extended(memory, annotations...))
+    {
+        return self().extended(memory, annotations...);
+    }
+    template <class Mine = Self>
+    auto extend(const auto& memory, const tensor auto& annotations, const lengths& real) const
+        -> decltype(self<Mine>().extended(memory, annotations, real))
+    {
+        return self().extended(memory, annotations, real);
+    }
+    template <class Mine = Self>
+    auto extend(const auto& memory, const tensor auto& annotations, const tensor auto& values,
+                const lengths& real) const -> decltype(self<Mine>().extended(memory, annotations, values, real))
+    {
+        return self().extended(memory, annotations, values, real);
+    }
 
     /// One query: the context and the state that `step` returns, without the weights.
     template <class Mask = no_mask>

@@ -11,8 +11,12 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/tensor.hpp>
 #include <heed/heads/mechanism.hpp>
+#include <heed/masks/given.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::inline HEED_TARGET {
@@ -139,27 +143,18 @@ struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> 
     /// Keys and values of all heads.
     auto memory_of(const auto&... source) const { return memory_from({}, source...); }
 
-    /// The memory with more annotations [B,t,D] behind its own, or with more keys and values: see attention::extend.
+    /// The memory of `extend`.
     template <class Memories>
-    auto extend(const memory_list<Memories>& memory, const tensor auto& annotations) const
+    auto extended(const memory_list<Memories>& memory, const auto&... source) const
     {
-        return extended(memory, annotations);
-    }
-    template <class Memories>
-    auto extend(const memory_list<Memories>& memory, const tensor auto& annotations, const lengths& real) const
-    {
-        return extended(memory, annotations, real);
-    }
-    template <class Memories>
-    auto extend(const memory_list<Memories>& memory, const tensor auto& annotations, const tensor auto& values) const
-    {
-        return extended(memory, annotations, values);
-    }
-    template <class Memories>
-    auto extend(const memory_list<Memories>& memory, const tensor auto& annotations, const tensor auto& values,
-                const lengths& real) const
-    {
-        return extended(memory, annotations, values, real);
+        check(memory);
+        detail::require_rows_of("multi_head::extend", memory, source...);
+        const lengths first = detail::next_positions(detail::first_of(memory.of));
+        const auto more = memory_from(first, source...);
+        return memory_list{detail::each_of(more.of, [&](auto i) {
+            return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
+                                    detail::nth(more.of, i));
+        })};
     }
 
     /// The state before the first step of a batch: one per head.
@@ -309,18 +304,6 @@ private:
     auto projected(const char* name, const auto& x, const Matrix& W, const auto& b, std::size_t heads_of_W) const
     {
         return ops::split_heads(detail::projection(*this, name, x, W, b), heads_of_W);
-    }
-
-    auto extended(const auto& memory, const auto&... source) const
-    {
-        check(memory);
-        detail::require_rows_of("multi_head::extend", memory, source...);
-        const lengths first = detail::next_positions(detail::first_of(memory.of));
-        const auto more = memory_from(first, source...);
-        return memory_list{detail::each_of(more.of, [&](auto i) {
-            return detail::appended("multi_head::extend", detail::nth(heads, i).score, detail::nth(memory.of, i),
-                                    detail::nth(more.of, i));
-        })};
     }
 
     /// The same of annotations whose first position in each row this is.

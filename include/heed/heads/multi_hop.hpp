@@ -10,6 +10,7 @@
 #include <heed/heads/mechanism.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/query.hpp>
 
 namespace heed::inline HEED_TARGET {
 

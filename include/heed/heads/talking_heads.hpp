@@ -13,9 +13,14 @@
 #include <heed/heads/multi_head.hpp>
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/rows.hpp>
+#include <heed/masks/given.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/operation.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/simd/score_index.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
@@ -157,13 +162,14 @@ auto talked(const auto& source, const auto& projected, const auto& memory, std::
                   "heed: talking_heads takes causal{}, lengths, boolean masks and predicate masks");
     const auto& sees = asked_of_queries(mask, memory, part.all, attention_state<no_state>{{}, step});
     using family = family_of<decltype(policies.of_scores)>;
-    auto seen =
-        by_rows(family{}, talk<with_weights>{},
-                detail::block_of<element_of<decltype(policies.of_scores)>>(
-                    part, heed::score::over::queries_from{step + part.first, 0, real}, policies, no_biases{},
-                    no_biases{}, ops::slice(projected, 1, part.first, part.first + part.count), keys, values,
-                    mask_of_part(shown(any.mask), part, B, positions), mask_of_part(shown(sees), part, B, positions)),
-                B, keys.size() * part.count * positions * 16);
+    auto seen = by_rows(family{}, talk<with_weights>{},
+                        detail::input_of_block{std::type_identity<element_of<decltype(policies.of_scores)>>{}, part,
+                                               heed::score::over::queries_from{step + part.first, 0, real}, policies,
+                                               no_biases{}, no_biases{},
+                                               ops::slice(projected, 1, part.first, part.first + part.count), keys,
+                                               values, mask_of_part(shown(any.mask), part, B, positions),
+                                               mask_of_part(shown(sees), part, B, positions)},
+                        B, keys.size() * part.count * positions * 16);
     if constexpr (family::rank == family_rank::taped) {
         return seen;
     } else {
@@ -203,20 +209,8 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
     /// The memory of the multi_head.
     auto memory_of(const auto&... source) const { return base.memory_of(source...); }
 
-    /// The memory with more annotations [B,t,D] behind its own, or keys and values: see attention::extend.
-    auto extend(const auto& memory, const tensor auto&... annotations) const
-    {
-        return base.extend(memory, annotations...);
-    }
-    auto extend(const auto& memory, const tensor auto& annotations, const lengths& real) const
-    {
-        return base.extend(memory, annotations, real);
-    }
-    auto extend(const auto& memory, const tensor auto& annotations, const tensor auto& values,
-                const lengths& real) const
-    {
-        return base.extend(memory, annotations, values, real);
-    }
+    /// The memory of `extend`.
+    auto extended(const auto& memory, const auto&... source) const { return base.extended(memory, source...); }
 
     /// The state before the first step of a batch.
     auto start(const auto& memory) const { return base.start(memory); }
@@ -230,8 +224,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         const scratch here;
         const auto projected = ops::reshaped(projected_by("the query", query), shape_of(query)[0], 1,
                                              shape_of(base.W_Q)[1]);  // [B,1,n·K]
-        auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
-                                         mask_of<2>(mask, memory, state, 1), {0, 1, 1});
+        auto seen = block<2, true>(source_of(memory, projected), memory, projected, state, mask, 0, 1);
         auto context = base.from_heads(ops::step_of(seen.context, 0), query);
         return step_result{std::move(context), std::move(seen.weights), from_query(state, state.step + 1)};
     }
@@ -249,9 +242,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         const auto source = source_of(memory, projected);
         const auto some = [&](std::size_t first) {
             const scratch here;
-            return detail::talked<false>(source, projected, memory, state.step, mask_of<3>(mask, memory, state, S),
-                                         {first, std::min(rows, S - first), S})
-                .context;
+            return block<3, false>(source, memory, projected, state, mask, first, std::min(rows, S - first)).context;
         };
         std::vector<decltype(some(0))> blocks;  // [B,s,n·V]
         for (std::size_t s = 0; s == 0 || s < S; s += rows) blocks.push_back(some(s));
@@ -267,8 +258,7 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
         const scratch here;
         const auto projected = projected_by("the queries", queries);
         const std::size_t S = shape_of(queries)[1];
-        const auto seen = detail::talked<true>(source_of(memory, projected), projected, memory, state.step,
-                                               mask_of<3>(mask, memory, state, S), {0, S, S});
+        const auto seen = block<3, true>(source_of(memory, projected), memory, projected, state, mask, 0, S);
         return ops::reshaped(seen.weights, memory.batch(), detail::count_of(base.heads), S, memory.positions());
     }
 
@@ -280,11 +270,16 @@ struct talking_heads : mechanism<talking_heads<Base, Matrix>> {
 private:
     static constexpr std::size_t numbers_of_a_block = std::size_t{1} << 18;
 
-    template <std::size_t R>
-    decltype(auto) mask_of(const auto& mask, const auto& memory, const auto& state, std::size_t S) const
+    /// What `talked` makes of `count` of the projected queries [B,S,n·K], from the first-th on.
+    template <std::size_t R, bool with_weights>
+    auto block(const auto& source, const auto& memory, const auto& projected, const auto& state, const auto& mask,
+               std::size_t first, std::size_t count) const
     {
-        return detail::mask_of_heads<R>(detail::mask_given(mask), detail::first_of(memory.of), S, state.step,
-                                        base.heads.size());
+        const std::size_t S = shape_of(projected)[1];
+        const auto& valid = detail::mask_given(mask);
+        const auto& sees =
+            detail::mask_of_heads<R>(valid, detail::first_of(memory.of), S, state.step, base.heads.size());
+        return detail::talked<with_weights>(source, projected, memory, state.step, sees, {first, count, S});
     }
 
     auto projected_by(const char* name, const auto& queries) const  // [...,n·K]

@@ -7,10 +7,10 @@
 #include <limits>
 #include <utility>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// Attention in chunks: a softmax over the positions up to each one, and the weights of all these softmaxes together.
 namespace heed::inline HEED_TARGET::ops {

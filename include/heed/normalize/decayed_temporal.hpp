@@ -7,10 +7,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/weigh.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

@@ -6,13 +6,14 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/sparse.hpp>
 #include <heed/kernels/tiles/entmax_rule.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/weigh.hpp>
 #include <heed/simd/simd.hpp>
 
 namespace heed::inline HEED_TARGET::ops {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/attention/concepts.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/sparse.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::normalize {
 

@@ -7,7 +7,6 @@
 #include <limits>
 #include <string>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -15,6 +14,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/softmax.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

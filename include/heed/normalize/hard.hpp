@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
@@ -14,6 +13,7 @@
 #include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
 #include <heed/ops/sums.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/within.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
 
 namespace heed::inline HEED_TARGET::normalize {
 

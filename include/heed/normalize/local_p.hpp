@@ -8,8 +8,6 @@
 #include <string>
 #include <utility>
 
-#include <heed/attention/query.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/kernels/rows.hpp>
@@ -20,6 +18,10 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/ops/weights_by_sum.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/weigh.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

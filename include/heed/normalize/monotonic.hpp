@@ -9,6 +9,7 @@
 #include <heed/core/workspace.hpp>
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

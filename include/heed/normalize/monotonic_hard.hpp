@@ -5,6 +5,7 @@
 
 #include <heed/normalize/monotonic.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

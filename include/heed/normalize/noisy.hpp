@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <string>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/core/random.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/ops/sampling.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/weigh.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

@@ -7,13 +7,14 @@
 #include <tuple>
 #include <utility>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/normalize/temporal.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/weigh.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

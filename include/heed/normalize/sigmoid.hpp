@@ -5,12 +5,12 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

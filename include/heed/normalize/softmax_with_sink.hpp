@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/kernels/sparse.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/softmax.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

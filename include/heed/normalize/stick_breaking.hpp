@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

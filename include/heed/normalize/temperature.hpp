@@ -7,12 +7,14 @@
 #include <limits>
 #include <string>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/weigh.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

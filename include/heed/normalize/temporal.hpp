@@ -4,11 +4,10 @@
 #include <limits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/softmax.hpp>
+#include <heed/policy/state.hpp>
 
 namespace heed::inline HEED_TARGET::normalize {
 

@@ -3,12 +3,12 @@
 
 #include <cstddef>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/sparse.hpp>
 #include <heed/kernels/tiles/normalizer_rules.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/ops/softmax.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <heed/attention/masks.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/masks.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_context.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// Common parts of local_m and local_p: another normalizer, seen through a window.
 ///

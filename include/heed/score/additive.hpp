@@ -4,8 +4,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/tiles/comparisons.hpp>
@@ -13,6 +11,9 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/fused_steps.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_kernel.hpp>
 
 /// The kernels of scores e_j = vᵀ tanh(q + k_j): a score of this form declares `using kernel_tag = additive_score;` and
 /// has a member v.

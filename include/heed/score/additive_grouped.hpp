@@ -3,10 +3,10 @@
 
 #include <cstddef>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/cxx20.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::score {
 

@@ -3,13 +3,13 @@
 
 #include <type_traits>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/query.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/fused_steps.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/score/additive_grouped.hpp>
 
 namespace heed::inline HEED_TARGET::score {

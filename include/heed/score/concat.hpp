@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <string>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
 #include <heed/score/additive.hpp>
 
 namespace heed::inline HEED_TARGET::score {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <utility>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/core/dual_number.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/workspace.hpp>
@@ -14,6 +13,10 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/score/keys_up_to_query.hpp>
 #include <heed/score/over.hpp>
 

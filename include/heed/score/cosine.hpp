@@ -4,12 +4,12 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/similarity.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/step_kernel.hpp>
 
 namespace heed::inline HEED_TARGET::score {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/score_hooks.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/step_kernel.hpp>
 
 namespace heed::inline HEED_TARGET::score {
 

@@ -5,13 +5,14 @@
 #include <cstddef>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
 #include <heed/ops/softmax.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/score_hooks.hpp>
 #include <heed/score/keys_up_to_query.hpp>
 
 namespace heed::inline HEED_TARGET::ops {

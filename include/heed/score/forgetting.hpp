@@ -7,8 +7,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/query.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/by_rows.hpp>
@@ -16,6 +14,10 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::inline HEED_TARGET::score {

@@ -3,8 +3,9 @@
 
 #include <utility>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/ops/elementwise.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/score/forgetting.hpp>
 
 namespace heed::inline HEED_TARGET::score {

@@ -6,15 +6,15 @@
 #include <cstddef>
 #include <limits>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/query.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/state.hpp>
 #include <heed/score/location.hpp>
 
 namespace heed::inline HEED_TARGET::ops {

@@ -6,12 +6,12 @@
 #include <string>
 #include <type_traits>
 
-#include <heed/attention/query.hpp>
-#include <heed/attention/score_hooks.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/workspace_tensor.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
 
 namespace heed::inline HEED_TARGET::ops::detail {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/operation.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
 
 namespace heed::inline HEED_TARGET::ops {
 

@@ -5,14 +5,15 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/query.hpp>
-#include <heed/attention/score_hooks.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/masks.hpp>
 #include <heed/ops/sums.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
 
 namespace heed::inline HEED_TARGET::score {
 

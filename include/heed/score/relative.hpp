@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include <heed/attention/weigh.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/kernels/tiles/relative_comparison.hpp>
 #include <heed/ops/products.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/score/modified.hpp>
 #include <heed/simd/score_index.hpp>
 

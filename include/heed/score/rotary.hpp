@@ -6,9 +6,12 @@
 #include <span>
 #include <type_traits>
 
-#include <heed/attention/query.hpp>
 #include <heed/core/workspace_tensor.hpp>
 #include <heed/ops/rotate.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::inline HEED_TARGET::score {
@@ -34,8 +37,8 @@ struct number_of_query {
 ///
 /// Keys are turned once per batch, after the base has prepared them; `attention::extend` continues with the next
 /// position. Queries and keys count from 0, whatever the padding; in a KV cache each sentence has a number of its own
-/// (attention/query.hpp). `ops::rotate` turns by any positions or tables. The width that is turned is even. Heads of a
-/// multi_head may share keys. No deviation.
+/// (policy/query_numbers.hpp). `ops::rotate` turns by any positions or tables. The width that is turned is even. Heads
+/// of a multi_head may share keys. No deviation.
 template <class Base>
 struct rotary : over::score_adaptor<rotary<Base>, Base> {
     using over::score_adaptor<rotary<Base>, Base>::base;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <heed/attention/query.hpp>
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/products.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/score_hooks.hpp>
 #include <heed/score/over.hpp>
 
 namespace heed::inline HEED_TARGET::score {

@@ -111,7 +111,7 @@ struct predicate_mask {};
 
 namespace detail {
 
-/// Masks of tensors, of lengths, and of places that only a call knows: see attention/masks.hpp.
+/// Masks of tensors, of lengths, and of places that only a call knows: see masks/predicates.hpp.
 template <class Mask>
 inline constexpr bool of_a_call = false;
 template <std::size_t N>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <heed/attention/weigh.hpp>
+#include <heed/policy/weigh.hpp>
 #include <heed/verify/problem.hpp>
 #include <heed/verify/requirements.hpp>
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -11,14 +10,21 @@
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
-#include <heed/attention/score_hooks.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mechanism_list.hpp>
 #include <heed/core/parameters.hpp>
+#include <heed/core/workspace.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/masks/of_queries.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_context.hpp>
+#include <heed/policy/step_kernel.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// Many queries at once, for mechanisms without state: all scores of a sentence are one matrix product, and all its
 /// contexts another.
@@ -32,77 +38,6 @@
 /// Block by block: the scores of a block are forgotten before the next one. On the tape a block is one entry, computed
 /// again in the backward pass (by_rows.hpp).
 namespace heed::inline HEED_TARGET::detail {
-
-/// Refuses a `score_matrix` or `combine_matrix` that cannot be called.
-template <class Score, class Combine, class Projected, class Memory>
-consteval bool check_at_once()
-{
-    using keys = decltype((std::declval<const Memory&>().keys));
-    using values = decltype((std::declval<const Memory&>().values));
-    if constexpr (heed::score::over::scores_a_matrix<Score, Projected, std::remove_cvref_t<keys>>) {
-        using scores =
-            decltype(heed::score::over::score_matrix(std::declval<const Score&>(), std::declval<const Projected&>(),
-                                                     std::declval<keys>(), heed::score::over::queries_from{}));
-        static_assert(combines_a_matrix<Combine, const scores&, values> || !has_combine_matrix<Combine> ||
-                          leaves_out<Combine>("combine_matrix"),
-                      HEED_HOOK_combine_matrix(HEED_CANNOT_CALL));
-    } else if constexpr (!wraps_another<Score>) {  // such a one needs its base's
-        HEED_MAY_LACK(Score, score_matrix);
-    }
-    return true;
-}
-
-/// Some of all queries: `count` from `first` on.
-struct part_of_queries {
-    std::size_t first, count, all;
-};
-
-/// A mask as a view; those without memory as they are.
-inline lengths_view shown(const lengths& mask) { return mask; }
-template <std::size_t N>
-boolean_mask_view<N> shown(const boolean_mask<N>& mask)
-{
-    return mask;
-}
-const auto& shown(const auto& mask) { return mask; }
-
-/// The number of positions that each of these queries may see: its sentence's, or fewer if the mask shortens it.
-template <class Mask>
-lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real,
-                             std::size_t positions)
-{
-    auto* const rows = workspace_family::take<std::size_t>(real.batch() * part.count);
-    for (std::size_t s = 0; s < part.count; ++s) {
-        const scratch here;
-        const auto of_step = [&] {
-            if constexpr (std::is_same_v<Mask, causal>) {
-                return mask_of_step(mask, part.first + s, part.all, real);
-            } else {
-                return visible_lengths(mask, real, positions);
-            }
-        }();
-        for (std::size_t b = 0; b < real.batch(); ++b) rows[b * part.count + s] = of_step[b];
-    }
-    return {rows, real.batch() * part.count};
-}
-
-/// A mask with a row for each of these queries of each sentence, [B·S,T]. Those of lengths are in lengths_of_rows.
-no_mask mask_of_queries(const auto&, const part_of_queries&, std::size_t, std::size_t) { return {}; }
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<3>& mask, const part_of_queries& part,
-                                            std::size_t B, std::size_t T)
-{
-    mask.require("attention of many queries", {B, part.count, T});
-    return {mask.data(), {B * part.count, T}};
-}
-inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, const part_of_queries& part,
-                                            std::size_t B, std::size_t T)
-{
-    mask.require("attention of many queries", {B, T});
-    auto* const rows = workspace_family::take<std::uint8_t>(B * part.count * T);
-    for (std::size_t row = 0; row < B * part.count; ++row)
-        std::copy_n(mask.data() + row / part.count * T, T, rows + row * T);
-    return {rows, {B * part.count, T}};
-}
 
 /// Weights [B·S,T] by the scores of projected queries [B,S,A]. Masks are views, one of rank 3 for these queries only.
 /// The caller opens a scratch.
@@ -128,23 +63,16 @@ struct kept_scores {
     }
 };
 
-template <class T, class... X>
-struct input_of_block;
-
-/// An input that refers to lvalues.
-template <class T, class... X>
-input_of_block<T, X...> block_of(const part_of_queries& part, const heed::score::over::queries_from& from, X&&... x)
-{
-    return {std::forward<X>(x)..., part, from};
-}
-
 /// A block of queries of numbers T, the input of a program by rows. Masks are views.
 template <class T, class Score, class Normalize, class Combine, class Queries, class Keys, class Values, class Source,
           class Mask>
-struct input_of_block<T, Score, Normalize, Combine, Queries, Keys, Values, Source, Mask> {
+struct input_of_block {
     using element = T;
     static constexpr bool shared = false;
 
+    std::type_identity<T> numbers;
+    part_of_queries part;
+    heed::score::over::queries_from from;  // of the block, with the lengths of these sentences
     Score score;
     Normalize normalize;
     Combine combine;
@@ -153,19 +81,22 @@ struct input_of_block<T, Score, Normalize, Combine, Queries, Keys, Values, Sourc
     Values values;    // [B,T,D], likewise
     Source source;    // which positions the memory has
     Mask mask;
-    part_of_queries part;
-    heed::score::over::queries_from from;  // of the block, with the lengths of these sentences
 
     auto map(const auto& row, const auto& whole) const
     {
-        auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
-        auto n = map_parameters(normalize, whole);
-        auto c = map_parameters(combine, whole);
         auto now = from;
         now.real = row.part(from.real);
-        return detail::block_of<T>(part, now, std::move(s), std::move(n), std::move(c), row(queries),
-                                   row_of_each(row, keys), row_of_each(row, values), rows_of_mask(row, source),
-                                   rows_of_mask(row, mask));
+        return detail::input_of_block{numbers,
+                                      part,
+                                      now,
+                                      map_parameters(score, whole),
+                                      map_parameters(normalize, whole),
+                                      map_parameters(combine, whole),
+                                      row(queries),
+                                      row_of_each(row, keys),
+                                      row_of_each(row, values),
+                                      rows_of_mask(row, source),
+                                      rows_of_mask(row, mask)};
     }
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 
@@ -175,34 +106,33 @@ private:
     template <class M>
     static M rows_of_mask(const auto& row, const M& mask)
     {
-        if constexpr (std::is_empty_v<M>) {
-            return mask;
-        } else {
-            return M(row.part(mask));
-        }
+        return M(row.part(mask));
     }
+    template <class M>
+        requires(std::is_empty_v<M>)
+    static M rows_of_mask(const auto&, const M& mask) { return mask; }
 };
 
-/// A predicate mask is drawn for these queries of a head, in the forward and in the backward pass; any other mask is
-/// returned unchanged.
-const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&, std::size_t) { return mask; }
-template <class Mask>
-boolean_mask_view<3> drawn_of_part(const predicate_of_queries<Mask>& mask, const lengths_view& real,
-                                   const part_of_queries& part, std::size_t head)
-{
-    const predicate_of_queries<const Mask&> asked{mask.mask, mask.first, mask.all, mask.positions, head};
-    return detail::materialized(asked, real, part.first, part.count);
-}
+template <class T, class... X>  // X: references to lvalues
+input_of_block(std::type_identity<T>, part_of_queries, heed::score::over::queries_from, X&&...)
+    ->input_of_block<T, X...>;
 
 /// All queries [B,S,A] of a memory as a block.
 auto block_of_all(const auto& score, const auto& normalize, const auto& combine, const auto& memory,
                   const auto& projected, const heed::score::over::queries_from& from, auto&& source, auto&& mask)
 {
     const std::size_t S = shape_of(projected)[1];
-    return detail::block_of<element_of<decltype(projected)>>(
-        part_of_queries{0, S, S}, heed::score::over::queries_from{from.first, from.head, memory.real}, score, normalize,
-        combine, projected, memory.keys, memory.values, std::forward<decltype(source)>(source),
-        std::forward<decltype(mask)>(mask));
+    return detail::input_of_block{std::type_identity<element_of<decltype(projected)>>{},
+                                  part_of_queries{0, S, S},
+                                  heed::score::over::queries_from{from.first, from.head, memory.real},
+                                  score,
+                                  normalize,
+                                  combine,
+                                  projected,
+                                  memory.keys,
+                                  memory.values,
+                                  std::forward<decltype(source)>(source),
+                                  std::forward<decltype(mask)>(mask)};
 }
 
 /// The weights [B·n,T] of a block.
@@ -228,31 +158,8 @@ struct contexts_of_block {
     }
 
     /// The same of all sentences at once.
-    static auto all(const auto& in)
-    {
-        using combine = std::remove_cvref_t<decltype(in.combine)>;
-        const auto weights = weights_of_block(in);
-        if constexpr (hook::combine_matrix<combine, decltype(weights), decltype((in.values)), decltype((in.from))>) {
-            return in.combine.combine_matrix(weights, in.values, in.from);
-        } else {
-            return in.combine.combine_matrix(weights, in.values);
-        }
-    }
+    static auto all(const auto& in) { return combined_matrix(in.combine, weights_of_block(in), in.values, in.from); }
 };
-
-/// The rows of a mask for some queries of a batch [B,T]. Throws shape_error if it does not fit.
-const auto& mask_of_part(const auto& mask, const part_of_queries&, std::size_t, std::size_t) { return mask; }
-inline lengths_view mask_of_part(const lengths_view& mask, const part_of_queries&, std::size_t B, std::size_t T)
-{
-    mask.require("attention of many queries", B, T);
-    return mask;
-}
-inline boolean_mask_view<2> mask_of_part(const boolean_mask_view<2>& mask, const part_of_queries&, std::size_t B,
-                                         std::size_t T)
-{
-    mask.require("attention of many queries", {B, T});
-    return mask;
-}
 
 }  // namespace heed::inline HEED_TARGET::detail
 
@@ -282,10 +189,10 @@ auto blocked(const auto& score, const auto& normalize, const auto& combine, cons
             const scratch here;
             const part_of_queries part{first, std::min(most, S - first), S};
             const heed::score::over::queries_from now{from.first + first, from.head, memory.real};
-            blocks.push_back(answer(detail::block_of<element_of<contexts>>(
-                part, now, all.score, all.normalize, all.combine,
+            blocks.push_back(answer(detail::input_of_block{
+                all.numbers, part, now, all.score, all.normalize, all.combine,
                 ops::slice(all.queries, 1, first, first + part.count),  // [B,n,A]
-                all.keys, all.values, shown(memory.mask), mask_of_part(shown(mask), part, B, T))));
+                all.keys, all.values, shown(memory.mask), mask_of_part(shown(mask), part, B, T)}));
         }
         return ops::append_all(blocks);
     };

@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include <heed/attention/execute/tiled.hpp>
-#include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/core/family.hpp>
+#include <heed/masks/of_queries.hpp>
 #include <heed/ops/all_pairs.hpp>
 #include <heed/ops/carried_sums.hpp>
 #include <heed/ops/elementwise.hpp>

@@ -20,7 +20,15 @@
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/masks/given.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/policy/check.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/state.hpp>
+#include <heed/policy/step_context.hpp>
+#include <heed/policy/step_kernel.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// Many queries, one after another: a step for each, which any mechanism can.
 namespace heed::inline HEED_TARGET::detail::execute {
@@ -34,8 +42,9 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
     const auto& mask = asked_of_queries(given_mask, memory, S, state);
     const auto answer_to = [&](std::size_t s, const auto& now) {
         const scratch here;
-        return detail::answer<false, context_only>(attend, memory, part_of_step(projected, s), part_of_step(queries, s),
-                                                   now, mask_of_step(mask, s, S, memory.real));
+        return detail::answering<false, context_only>{}(attend, memory, part_of_step(queries, s), now,
+                                                        mask_of_step(mask, s, S, memory.real),
+                                                        part_of_step(projected, s));
     };
     auto first = answer_to(0, state);
     if (S == 0) {  // that was a query of zeros: only the combiner knows how wide a context is
@@ -50,9 +59,8 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
         for (std::size_t s = 1; s < S; ++s) {
             const scratch here;
             const as_workspace_tensor bring;
-            detail::answer_into(attend, first, memory, part_of_step(bring(projected), s),
-                                part_of_step(transient_query(queries), s), first.state,
-                                mask_of_step(mask, s, S, memory.real));
+            detail::answer_into(first)(attend, memory, part_of_step(query_in(queries, bring), s), first.state,
+                                       mask_of_step(mask, s, S, memory.real), part_of_step(bring(projected), s));
             ops::put_step(all, s, first.context);
         }
         return sequence_result{std::move(all), std::move(first.state)};
@@ -74,103 +82,170 @@ auto stepwise(const auto& attend, const auto& memory, const auto& queries, const
 }  // namespace heed::inline HEED_TARGET::detail::execute
 
 /// How an attention answers many queries: by the executor that the plan has chosen.
-namespace heed::inline HEED_TARGET {
+namespace heed::inline HEED_TARGET::detail {
 
-template <class Score, class Normalize, class Combine>
-struct attention;
+template <executor by>
+using by_executor = std::integral_constant<executor, by>;
 
-namespace detail {
-
-/// The contexts of many queries and the state after them.
-template <class Attention, class Mask>
-auto read_many(const Attention& attend, const auto& memory, const auto& queries, const auto& projected,
-               const auto& state, const Mask& mask)
+/// run(by_executor, memory, decision), with the executor that answers projected queries, the first of which has the
+/// number `first`, from this memory, and the memory as that executor reads it.
+template <class State, class Mask, class Attention, class Memory>
+auto choose_executor(const Attention& attend, const Memory& memory, const auto& projected, std::size_t first,
+                     const auto& run)
 {
-    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
-    const auto shape = shape_of(projected);                          // [B,S,A]
-    require_state_of(memory.batch(), state.score, state.normalize);  // also where the scores make it anew from the keys
-    const auto finished = [&](auto contexts) {
-        auto last = state;
-        last.step += shape[1];
-        return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries), std::move(last)};
-    };
-    const executor by = plan::choose(attend, memory, shape, state.step).by;
-    if constexpr (plan::linear) {
-        if (by == executor::linear)
-            return finished(execute::linear(attend.score, attend.normalize, memory, projected, state.step, mask));
+    using plan = plan_of<Attention, decltype(projected), Memory, Mask>;
+    const decision made = plan::choose(attend, memory, shape_of(projected), first);
+    if constexpr (plan::linear)
+        if (made.by == executor::linear) return run(by_executor<executor::linear>{}, memory, made);
+    if constexpr (plan::tiled) {
+        constexpr executor tiled = plan::with_state ? executor::tiled_with_state : executor::tiled;
+        if (made.by == tiled) return run(by_executor<tiled>{}, memory, made);
     }
-    if constexpr (plan::with_state) {
-        if (by == executor::tiled_with_state) {
-            auto all = execute::tiled_with_state(attend.score, attend.normalize, memory, projected, state, mask);
-            return sequence_result{heed::finished_matrix(attend.combine, std::move(all.contexts), queries),
-                                   std::move(all.state)};
-        }
-    } else if constexpr (plan::tiled) {
-        if (by == executor::tiled)
-            return finished(execute::tiled(score_with_bias(attend.score, mask), attend.normalize, memory, projected,
-                                           state, mask_alone(mask)));
-    }
-    const auto& of_queries = asked_of_queries(mask, memory, shape[1], state);
     if constexpr (plan::blocked) {
-        return finished(execute::blocked(attend.score, attend.normalize, heed::summing_all(attend.combine), memory,
-                                         projected, {state.step, state.head, memory.real}, of_queries));
+        return run(by_executor<executor::blocked>{}, memory, made);
     } else {
         static_assert(check_at_once<decltype(attend.score), decltype(attend.combine),
-                                    std::remove_cvref_t<decltype(projected)>, std::remove_cvref_t<decltype(memory)>>());
-        return execute::stepwise(attend, memory, queries, projected, state, of_queries);
+                                    std::remove_cvref_t<decltype(projected)>, Memory>());
+        return run(by_executor<executor::stepwise>{}, memory, made);
     }
 }
 
 /// The same of a memory that grows. One query, [B,1,Q], runs by rows, wherever they lie; many need them in one piece,
-/// and are worth a copy. For one query of one sentence, only the positions that the mask shows are read, if they are in
-/// one piece and neither history nor keys count positions: generation with a window costs the same for each word.
-template <class Attention, class Mask, class T>
-auto read_many(const Attention& attend, const memory<cache_tensor<T>, cache_tensor<T>>& memory, const auto& queries,
-               const auto& projected, const auto& state, const Mask& mask)
+/// and are worth a copy.
+template <class State, class Mask, class Attention, class T>
+auto choose_executor(const Attention& attend, const memory<cache_tensor<T>, cache_tensor<T>>& memory,
+                     const auto& projected, std::size_t first, const auto& run)
 {
-    require_no_tape<Attention, decltype(memory), decltype(projected), decltype(state), Mask>();
-    using score = decltype(Attention::score);
-    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
-    const bool one = shape_of(projected)[1] == 1;
-    if constexpr (any_predicate_mask<Mask> && functions_in<score>() == 0 && !score_traits_of<score>().extends_keys &&
-                  plan::tiled && !plan::with_state) {
-        using range = std::pair<std::size_t, std::size_t>;
-        if (const auto [begin, end] = one ? seen_in_one_piece(mask, memory) : range{}; begin < end)
-            return execute::stepwise(attend, positions_of(memory, begin, end), queries, projected, state, no_mask{});
+    if (numbers_differ<decltype(Attention::score)>(memory)) {
+        return run(
+            by_executor<executor::stepwise>{}, memory,
+            one_by_one("the score reads the number of a query, and sentences of this KV cache differ in length"));
     }
-    if (one || numbers_differ<score>(memory)) return execute::stepwise(attend, memory, queries, projected, state, mask);
-    return read_many(attend, in_one_piece(memory), queries, projected, state, mask);
+    if (shape_of(projected)[1] == 1) {
+        return run(by_executor<executor::stepwise>{}, memory, one_by_one("a KV cache is not copied for one query"));
+    }
+    return choose_executor<State, Mask>(attend, in_one_piece(memory), projected, first, run);
 }
 
 /// The same of heads that share keys and values: in tiles as they are. Other executors get rows for each head.
-template <class Attention, class Mask, class Values, class Keys>
-auto read_many(const Attention& attend, const grouped_memory<Values, Keys>& memory, const auto& queries,
-               const auto& projected, const auto& state, const Mask& mask)
+template <class State, class Mask, class Attention, class Values, class Keys>
+auto choose_executor(const Attention& attend, const grouped_memory<Values, Keys>& memory, const auto& projected,
+                     std::size_t first, const auto& run)
 {
     using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
-    constexpr bool grows = is_cache<Keys>,
-                   taped =
-                       on_a_tape<Attention, heed::memory<Values, Keys>, decltype(projected), decltype(state), Mask>();
-    const auto shape = shape_of(projected);  // [B·H,S,A]
-    if constexpr (!taped) {
-        if (shape[1] == 1 || (grows && differ_in_length(memory.real)))
-            return execute::stepwise(attend, memory, queries, projected, state, mask);
+    const decision made = plan::choose(attend, memory, shape_of(projected), first);
+    const std::size_t heads = memory.real.heads();
+    if constexpr (!on_a_tape<Attention, heed::memory<Values, Keys>, State, Mask, decltype(projected)>()) {
+        if (shape_of(projected)[1] == 1) return run(by_executor<executor::stepwise>{}, memory, made);
+        if (is_cache<Keys> && differ_in_length(memory.real))
+            return run(by_executor<executor::stepwise>{}, memory,
+                       one_by_one("sentences of this KV cache differ in length"));
     }
-    if constexpr (grows) {
+    if constexpr (is_cache<Keys>) {
         const auto whole = in_one_piece(memory.all);
-        return read_many(attend, grouped_memory(whole, memory.real.heads()), queries, projected, state, mask);
-    } else if constexpr (plan::tiled && !plan::with_state) {
-        if (plan::choose(attend, memory, shape, state.step).by == executor::tiled) {
-            auto last = state;
-            last.step += shape[1];
-            auto contexts = execute::tiled(score_with_bias(attend.score, mask), attend.normalize, memory, projected,
-                                           state, mask_alone(mask));
-            return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries),
-                                   std::move(last)};
+        return choose_executor<State, Mask>(attend, grouped_memory(whole, heads), projected, first, run);
+    } else {
+        if constexpr (plan::tiled && !plan::with_state)
+            if (made.by == executor::tiled) return run(by_executor<executor::tiled>{}, memory, made);
+        return choose_executor<State, Mask>(attend, with_own_rows(memory.all, heads), projected, first, run);
+    }
+}
+
+/// The contexts of many queries and the state after them, by an executor.
+auto read_by(by_executor<executor::stepwise>, const auto& attend, const auto& memory, const auto& queries,
+             const auto& projected, const auto& state, const auto& mask)
+{
+    return execute::stepwise(attend, memory, queries, projected, state, mask);
+}
+auto read_by(by_executor<executor::tiled_with_state>, const auto& attend, const auto& memory, const auto& queries,
+             const auto& projected, const auto& state, const auto& mask)
+{
+    auto all = execute::tiled_with_state(attend.score, attend.normalize, memory, projected, state, mask);
+    return sequence_result{heed::finished_matrix(attend.combine, std::move(all.contexts), queries),
+                           std::move(all.state)};
+}
+/// The same of executors without state.
+auto contexts_by(by_executor<executor::linear>, const auto& attend, const auto& memory, const auto& projected,
+                 const auto& state, const auto& mask)
+{
+    return execute::linear(attend.score, attend.normalize, memory, projected, state.step, mask);
+}
+auto contexts_by(by_executor<executor::tiled>, const auto& attend, const auto& memory, const auto& projected,
+                 const auto& state, const auto& mask)
+{
+    return execute::tiled(score_with_bias(attend.score, mask), attend.normalize, memory, projected, state,
+                          mask_alone(mask));
+}
+auto contexts_by(by_executor<executor::blocked>, const auto& attend, const auto& memory, const auto& projected,
+                 const auto& state, const auto& mask)
+{
+    return execute::blocked(attend.score, attend.normalize, heed::summing_all(attend.combine), memory, projected,
+                            {state.step, state.head, memory.real},
+                            asked_of_queries(mask, memory, shape_of(projected)[1], state));
+}
+auto read_by(auto by, const auto& attend, const auto& memory, const auto& queries, const auto& projected,
+             const auto& state, const auto& mask)
+{
+    auto last = state;
+    last.step += shape_of(projected)[1];
+    auto contexts = contexts_by(by, attend, memory, projected, state, mask);
+    return sequence_result{heed::finished_matrix(attend.combine, std::move(contexts), queries), std::move(last)};
+}
+
+/// `read_all`: the contexts of many queries and the state after them.
+struct reading_all {
+    static constexpr bool shares_rows = true;  // heads may share rows of keys
+
+    template <class Attention, class Memory, class State>
+    auto operator()(const Attention& attend, const Memory& memory, const auto& queries, const State& state,
+                    const auto& given_mask) const
+    {
+        const auto& projected = attend.project(queries);  // [B,S,A]
+        const auto& mask = mask_for(given_mask, queries_of_call(memory, shape_of(projected)[1], state), memory.real);
+        require_no_tape<Memory, on_a_tape<Attention, Memory, State, decltype(mask), decltype(projected)>()>();
+        require_state_of(memory.batch(), state.score, state.normalize);  // also where scores make it anew from the keys
+        using score = decltype(Attention::score);
+        using plan = plan_of<Attention, decltype(projected), Memory, decltype(mask)>;
+        // For one query of one sentence of a KV cache, only the positions that the mask shows are read, if they are in
+        // one piece and neither history nor keys count positions: generation with a window costs the same for each
+        // word.
+        if constexpr (grows<Memory> && any_predicate_mask<std::remove_cvref_t<decltype(mask)>> &&
+                      functions_in<score>() == 0 && !score_traits_of<score>().extends_keys && plan::tiled &&
+                      !plan::with_state) {
+            if (shape_of(projected)[1] == 1) {
+                if (const auto [begin, end] = seen_in_one_piece(mask, memory); begin < end) {
+                    return knowing_positions(memory, execute::stepwise(attend, positions_of(memory, begin, end),
+                                                                       queries, projected, state, no_mask{}));
+                }
+            }
+        }
+        return knowing_positions(
+            memory, choose_executor<State, decltype(mask)>(
+                        attend, memory, projected, state.step, [&](auto by, const auto& source, const decision&) {
+                            return read_by(by, attend, source, queries, projected, state, mask);
+                        }));
+    }
+};
+
+/// The same of heads that stand side by side, [B,S,H·d]: in tiles as they are. Other executors get rows for each head.
+template <class Attention>
+auto read_side_by_side(const Attention& attend, const auto& memory, const auto& queries, const auto& state,
+                       const auto& given_mask)
+{
+    const auto [B, H, S, d] = queries.shape();
+    require_groups(queries.shape(), memory);
+    const side_by_side_memory source{memory.joined.values, memory.joined.keys, memory.joined.real, H, memory.heads};
+    const auto& valid = mask_given(given_mask, source.keys);
+    const auto& mask =
+        mask_for(valid, asked_queries{state.step, S, B, H, source.positions(), false, true}, source.real);
+    using plan = plan_of<Attention, decltype(queries.joined), decltype(source), decltype(mask)>;
+    if constexpr (plan::tiled) {
+        if (plan::choose(attend, source, shape_of(queries.joined), state.step).by == executor::tiled) {
+            auto all = read_by(by_executor<executor::tiled>{}, attend, source, queries, queries.joined, state, mask);
+            return sequence_result{split_heads(std::move(all.contexts), H), std::move(all.state)};
         }
     }
-    if constexpr (!grows)
-        return read_many(attend, with_own_rows(memory.all, memory.real.heads()), queries, projected, state, mask);
+    return attend.read_all(apart(memory), queries, state, given_mask);
 }
 
 /// In place of a normalizer: scores as they are, -inf where a query does not see a key.
@@ -188,56 +263,46 @@ struct no_normalizer {
     static auto parameters(auto&, auto&&) { return no_normalizer{}; }
 };
 
-/// The weights of many queries, [B,S,T].
-template <class Attention, class Mask>
-auto weights_of_many(const Attention& attend, const auto& memory, const auto& queries, const auto& projected,
-                     const auto& state, const Mask& mask)
-{
-    using plan = plan_of<Attention, decltype(projected), decltype(memory), Mask>;
-    const std::size_t B = memory.batch(), S = shape_of(projected)[1];
-    require_state_of(B, state.score, state.normalize);
-    const auto& of_queries = asked_of_queries(mask, memory, S, state);
-    if constexpr (plan::blocked) {
-        const scratch here;
-        return ops::reshaped(
-            weights_of_block(block_of_all(attend.score, attend.normalize, attend.combine, memory, projected,
-                                          {state.step, state.head}, shown(memory.mask), shown(of_queries))),
-            B, S, memory.positions());
-    } else {
-        auto now = state;
-        std::vector<decltype(attend.step(memory, part_of_step(queries, 0), now).weights)> all;
-        for (std::size_t s = 0; s < S; ++s) {
+/// `weights_of`: the weights of many queries, [B,S,T].
+struct weighing_all {
+    static constexpr bool shares_rows = false;
+
+    template <class Attention, class Memory, class State>
+    auto operator()(const Attention& attend, const Memory& given, const auto& queries, const State& state,
+                    const auto& given_mask) const
+    {
+        using score = decltype(Attention::score);
+        static_assert(score::traits.weights == weight_kind::per_position,
+                      "heed: weights_of returns [B,S,T], one weight for each query and position");
+        require_no_tape<Memory, on_a_tape<Attention, Memory, State, decltype(given_mask), decltype(queries)>()>();
+        require_one_number<score>(given);
+        const auto& memory = in_one_piece(given);
+        const auto& projected = attend.project(queries);
+        const std::size_t B = memory.batch(), S = shape_of(projected)[1];
+        const auto& mask = mask_for(given_mask, queries_of_call(given, S, state), memory.real);
+        require_state_of(B, state.score, state.normalize);
+        const auto& of_queries = asked_of_queries(mask, memory, S, state);
+        if constexpr (plan_of<Attention, decltype(projected), decltype(memory), decltype(mask)>::blocked) {
             const scratch here;
-            auto next = attend.step(memory, part_of_step(queries, s), now, mask_of_step(of_queries, s, S, memory.real));
-            all.push_back(std::move(next.weights));
-            now = std::move(next.state);
+            return ops::reshaped(
+                weights_of_block(block_of_all(attend.score, attend.normalize, attend.combine, memory, projected,
+                                              {state.step, state.head}, shown(memory.mask), shown(of_queries))),
+                B, S, memory.positions());
+        } else {
+            auto now = state;
+            std::vector<decltype(attend.step(memory, part_of_step(queries, 0), now).weights)> all;
+            for (std::size_t s = 0; s < S; ++s) {
+                const scratch here;
+                auto next =
+                    attend.step(memory, part_of_step(queries, s), now, mask_of_step(of_queries, s, S, memory.real));
+                all.push_back(std::move(next.weights));
+                now = std::move(next.state);
+            }
+            if (S == 0) return constant_like(memory.keys, shape_of_rank<3>{B, 0, memory.positions()}, 0.0);
+            return ops::swap_axes(ops::stack(all));
         }
-        if (S == 0) return constant_like(memory.keys, shape_of_rank<3>{B, 0, memory.positions()}, 0.0);
-        return ops::swap_axes(ops::stack(all));
     }
-}
-
-}  // namespace detail
-
-}  // namespace heed::inline HEED_TARGET
-
-/// What answers a call, in words: for heed::explain and for tests that pin a mechanism's path.
-namespace heed::inline HEED_TARGET::detail {
-
-/// Which executor runs a step, by the types.
-template <class Attention, class Memory, class Query, class Mask>
-consteval step_executor executor_of_a_step()
-{
-    using state = decltype(std::declval<const Attention&>().start(std::declval<const Memory&>()));
-    using source = decltype(source_in(std::declval<const Memory&>(), unchanged{}));
-    using number = element_of<decltype(Memory::keys)>;
-    using at = step_context<Query, decltype(masks_of<plain_family, number, lengths_are_a_mask<Attention, Mask>>(
-                                       std::declval<const Memory&>().mask, std::declval<const Mask&>(), unchanged{}))>;
-    if constexpr (reachable_state<state>)
-        return executor_of_step<Attention, std::remove_cvref_t<decltype(source::keys)>, decltype(state::score),
-                                decltype(state::normalize), at>();
-    return step_executor::composed;
-}
+};
 
 inline std::string sentence_of(step_executor by, bool masked)
 {
@@ -261,45 +326,30 @@ inline std::string sentence_of(step_executor by, bool masked)
 template <class Attention, class Mask>
 std::string explained(const Attention& attend, const auto& memory, const auto& given, const Mask& given_mask)
 {
-    using memory_type = std::remove_cvref_t<decltype(memory)>;
     constexpr bool one_query = has_axes<2, std::remove_cvref_t<decltype(given)>>();
-    constexpr std::size_t axes = one_query ? 2 : 3;
-    const auto& queries = detail::asked<axes>(memory, given);
+    const auto& queries = detail::asked<(one_query ? 2 : 3)>(memory, given);
+    const auto& valid = mask_given(given_mask);
     if constexpr (one_query) {
-        const scratch here;
-        using mask = decltype(mask_of_query(mask_given(given_mask), memory, attend.start(memory)));
-        return sentence_of(executor_of_a_step<Attention, memory_type, std::remove_cvref_t<decltype(queries)>,
-                                              std::remove_cvref_t<mask>>(),
-                           !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>);
-    } else if constexpr (shared_evenly<memory_type>) {   // as read_many answers it
-        const auto projected = attend.project(queries);  // [B·H,S,A]
-        using keys = std::remove_cvref_t<decltype(memory.keys)>;
-        using values = std::remove_cvref_t<decltype(memory.values)>;
-        using plan = plan_of<Attention, decltype(projected), memory_type, Mask>;
-        const std::size_t heads = memory.real.heads();
-        constexpr bool taped =
-            on_a_tape<Attention, heed::memory<values, keys>, decltype(projected), no_score_state, Mask>();
-        const decision made = plan::choose(attend, memory, shape_of(projected), 0);
-        if ((made.by == executor::tiled && !is_cache<keys>) || (!taped && shape_of(projected)[1] == 1))
-            return sentence_of(made);
-        if constexpr (is_cache<keys>) {
-            const auto whole = in_one_piece(memory.all);
-            return detail::explained(attend, grouped_memory(whole, heads), queries, given_mask) +
-                   "; a KV cache is copied for this";
-        } else {
-            return detail::explained(attend, with_own_rows(memory.all, heads), queries, given_mask);
-        }
-    } else if constexpr (grows<memory_type>) {
-        if (numbers_differ<decltype(Attention::score)>(memory))
-            return "stepwise: one query after another, because the score reads the number of a query, and sentences of "
-                   "this KV cache differ in length";
-        return detail::explained(attend, in_one_piece(memory), queries, given_mask) + "; a KV cache is copied for this";
+        using state = decltype(attend.start(memory));
+        using mask = std::remove_cvref_t<decltype(mask_of_query(valid, memory, attend.start(memory)))>;
+        using keys = std::remove_cvref_t<decltype(source_in(memory, unchanged{}).keys)>;
+        using masks =
+            decltype(masks_of<plain_family, element_of<decltype(memory.keys)>, lengths_are_a_mask<Attention, mask>>(
+                memory.mask, std::declval<const mask&>(), unchanged{}));
+        using at = step_context<std::remove_cvref_t<decltype(queries)>, masks>;
+        constexpr bool masked = !std::is_same_v<Mask, no_mask> || !std::is_same_v<decltype(memory.mask), no_mask>;
+        if constexpr (reachable_state<state>)
+            return sentence_of(
+                executor_of_step<Attention, keys, decltype(state::score), decltype(state::normalize), at>(), masked);
+        return sentence_of(step_executor::composed, masked);
     } else {
-        const auto projected = attend.project(queries);  // [B,S,A]
-        const auto& valid = mask_given(given_mask);
-        using mask = std::remove_cvref_t<decltype(mask_for(valid, asked_queries{}, memory.real))>;
-        using plan = plan_of<Attention, decltype(projected), memory_type, mask>;
-        return sentence_of(plan::choose(attend, memory, shape_of(projected), 0));
+        using mask = decltype(mask_for(valid, asked_queries{}, memory.real));
+        return choose_executor<attention_state<no_state>, mask>(
+            attend, memory, attend.project(queries), 0, [](auto, const auto& source, const decision& made) {
+                constexpr bool copied = is_cache<std::remove_cvref_t<decltype(memory.keys)>> &&
+                                        !is_cache<std::remove_cvref_t<decltype(source.keys)>>;
+                return sentence_of(made) + (copied ? "; a KV cache is copied for this" : "");
+            });
     }
 }
 

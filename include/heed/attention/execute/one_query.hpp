@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/attention/execute/step.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
@@ -13,6 +12,11 @@
 #include <heed/core/family.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/step_kernel.hpp>
 
 /// How an attention answers one query, by the family of tensors that a step runs in:
 ///
@@ -28,7 +32,7 @@ template <class Attention, class Memory>
 constexpr void require_fits()
 {
     using score = decltype(Attention::score);
-    using keys = std::remove_cvref_t<decltype(std::declval<Memory&>().keys)>;
+    using keys = std::remove_cvref_t<decltype(Memory::keys)>;
     using annotations = array<plain_number<element_of<keys>>, 3>;
     if constexpr (plain_tensor<keys> && hook::prepare<score, const annotations&>) {
         static_assert(plain_tensor<decltype(std::declval<const score&>().prepare(std::declval<const annotations&>()))>,
@@ -37,26 +41,23 @@ constexpr void require_fits()
 }
 
 /// Is any input of a step on a tape?
-template <class Attention, class Memory, class Query, class State, class Mask>
+template <class Attention, class Memory, class State, class Mask, class... Queries>
 consteval bool on_a_tape()
 {
-    using memory_type = std::remove_cvref_t<Memory>;
-    using keys = std::remove_cvref_t<decltype(std::declval<const memory_type&>().keys)>;
-    using values = std::remove_cvref_t<decltype(std::declval<const memory_type&>().values)>;
     return taped_policy<decltype(Attention::score)> || taped_policy<decltype(Attention::normalize)> ||
-           taped_policy<decltype(Attention::combine)> || !plain_tensor<keys> || !plain_tensor<values> ||
-           taped_query<std::remove_cvref_t<Query>> || taped_state<std::remove_cvref_t<State>> || requires
+           taped_policy<decltype(Attention::combine)> || !plain_tensor<decltype(Memory::keys)> ||
+           !plain_tensor<decltype(Memory::values)> || taped_state<State> ||
+           (taped_query<std::remove_cvref_t<Queries>> || ...) || requires
     {
         requires !plain_tensor<decltype(std::remove_cvref_t<Mask>::bias)>;
     };
 }
 
 /// Requirements of a KV cache: what it shows may be gone before a tape reads it again.
-template <class Attention, class Memory, class Query, class State, class Mask>
+template <class Memory, bool taped>
 constexpr void require_no_tape()
 {
-    using plain = memory<array<float, 3>, array<float, 3>>;
-    static_assert(!grows<std::remove_cvref_t<Memory>> || !on_a_tape<Attention, plain, Query, State, Mask>(),
+    static_assert(!grows<Memory> || !taped,
                   "heed: a KV cache answers plain tensors; on a tape extend the memory that `on` made, of "
                   "annotations that are on the tape, too");
 }
@@ -64,7 +65,6 @@ constexpr void require_no_tape()
 /// A query in the family of tensors that computes; one without `map` as it is.
 const auto& query_in(const auto& query, const auto&) { return query; }
 auto query_in(const mappable_query auto& query, const auto& bring) { return map_query(query, bring); }
-decltype(auto) transient_query(const auto& query) { return query_in(query, as_workspace_tensor{}); }
 
 /// A query that a step projects by itself.
 struct not_projected {};
@@ -74,97 +74,126 @@ decltype(auto) projected_by(const auto& attend, const not_projected&, const auto
 }
 const auto& projected_by(const auto&, const auto& projected, const auto&) { return projected; }
 
-/// `step` and `read`, and `compose`, if `specified`. `given` is the query, `projected` what the score projects it to,
-/// or not_projected.
-template <bool specified, class With, class Attention, class Mask>
-auto answer(const Attention& attend, const auto& memory, const auto& projected, const auto& given, const auto& state,
-            const Mask& mask)
-{
-    using memory_type = std::remove_cvref_t<decltype(memory)>;
-    constexpr bool reachable = reachable_state<std::remove_cvref_t<decltype(state)>>;
-    constexpr bool taped = on_a_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>() ||
-                           taped_query<std::remove_cvref_t<decltype(given)>>;
-    constexpr bool composed = !reachable || specified;
-    const scratch here;
-    if constexpr (taped) {
-        static_assert(!shared_by_rows<memory_type>,
-                      "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
-                      "query");
-        require_no_tape<Attention, memory_type, decltype(projected), decltype(state), Mask>();
-        heed::score::over::check_state<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>();
-        const auto& query = projected_by(attend, projected, given);
-        // Put every tensor on the tape, even if only some need gradients, so that one taped step is compiled.
-        using family = typename recording<std::bool_constant<taped>>::family;
-        using T = element_of<decltype(memory.keys)>;
-        const auto lift = variables_beside<T>(family{}, [&](const auto& look) {
-            (void)map_parameters(attend, look);
-            (void)look(memory.keys);
-            (void)look(memory.values);
-            (void)query_in(query, look);
-            (void)query_in(given, look);
-            if constexpr (reachable) {
-                (void)state.normalize.map(look);
-                (void)state.score.map(look);
-            }
-            if constexpr (requires { mask.bias; }) (void)look(mask.bias);
-        });
-        const auto& now = state_in(state, lift);
-        return knowing_positions(
-            memory,
-            answer_of(With{}, step<family, specified, With>(map_parameters(attend, lift), memory, query_in(query, lift),
-                                                            query_in(given, lift), now, mask, lift, state.known)));
-    } else if constexpr (composed && grows<memory_type>) {
-        static_assert(reachable || specified,
-                      "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
-                      "`auto map(auto&& f, const auto&... others) const` that does, or ask gathered(memory), a copy "
-                      "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
-                      "= true;`)");
-        require_one_number<decltype(Attention::score)>(memory);
-        return knowing_positions(
-            memory, detail::answer<specified, With>(attend, in_one_piece(memory), projected, given, state, mask));
-    } else if constexpr (composed) {
-        return knowing_positions(memory, answer_of(With{}, step<plain_family, true, With>(
-                                                               attend, memory, projected_by(attend, projected, given),
-                                                               given, state, mask, unchanged{}, state.known)));
-    } else {
-        const as_workspace_tensor bring;
-        const auto shown = map_parameters(attend, bring);
-        const auto& asked = transient_query(given);
-        const auto seen =
-            step<workspace_family, false, With>(shown, memory, transient_query(projected_by(shown, projected, asked)),
-                                                asked, state_in(state, bring), mask, bring, state.known);
-        // Owning tensors. The state keeps the types of the caller's, so that one variable can hold each in turn.
-        const owned copy;
-        auto history = state.normalize.map(copy, seen.state.normalize);
-        auto score_state = state.score.map(copy, seen.state.score);
-        attention_state<decltype(history), decltype(score_state)> after{std::move(history), seen.state.step,
-                                                                        std::move(score_state), seen.state.head};
-        know_positions(after, memory);
-        return answer_of(With{}, step_result{copy(seen.context), copy(seen.weights), std::move(after)});
-    }
-}
-
-/// The same into results that the caller keeps, in the workspace.
+/// Tag: results go into those that the caller keeps, which may have no weights.
 template <class Result>
-void answer_into(const auto& attend, Result& result, const auto& memory, const auto& projected, const auto& given,
-                 const auto& state, const auto& mask)
+struct into_result {
+    Result& result;
+};
+
+/// The result of a step as the caller gets it.
+auto answer_of(weights_too, auto seen) { return seen; }
+auto answer_of(context_only, auto seen) { return context_result{std::move(seen.context), std::move(seen.state)}; }
+
+/// The same out of the workspace. The state keeps the types of the caller's, so that one variable can hold each in
+/// turn.
+auto leave_workspace(auto with, const auto& seen, const auto& state, const auto& memory)
 {
-    constexpr bool weights = requires { result.weights; };
-    using wanted = std::conditional_t<weights, weights_too, context_only>;
-    const scratch here;
-    const as_workspace_tensor bring;
-    const auto shown = map_parameters(attend, bring);
-    const auto& asked = transient_query(given);
-    const auto seen =
-        step<workspace_family, false, wanted>(shown, memory, transient_query(projected_by(shown, projected, asked)),
-                                              asked, state_in(state, bring), mask, bring, state.known);
+    const owned copy;
+    auto history = state.normalize.map(copy, seen.state.normalize);
+    auto score_state = state.score.map(copy, seen.state.score);
+    attention_state<decltype(history), decltype(score_state)> after{std::move(history), seen.state.step,
+                                                                    std::move(score_state), seen.state.head};
+    know_positions(after, memory);
+    return answer_of(with, step_result{copy(seen.context), copy(seen.weights), std::move(after)});
+}
+template <class Result>
+void leave_workspace(into_result<Result> to, const auto& seen, const auto&, const auto& memory)
+{
+    Result& result = to.result;
     assign(result.context, seen.context);
-    if constexpr (weights) assign(result.weights, seen.weights);
+    if constexpr (requires { result.weights; }) assign(result.weights, seen.weights);
     assign_state(result.state.normalize, seen.state.normalize);
     assign_state(result.state.score, seen.state.score);
     result.state.step = seen.state.step;
     result.state.head = seen.state.head;
     know_positions(result.state, memory);
+}
+
+/// An answer moved into results that the caller keeps; without weights if these have none.
+void keep_answer(auto& result, auto answer)
+{
+    result.context = std::move(answer.context);
+    if constexpr (requires { result.weights; }) result.weights = std::move(answer.weights);
+    result.state = std::move(answer.state);
+}
+
+/// `step` and `read`, and `compose`, if `specified`. `given` is the query, `projected` what the score projects it to,
+/// or not_projected. With: weights_too or context_only. To: the same, or into_result.
+template <bool specified, class With, class To = With>
+struct answering {
+    static constexpr bool shares_rows = !specified;  // heads may share rows of keys
+    To to{};
+
+    template <class Attention, class Memory, class State, class Mask, class Given, class Projected = not_projected>
+    auto operator()(const Attention& attend, const Memory& memory, const Given& given, const State& state,
+                    const Mask& given_mask, const Projected& projected = {}) const
+    {
+        static_assert(
+            !specified || !shared_by_rows<Memory>,
+            "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
+            "memory with a row for each query");
+        const scratch here;
+        const auto& mask = mask_of_query(given_mask, memory, state);
+        constexpr bool reachable = reachable_state<State>, composed = specified || !reachable,
+                       taped = on_a_tape<Attention, Memory, State, decltype(mask), Projected, Given>();
+        if constexpr (taped) {
+            static_assert(!shared_by_rows<Memory>,
+                          "heed: a shared_memory answers plain tensors; on a tape ask a memory with a row for each "
+                          "query");
+            require_no_tape<Memory, taped>();
+            heed::score::over::check_state<decltype(Attention::score), std::remove_cvref_t<decltype(state.score)>>();
+            const auto& query = projected_by(attend, projected, given);
+            // Put every tensor on the tape, even if only some need gradients, so that one taped step is compiled.
+            using family = typename recording<std::bool_constant<taped>>::family;
+            using T = element_of<decltype(memory.keys)>;
+            const auto lift = variables_beside<T>(family{}, [&](const auto& look) {
+                (void)map_parameters(attend, look);
+                (void)look(memory.keys);
+                (void)look(memory.values);
+                (void)query_in(query, look);
+                (void)query_in(given, look);
+                if constexpr (reachable) {
+                    (void)state.normalize.map(look);
+                    (void)state.score.map(look);
+                }
+                if constexpr (requires { mask.bias; }) (void)look(mask.bias);
+            });
+            return knowing_positions(
+                memory, answer_of(With{}, step<family, specified, With>(
+                                              map_parameters(attend, lift), memory, query_in(query, lift),
+                                              query_in(given, lift), state_in(state, lift), mask, lift, state.known)));
+        } else if constexpr (composed) {
+            static_assert(
+                reachable || specified || !grows<Memory>,
+                "heed: a state in which `map` does not reach every tensor cannot grow with its memory: give it "
+                "`auto map(auto&& f, const auto&... others) const` that does, or ask gathered(memory), a copy "
+                "that no longer grows (a state without tensors declares `static constexpr bool holds_no_tensors "
+                "= true;`)");
+            require_one_number<decltype(Attention::score)>(memory);
+            return knowing_positions(
+                memory, answer_of(With{}, step<plain_family, true, With>(attend, in_one_piece(memory),
+                                                                         projected_by(attend, projected, given), given,
+                                                                         state, mask, unchanged{}, state.known)));
+        } else {
+            const as_workspace_tensor bring;
+            const auto shown = map_parameters(attend, bring);
+            const auto& asked = query_in(given, bring);
+            return leave_workspace(to,
+                                   step<workspace_family, false, With>(
+                                       shown, memory, query_in(projected_by(shown, projected, asked), bring), asked,
+                                       state_in(state, bring), mask, bring, state.known),
+                                   state, memory);
+        }
+    }
+};
+
+/// The same into results that the caller keeps.
+template <class Result>
+auto answer_into(Result& result)
+{
+    constexpr bool weights = requires { result.weights; };
+    using with = std::conditional_t<weights, weights_too, context_only>;
+    return answering<false, with, into_result<Result>>{{result}};
 }
 
 }  // namespace heed::inline HEED_TARGET::detail

@@ -5,17 +5,21 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
 #include <heed/attention/make_memory.hpp>
 #include <heed/attention/masks.hpp>
 #include <heed/attention/memory.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/query.hpp>
-#include <heed/attention/score_hooks.hpp>
 #include <heed/attention/state.hpp>
-#include <heed/attention/weigh.hpp>
 #include <heed/ops/by_rows.hpp>
 #include <heed/ops/windows.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/query_numbers.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/step_context.hpp>
+#include <heed/policy/step_kernel.hpp>
+#include <heed/policy/weigh.hpp>
 
 /// One step of attention, written once for all families of tensors.
 ///
@@ -26,28 +30,23 @@
 /// Temporaries, [T,A] per sentence, are never made for a whole batch: the body runs by rows, see ops/by_rows.hpp.
 namespace heed::inline HEED_TARGET::detail {
 
-/// There is no window.
+/// No window has to be cut: there is none, or it was cut (in_window).
+template <class Where = nowhere>
 struct no_window {
+    using tag = Where;
     no_window map(const auto&) const { return {}; }
 };
-
-template <class T, class... X>
-struct step_input;
-
-/// An input that refers to lvalues.
-template <class T, class... X>
-step_input<T, X...> input_of_step(lengths_view real, std::size_t step, std::size_t head, X&&... x)
-{
-    return {std::forward<X>(x)..., real, step, head};
-}
 
 /// The input of the body of a step, of numbers T.
 template <class T, class Score, class Normalize, class Combine, class Query, class Keys, class Values, class State,
           class History, class Given, class Masks, class Window>
-struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, State, History, Given, Masks, Window> {
+struct step_input {
     using element = T;
     static constexpr bool shared = shares_rows<std::remove_cvref_t<Keys>>;
 
+    std::type_identity<T> numbers;
+    lengths_view real;
+    std::size_t step, head;
     Score score;
     Normalize normalize;
     Combine combine;
@@ -59,21 +58,30 @@ struct step_input<T, Score, Normalize, Combine, Query, Keys, Values, State, Hist
     Given given;        // the query as it was given
     Masks masks;
     Window window;
-    lengths_view real;
-    std::size_t step, head;
 
     /// The input with `row` applied to every tensor that has a row for each sentence, and `whole` to the parameters.
     auto map(const auto& row, const auto& whole) const
     {
-        auto s = map_parameters(score, whole);  // one after the other: parameters are told apart by their order
-        auto n = map_parameters(normalize, whole);
-        auto c = map_parameters(combine, whole);
-        return detail::input_of_step<T>(row.part(real), step, head, std::move(s), std::move(n), std::move(c),
-                                        map_query(query, row), row(keys), row(values), score_state.map(row),
-                                        history.map(row), map_query(given, row), masks.map(row), window.map(row));
+        return detail::step_input{numbers,
+                                  row.part(real),
+                                  step,
+                                  head,
+                                  map_parameters(score, whole),
+                                  map_parameters(normalize, whole),
+                                  map_parameters(combine, whole),
+                                  map_query(query, row),
+                                  row(keys),
+                                  row(values),
+                                  score_state.map(row),
+                                  history.map(row),
+                                  map_query(given, row),
+                                  masks.map(row),
+                                  window.map(row)};
     }
     void visit(const auto& row, const auto& whole) const { (void)map(row, whole); }
 };
+template <class T, class... X>  // X: references to lvalues
+step_input(std::type_identity<T>, lengths_view, std::size_t, std::size_t, X&&...)->step_input<T, X...>;
 
 /// Does a policy return an array of its own where it was given a sentence in the workspace?
 template <class Result, class Given>
@@ -83,79 +91,80 @@ inline constexpr bool owns_beside = owning_tensor<Result>&& family_of<Given>::ra
 /// normalizer and combiner one after the other. `With` is weights_too or context_only.
 template <bool fused, class With>
 struct step_body {
-    auto operator()(const auto& in) const
-    {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(in.window)>, no_window>) {
-            const step_context at{in.real, in.step, in.given, in.masks, in.head};
-            return wanted(With{}, weighed(in, in.normalize, in.keys, in.values, in.score_state, in.history, at));
-        } else {
-            window_view where = in.window.where;
-            if (in.real.batch() == 1) where.width = where.count[0];
-            const out_of_windows cut{where};
-            const auto masks = in.masks.map(cut);
-            const auto there = in_windows(step_context{where.count, in.step, in.given, masks, in.head});
-            auto part = weighed(in, inside_of(in.normalize, in.window), cut(in.keys), cut(in.values),
-                                in.score_state.map(cut), in.history.map(cut), there);
-            const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
-            auto history = in.history.map(put, part.history);
-            auto all = outcome{std::move(part.context), std::move(part.weights), std::move(history)};
-            return wanted(With{}, std::move(all), where, shape_of(in.keys)[1]);
-        }
-    }
-
-private:
-    static auto weighed(const auto& in, const auto& normalize, const auto& plain_keys, const auto& values,
-                        const auto& score_state, const auto& history, const auto& at)
+    template <class In>
+    auto operator()(const In& in) const
     try {
         namespace over = heed::score::over;
+        using window = std::remove_cvref_t<decltype(in.window)>;
+        const step_context<std::remove_cvref_t<decltype(in.given)>, std::remove_cvref_t<decltype(in.masks)>,
+                           typename window::tag>
+            at{in.real, in.step, in.given, in.masks, in.head};
         const auto& score = over::innermost(in.score);
-        const auto keys = over::keys(in.score, plain_keys, score_state);  // [B,T,A]
+        using innermost = std::remove_cvref_t<decltype(score)>;
+        const auto keys = over::keys(in.score, in.keys, in.score_state);  // [B,T,A]
         if constexpr (fused) {
-            using kernel = step_kernel<std::remove_cvref_t<decltype(score)>, std::remove_cvref_t<decltype(normalize)>,
+            using kernel = step_kernel<innermost, std::remove_cvref_t<decltype(in.normalize)>,
                                        std::remove_cvref_t<decltype(in.combine)>>;
-            return kernel::answer(score, normalize, in.combine, operands{in.query, keys, values, history, at.real},
-                                  With{});
+            return wanted(With{}, kernel::answer(score, in.normalize, in.combine,
+                                                 operands{in.query, keys, in.values, in.history, at.real}, With{}));
         } else {
             const auto scores =
-                over::compare(score, in.query, keys, over::innermost_state(in.score, score_state));  // [B,T]
-            static_assert(
-                rank_of<decltype(scores)> ==
-                    (score_traits_of<std::remove_cvref_t<decltype(score)>>().weights == weight_kind::per_position ? 2
-                                                                                                                  : 3),
-                "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per "
-                "dimension gives [B,T,D], a score per group [B,T,G]");
+                over::compare(score, in.query, keys, over::innermost_state(in.score, in.score_state));  // [B,T]
+            static_assert(rank_of<decltype(scores)> ==
+                              (score_traits_of<innermost>().weights == weight_kind::per_position ? 2 : 3),
+                          "heed: the score's result has the wrong rank: a score per position gives [B,T], a score per "
+                          "dimension gives [B,T,D], a score per group [B,T,G]");
             static_assert(
                 !owns_beside<decltype(scores), decltype(keys)>,
                 "heed: the score's result is an array of its own, and must be of its arguments' kind: "
                 "heed::constant_like(keys, shape, value) makes a constant, heed::same_family(keys, x) takes an array "
                 "x");
-            auto seen = weigh_with_next(normalize, scores, history, at);  // weights [B,T]
+            auto seen = weigh_with_next(in.normalize, scores, in.history, at);  // weights [B,T]
             static_assert(
                 !owns_beside<decltype(seen.weights), decltype(scores)>,
                 "heed: the normalizer's weights are an array of their own, and must be of the scores' kind: "
                 "heed::constant_like(scores, shape, value) makes a constant, heed::same_family(scores, x) takes an "
                 "array x");
-            auto context = combined(in.combine, combiner_weights(normalize, seen.weights, at), values, at);  // [B,D]
-            return outcome{std::move(context), std::move(seen.weights), std::move(seen.next)};
+            auto context = combined(in.combine, combiner_weights(in.normalize, seen.weights, at), in.values, at);
+            return wanted(With{}, outcome{std::move(context), std::move(seen.weights), std::move(seen.next)});
         }
     } catch (const shape_error& found) {
         rethrow_naming(found, heed::score::over::innermost(in.score),
-                       {detail::named("the projected query", in.query), detail::named("the keys", plain_keys),
-                        detail::named("the values", values)});
+                       {detail::named("the projected query", in.query), detail::named("the keys", in.keys),
+                        detail::named("the values", in.values)});
     }
 
+    /// The same of the positions in a window, with weights and history of all positions.
+    template <class In>
+        requires requires(const In& in) { in.window.where; }
+    auto operator()(const In& in) const
+    {
+        window_view where = in.window.where;
+        if (in.real.batch() == 1) where.width = where.count[0];
+        const out_of_windows cut{where};
+        auto part = (*this)(detail::step_input{in.numbers, where.count, in.step, in.head, in.score,
+                                               inside_of(in.normalize, in.window), in.combine, in.query, cut(in.keys),
+                                               cut(in.values), in.score_state.map(cut), in.history.map(cut), in.given,
+                                               in.masks.map(cut), no_window<in_window>{}});
+        const auto put = [&where](const auto& whole, const auto& x) { return ops::put_window(whole, x, where); };
+        auto history = in.history.map(put, part.history);
+        auto weights = spread(With{}, std::move(part.weights), where, shape_of(in.keys)[1]);
+        return outcome{std::move(part.context), std::move(weights), std::move(history)};
+    }
+
+private:
     /// The outcome with its weights, those of a window among those of all positions, or without them.
     static auto wanted(weights_too, auto all) { return all; }
-    static auto wanted(weights_too, auto all, const window_view& where, std::size_t positions)
-    {
-        auto weights = ops::spread_window(all.weights, where, positions);
-        return outcome{std::move(all.context), std::move(weights), std::move(all.history)};
-    }
-    static auto wanted(context_only, auto all, const auto&...)
+    static auto wanted(context_only, auto all)
     {
         auto none = constant_like(all.context, shape_of_rank<2>{shape_of(all.context)[0], 0}, 0.0);
         return outcome{std::move(all.context), std::move(none), std::move(all.history)};
     }
+    static auto spread(weights_too, const auto& weights, const window_view& where, std::size_t positions)
+    {
+        return ops::spread_window(weights, where, positions);
+    }
+    static auto spread(context_only, auto none, const window_view&, std::size_t) { return none; }
 };
 
 /// The normalizer that weighs: the one inside the window, if there is one.
@@ -208,9 +217,11 @@ auto rows_of_memory(const shared_by_rows auto& memory, const auto& x, const auto
 {
     return shared_rows<std::remove_cvref_t<decltype(x)>>{x, memory.sentence.data()};
 }
+void require_sentences(const auto&) {}
+void require_sentences(const shared_by_rows auto& memory) { memory.require_sentences(); }
 auto source_in(const auto& memory, const auto& bring)
 {
-    if constexpr (requires { memory.require_sentences(); }) memory.require_sentences();
+    require_sentences(memory);
     const auto rows = [&](const auto& x) -> decltype(auto) { return rows_of_memory(memory, x, bring); };
     return source_of_step<decltype(rows(memory.keys)), decltype(rows(memory.values))>{
         rows(memory.keys), rows(memory.values), memory.batch(), memory.positions(),
@@ -258,7 +269,7 @@ void require_state_of(std::size_t batch, const auto& score_state, const auto& hi
 }
 
 /// The window of a step; no_window of a normalizer without one. Throws shape_error unless the history fits the memory.
-no_window window_of_step(const auto&, const auto&, const auto&, std::size_t, std::size_t) { return {}; }
+no_window<> window_of_step(const auto&, const auto&, const auto&, std::size_t, std::size_t) { return {}; }
 auto window_of_step(const cuts_windows auto& normalize, const auto& at, const auto& history, std::size_t batch,
                     std::size_t positions)
 {
@@ -318,9 +329,21 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     const auto query = over::query(attend.score, projected, score_state);  // [B,A]
     const auto history = detail::grown_history(attend.score, attend.normalize, state.normalize, known, memory);
     const auto window = window_of_step(attend.normalize, at, history, source.batch, source.positions);
-    const auto in = detail::input_of_step<number>(real, state.step, state.head, attend.score, attend.normalize,
-                                                  summing(attend.combine), query, source.keys, source.values,
-                                                  score_state, history, given, masks, window);
+    const detail::step_input in{std::type_identity<number>{},
+                                real,
+                                state.step,
+                                state.head,
+                                attend.score,
+                                attend.normalize,
+                                summing(attend.combine),
+                                query,
+                                source.keys,
+                                source.values,
+                                score_state,
+                                history,
+                                given,
+                                masks,
+                                window};
     constexpr step_executor by =
         specified ? step_executor::composed
                   : executor_of_step<Attention, std::remove_cvref_t<decltype(source.keys)>, decltype(score_state),
@@ -328,9 +351,7 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     // context [B,D], weights [B,T] or [B,T,D]
     auto seen = run_body<Family, by, with>(in, source.batch, 8 * source.positions * source.width);
     auto context = [&] {  // [B,D]
-        if constexpr (!wraps_another<decltype(Attention::combine)>) {
-            return std::move(seen.context);
-        } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(window)>, no_window>) {
+        if constexpr (!wraps_another<decltype(Attention::combine)> || !requires { window.where; }) {
             return finished(attend.combine, seen.context, source.positions, at);
         } else {
             const auto within = masks.map(out_of_windows{window.where});
@@ -342,18 +363,6 @@ auto step(const Attention& attend, const auto& memory, const auto& projected, co
     attention_state<decltype(seen.history), decltype(next)> after{std::move(seen.history), state.step + 1,
                                                                   std::move(next), state.head};
     return step_result{std::move(context), std::move(seen.weights), std::move(after)};
-}
-
-/// The result as the caller gets it.
-auto answer_of(weights_too, auto seen) { return seen; }
-auto answer_of(context_only, auto seen) { return context_result{std::move(seen.context), std::move(seen.state)}; }
-
-/// An answer moved into results that the caller keeps; without weights if these have none.
-void keep_answer(auto& result, auto answer)
-{
-    result.context = std::move(answer.context);
-    if constexpr (requires { result.weights; }) result.weights = std::move(answer.weights);
-    result.state = std::move(answer.state);
 }
 
 }  // namespace heed::inline HEED_TARGET::detail

@@ -7,33 +7,35 @@
 #include <utility>
 
 #include <heed/attention/make_memory.hpp>
-#include <heed/attention/masks.hpp>
 #include <heed/attention/plan.hpp>
 #include <heed/attention/projected_heads.hpp>
 #include <heed/attention/query.hpp>
 #include <heed/attention/state.hpp>
 #include <heed/core/workspace.hpp>
+#include <heed/masks/of_queries.hpp>
+#include <heed/masks/predicates.hpp>
 #include <heed/ops/tiles.hpp>
 #include <heed/ops/tiles_in_order.hpp>
+#include <heed/policy/step_kernel.hpp>
 #include <heed/simd/score_index.hpp>
 
 /// Many queries without their scores in memory, for the mechanisms and masks that the tiled kernel knows.
 namespace heed::inline HEED_TARGET::detail {
 
 /// Queries [B,S,A] as they are compared with keys.
+auto asking_all(const auto&, const auto& projected, const auto&, std::size_t) { return projected; }
 template <class Score>
+    requires(known_to_kernels_as<Score, kernels::inner_product_score>)
+auto asking_all(const Score& score, const auto& projected, const auto&, std::size_t) { return score.asking(projected); }
+template <over_comparing Score>
 auto asking_all(const Score& score, const auto& projected, const auto& memory, std::size_t first)
 {
     if constexpr (changes_by_index<Score>) {
         return detail::asking_all(score.base, projected, memory, first);
     } else if constexpr (adds_columns<Score>) {
         return score.asked_all(detail::asking_all(score.base, projected, memory, first), memory, first);
-    } else if constexpr (over_comparing<Score>) {
-        return detail::asking_all(score.base, score.query_all(projected, first), memory, first);
-    } else if constexpr (known_to_kernels_as<Score, kernels::inner_product_score>) {
-        return score.asking(projected);
     } else {
-        return projected;
+        return detail::asking_all(score.base, score.query_all(projected, first), memory, first);
     }
 }
 
@@ -98,15 +100,20 @@ auto scaled(auto f, const scales_first auto& rule)
 
 /// The factors of a comparison, [A] for additive scores; one number where there are none.
 template <class Score>
-auto factors_of(const Score& score, const auto& asked)
+auto factors_of(const Score&, const auto& asked)
 {
-    if constexpr (changed_by_comparing<Score>) {
-        return changing(score).factors_in_tiles();
-    } else if constexpr (comparison_in_tiles<Score>::type::has_factors) {
-        return comparing_score<Score>::kernel_tag::factors(comparing(score));
-    } else {
-        return constant_like(asked, shape_of_rank<1>{1}, 1);
-    }
+    return constant_like(asked, shape_of_rank<1>{1}, 1);
+}
+template <class Score>
+    requires(comparison_in_tiles<Score>::type::has_factors && !changed_by_comparing<Score>)
+auto factors_of(const Score& score, const auto&)
+{
+    return comparing_score<Score>::kernel_tag::factors(comparing(score));
+}
+template <changed_by_comparing Score>
+auto factors_of(const Score& score, const auto&)
+{
+    return changing(score).factors_in_tiles();
 }
 
 /// Has this rule a parameter, one number for each head?
@@ -132,6 +139,16 @@ auto rule_alone(const Rule&)
 /// The keys that a mask of tiles shows; the lengths that it may have shorten the rows.
 decltype(auto) keys_of_mask(const auto& mask) { return as_predicate(mask); }
 auto keys_of_mask(const mask_of_lengths auto&) { return kernels::tiles::unmasked{}; }
+
+/// The keys that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
+/// the others count in a history, too. Throws shape_error if it does not fit.
+decltype(auto) keys_shown(const auto& mask, const auto&) { return keys_of_mask(mask); }
+keys_of_lengths keys_shown(const lengths& mask, const auto& memory)
+{
+    const scratch here;
+    (void)visible_lengths(mask, memory.real, memory.positions());
+    return keys_of_lengths{mask};
+}
 
 /// How tiles read the queries of a memory: their heads, and the scale of their scores.
 ops::heads_of heads_in_tiles(const auto&, const auto& memory, const auto&, double scale)
@@ -205,26 +222,8 @@ auto tiled(const Score& score, const auto& normalize, const auto& memory, const 
     }
 }
 
-}  // namespace heed::inline HEED_TARGET::detail::execute
-
-/// Many queries at once by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp.
-namespace heed::inline HEED_TARGET::detail {
-
-/// The keys that a mask shows. One of lengths shows the first keys of each sentence, and does not shorten the rows:
-/// the others count in a history, too. Throws shape_error if it does not fit.
-decltype(auto) keys_shown(const auto& mask, const auto&) { return keys_of_mask(mask); }
-keys_of_lengths keys_shown(const lengths& mask, const auto& memory)
-{
-    const scratch here;
-    (void)visible_lengths(mask, memory.real, memory.positions());
-    return keys_of_lengths{mask};
-}
-
-}  // namespace heed::inline HEED_TARGET::detail
-
-namespace heed::inline HEED_TARGET::detail::execute {
-
-/// Contexts [B,S,D] of projected queries [B,S,A], and the state after them.
+/// The same by the temporal normalizers, in the tiles of kernels/tiles/temporal.hpp: contexts [B,S,D], and the state
+/// after them.
 template <class Score, class Memory, class Mask>
 auto tiled_with_state(const Score& score, const auto& normalize, const Memory& memory, const auto& projected,
                       const auto& state, const Mask& mask)

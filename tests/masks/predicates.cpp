@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/masks.hpp>
+#include <heed/masks/predicates.hpp>
 
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>

@@ -5,11 +5,13 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/query.hpp>
+#include <heed/policy/state.hpp>
 
 /// Calls of a score's hooks, with a default for each hook that it lacks.
 ///

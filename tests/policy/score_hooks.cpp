@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/score_hooks.hpp>
+#include <heed/policy/score_hooks.hpp>
 
 #include <doctest/doctest.h>
 

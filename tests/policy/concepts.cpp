@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/concepts.hpp>
+#include <heed/policy/concepts.hpp>
 
 #include <heed/heed.hpp>
 

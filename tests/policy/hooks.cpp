@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <heed/attention/hooks.hpp>
+#include <heed/policy/hooks.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,9 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/concepts.hpp>
-#include <heed/attention/score_hooks.hpp>
-#include <heed/attention/state.hpp>
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
@@ -15,6 +12,10 @@
 #include <heed/kernels/tiles/comparisons.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/fused_steps.hpp>
+#include <heed/policy/concepts.hpp>
+#include <heed/policy/hooks.hpp>
+#include <heed/policy/score_hooks.hpp>
+#include <heed/policy/state.hpp>
 
 /// Score, normalize, combine: the three lines that attention is, and a kernel for all three where there is one.
 ///
@@ -23,7 +24,7 @@
 ///     c = combine(α, values)
 ///
 /// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing: that of the
-/// table in attention/hooks.hpp.
+/// table in policy/hooks.hpp.
 namespace heed::inline HEED_TARGET {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
@@ -159,14 +160,6 @@ try {
                            {detail::named("the weights", weights), detail::named("the values", values)});
 }
 
-/// Do kernels know this policy by one of these names? A policy declares its name by `using kernel_tag = kernels::…;`.
-template <class Policy, class... Names>
-concept known_to_kernels_as = requires
-{
-    typename Policy::kernel_tag;
-}
-&&(std::is_same_v<typename Policy::kernel_tag, Names> || ...);
-
 /// The combiner that sums: the innermost, if others wrap it.
 const auto& summing(const auto& combine) { return combine; }
 const auto& summing(const wraps_another auto& combine) { return heed::summing(combine.inner); }
@@ -219,79 +212,23 @@ try {
     detail::rethrow_naming(found, combine, {detail::named("the contexts", contexts)});
 }
 
-/// A kernel for the three lines. A score's header specialises this for its score and the normalizers and combiners that
-/// the kernel knows, and so may a user's:
-///
-///     template <class M, class N, class C>
-///         requires(heed::known_to_kernels_as<N, heed::kernels::softmax_of_row> &&
-///                  heed::known_to_kernels_as<C, heed::kernels::weighted_sum_of_row>)
-///     struct heed::step_kernel<mine::score<M>, N, C> {
-///         using operation = mine::step_op;
-///         static auto answer(const auto& score, const N&, const C&, const auto& operands, auto with) { … }
-///     };
-///
-/// `answer` gets operands{query, keys, values, history, real} after the window was cut, words were projected and
-/// wrappers have added to query and keys. It returns an `outcome` of tensors of the same family, made by the operation,
-/// which has its own derivative.
-template <class Score, class Normalize, class Combine>
-struct step_kernel {};
+namespace detail {
 
-/// The results of the three lines, or of a kernel.
-template <class Context, class Weights, class History>
-struct outcome {
-    Context context;
-    Weights weights;
-    History history;  // the normalizer's next state
+/// Can this combiner sum for all queries at once, with the number of the first one or without?
+template <class Combine, class Weights, class Values>
+concept combines_a_matrix = hook::combine_matrix<Combine, Weights, Values, const heed::score::over::queries_from&> ||
+    hook::combine_matrix<Combine, Weights, Values>;
 
-    /// The outcome with f applied to every tensor, together with the same tensors of `others`.
-    auto map(auto&& f, const auto&... others) const
-    {
-        auto c = f(context, others.context...);
-        auto w = f(weights, others.weights...);
-        auto h = history.map(f, others.history...);
-        return heed::outcome<decltype(c), decltype(w), decltype(h)>{std::move(c), std::move(w), std::move(h)};
+/// Contexts [B,S,D] of the weights [B·S,T] of all queries.
+auto combined_matrix(const auto& combine, const tensor auto& weights, const auto& values, const auto& from)
+{
+    if constexpr (hook::combine_matrix<decltype(combine), decltype(weights), decltype(values), decltype(from)>) {
+        return combine.combine_matrix(weights, values, from);
+    } else {
+        return combine.combine_matrix(weights, values);
     }
-};
-template <class Context, class Weights, class History>
-outcome(Context, Weights, History) -> outcome<Context, Weights, History>;
+}
 
-/// The operands of the three lines.
-template <class Query, class Keys, class Values, class History>
-struct operands {
-    const Query& query;      // [B,A], projected
-    const Keys& keys;        // [B,T,A]
-    const Values& values;    // [B,T,D]
-    const History& history;  // the normalizer's state
-    lengths_view real;       // of each row
-};
-template <class Query, class Keys, class Values, class History>
-operands(const Query&, const Keys&, const Values&, const History&, lengths_view)
-    -> operands<Query, Keys, Values, History>;
-
-/// The kernel of scores that are inner products, e_j = a(q) · k_j. Such a score declares `using kernel_tag =
-/// kernels::inner_product_score;` and has `asking(query)`, its a(q).
-namespace kernels {
-
-struct inner_product_score {
-    using in_tiles = tiles::inner_product;
-};
-
-/// A score that wraps another, whose scores fade by gates: score::gated_decay.
-struct gated_decay_score {};
-
-}  // namespace kernels
-
-template <class Score, class Normalize, class Combine>
-    requires(known_to_kernels_as<Score, kernels::inner_product_score>&& known_to_kernels_as<
-             Normalize, kernels::softmax_of_row>&& known_to_kernels_as<Combine, kernels::weighted_sum_of_row>)
-struct step_kernel<Score, Normalize, Combine> {
-    using operation = ops::dot_step_op;
-
-    static auto answer(const auto& score, const Normalize&, const Combine&, const auto& in, const auto&)
-    {
-        auto seen = operation{}(score.asking(in.query), in.keys, in.values, in.real);
-        return outcome{std::move(seen.context), std::move(seen.weights), no_state{}};
-    }
-};
+}  // namespace detail
 
 }  // namespace heed::inline HEED_TARGET

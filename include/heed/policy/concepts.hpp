@@ -6,20 +6,20 @@
 #include <type_traits>
 #include <utility>
 
-#include <heed/attention/hooks.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parameters.hpp>
 #include <heed/core/tensor.hpp>
+#include <heed/policy/hooks.hpp>
 
 /// The members that a score, a normalizer and a combiner must have. Beside them a policy may have `traits`
-/// (below), hooks (attention/hooks.hpp), and types:
+/// (below), hooks (policy/hooks.hpp), and types:
 ///
 /// Score         traits, operator()(query, keys), parameters(self, visit)
 /// Normalizer    operator()(scores, state, at) or (scores, at), parameters(self, visit)
 /// Combiner      traits, operator()(weights, values) or (weights, values, at), parameters(self, visit)
 ///
 /// Types: `kernel_tag`, the name by which a step_kernel knows the policy, with `kernel_tag::in_tiles` for tiles;
-/// `wraps` of a policy around another. attention/check.hpp explains what is missing, in a sentence each.
+/// `wraps` of a policy around another. policy/check.hpp explains what is missing, in a sentence each.
 ///
 /// What a policy says of itself: one constant, `traits`, of a struct for each kind of policy.
 ///
@@ -144,11 +144,15 @@ consteval normalizer_traits normalizer_traits_of()
     return detail::declared_traits<Normalize, normalizer_traits>();
 }
 
-/// The traits of a combiner; the defaults of a type that is none.
+/// The traits of a combiner, which needs all positions if the one that it wraps does; the defaults of a type that is
+/// none.
 template <class Combine>
 consteval combiner_traits combiner_traits_of()
 {
-    return detail::declared_traits<Combine, combiner_traits>();
+    combiner_traits traits = detail::declared_traits<Combine, combiner_traits>();
+    if constexpr (wraps_another<Combine>)
+        traits.needs_all_positions |= combiner_traits_of<typename Combine::wraps>().needs_all_positions;
+    return traits;
 }
 
 namespace hook {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+#include <heed/core/cache_tensor.hpp>
+#include <heed/core/errors.hpp>
+#include <heed/core/mask.hpp>
+#include <heed/ops/by_rows.hpp>
+
+/// The numbers of queries, for scores that read them.
+///
+/// The number of a query is that of the state. Where the sentences of a KV cache differ in length, it is the
+/// number for the longest one, and a sentence that is n positions shorter is asked a query with a number n smaller. So
+/// the query after the last word of each stands at that word in all of them:
+///
+///     auto state = from_query(attend.start(memory), memory.next_position() - 1);
+///
+/// Positions that a KV cache has dropped are counted.
+namespace heed::inline HEED_TARGET {
+
+/// Do several rows of queries share a sentence of this memory?
+template <class Memory>
+concept shared_by_rows = requires(const Memory& memory)
+{
+    memory.sentence;
+};
+
+namespace detail {
+
+/// Are these the keys of a KV cache, as a step reads them?
+template <class Keys>
+concept keys_grow = shares_rows<Keys> && is_cache<std::remove_cvref_t<decltype(Keys::of)>>;
+
+/// Which row of the keys row b of the queries asks.
+std::size_t row_asked(const auto&, std::size_t b) { return b; }
+template <class X>
+std::size_t row_asked(const shared_rows<X>& keys, std::size_t b)
+{
+    return keys.sentence[b];
+}
+
+/// The number of the query of a sentence whose next position has the number `next`, where that of the longest one is
+/// `longest`. 0 before any position, since there nothing is compared.
+inline std::size_t number_in_sentence(std::size_t number, std::size_t next, std::size_t longest)
+{
+    if (next == 0 || next == longest) return next == 0 ? 0 : number;
+    if (number + next < longest) {
+        throw shape_error("attention: query " + std::to_string(number) + " of a KV cache, whose longest " +
+                          "sentence has " + std::to_string(longest) + " positions, would have the number -" +
+                          std::to_string(longest - next - number) + " in a sentence of " + std::to_string(next) +
+                          "; number queries by the longest one: begin with from_query(attend.start(memory), " +
+                          "memory.next_position() - 1)");
+    }
+    return number + next - longest;
+}
+
+/// The number of the next position of row b of a memory, dropped ones counted.
+std::size_t next_position_of(const auto& memory, std::size_t b)
+{
+    return memory.real[b] + (lengths_view(memory.dropped).batch() == 0 ? 0 : memory.dropped[b]);
+}
+
+}  // namespace detail
+
+}  // namespace heed::inline HEED_TARGET

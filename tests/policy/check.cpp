@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/policy/check.hpp>
+
+#include <heed/heed.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace heed;
+
+TEST_CASE("why three policies make no attention")
+{
+    using normalize::softmax;
+    CHECK(fault_of<score::dot, softmax, combine::weighted_sum>() == composition_fault::none);
+    CHECK(fault_of<score::dot, softmax, combine::elementwise_sum>() == composition_fault::different_weights);
+    CHECK(fault_of<int, softmax, combine::weighted_sum>() == composition_fault::no_score);
+    CHECK(fault_of<score::dot, lengths, combine::weighted_sum>() == composition_fault::no_normalizer);
+    CHECK(fault_of<score::dot, softmax, int>() == composition_fault::no_combiner);
+    CHECK(fault_of<score::dot, normalize::ratio, combine::weighted_sum>() == composition_fault::negative_scores);
+    CHECK(fault_of<score::kernel<score::elu_plus_one>, normalize::ratio, combine::weighted_sum>() ==
+          composition_fault::none);
+}

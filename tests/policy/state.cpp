@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <heed/policy/state.hpp>
+
+#include <doctest/doctest.h>
+
+#include <heed/normalize/temporal.hpp>
+#include <heed/ops/shape.hpp>
+#include <heed/score/over.hpp>
+#include <support/tensors.hpp>
+
+using namespace heed;
+
+namespace {
+
+/// A state whose tensor `map` does not reach.
+struct hidden {
+    array<double, 2> sum;
+    hidden map(auto&&, const auto&...) const { return *this; }
+};
+/// A number for all rows.
+struct counter {
+    static constexpr bool holds_no_tensors = true;
+    int steps = 0;
+    counter map(auto&&, const auto&...) const { return *this; }
+};
+struct without_map {
+    array<double, 2> sum;
+};
+
+using features = score::position_features<array<double, 3>>;
+
+}  // namespace
+
+TEST_CASE("states without tensors, with tensors that can be reached, and with others")
+{
+    using namespace heed::detail;
+    CHECK(holds_no_tensors<no_state>);
+    CHECK(holds_no_tensors<counter>);
+    CHECK(!holds_no_tensors<features>);
+    CHECK(mappable_state<no_score_state>);
+    CHECK(mappable_state<counter>);
+    CHECK(mappable_state<features>);
+    CHECK(!mappable_state<hidden>);
+    CHECK(!mappable_state<without_map>);
+}
