@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -48,35 +47,34 @@ inline bool in_each_child([[maybe_unused]] void (*call)())
 #endif
 }
 
-inline std::atomic<unsigned> forks{0};
+/// The products that this thread computes with in place of those of a BLAS: see batch_invariant (gemm/blas.hpp). Null:
+/// those of the BLAS.
+struct own_products;
+inline thread_local const own_products* own_products_here = nullptr;
 
-/// How many forks lie between the program's first process and this one, since the first call of this function. An
-/// object made at another number belongs to another process. Throws std::bad_alloc if it cannot count.
-inline unsigned forks_so_far()
-{
-    static const bool counted = in_each_child([] { forks.fetch_add(1); });
-    if (!counted) throw std::bad_alloc();
-    return forks.load(std::memory_order_relaxed);
-}
-
-/// An object of the parent process that its child must not destroy. It can still be reached, so it is no leak.
-struct left_object {
-    std::shared_ptr<void> object;
-    left_object* before;
-};
-inline std::atomic<left_object*> left_objects{nullptr};
-
-inline void leave_undestroyed(std::shared_ptr<void> object)
-{
-    auto* const one = new left_object{std::move(object), left_objects.load()};
-    while (!left_objects.compare_exchange_weak(one->before, one)) {}
-}
-
-inline thread_local bool batch_invariant_here = false;
-
+/// Threads that share work. Abstract, so that only programs that call set_threads compile what starts and ends them.
 class thread_pool {
 public:
-    explicit thread_pool(std::size_t threads)
+    virtual ~thread_pool() = default;
+    thread_pool& operator=(thread_pool&&) = delete;
+
+    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy or closed.
+    virtual bool run(void (*call)(void*, std::size_t), void* context) = 0;
+
+    /// Ends the threads: from now on run() returns false. Nothing happens if the pool is busy, because another thread
+    /// computes while the program ends, or a shard has called std::exit.
+    virtual void close() = 0;
+
+    thread_pool* left_before = nullptr;  // see parallel_settings
+
+protected:
+    thread_pool() = default;
+};
+
+template <class Thread>
+class pool_of final : public thread_pool {
+public:
+    explicit pool_of(std::size_t threads)
     {
         errors_.resize(threads);
         workers_.reserve(threads);
@@ -95,14 +93,9 @@ public:
         }
     }
 
-    thread_pool& operator=(thread_pool&&) = delete;
+    ~pool_of() override { end(); }
 
-    ~thread_pool() { end(); }
-
-    std::size_t size() const { return workers_.size() + 1; }
-
-    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy or closed.
-    bool run(void (*call)(void*, std::size_t), void* context)
+    bool run(void (*call)(void*, std::size_t), void* context) override
     {
         std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
         if (!lock || closed_) return false;
@@ -127,17 +120,13 @@ public:
         return true;
     }
 
-    /// Ends the threads: from now on run() returns false. Nothing happens if the pool is busy, because another thread
-    /// computes while the program ends, or a shard has called std::exit.
-    void close()
+    void close() override
     {
         const std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
         if (!lock) return;
         closed_ = true;
         end();
     }
-
-    thread_pool* left_before = nullptr;  // see parallel_settings
 
 private:
     // A pause is 40 to 140 cycles: a worker looks for new work for some 50 us before it sleeps.
@@ -163,7 +152,7 @@ private:
     {
         stopping_.store(true);
         announce();
-        for (std::thread& worker : workers_) {
+        for (Thread& worker : workers_) {
             if (worker.joinable()) worker.join();
         }
     }
@@ -193,7 +182,7 @@ private:
         }
     }
 
-    std::vector<std::thread> workers_;
+    std::vector<Thread> workers_;
     std::vector<std::exception_ptr> errors_;
     std::mutex one_user_, sleep_;
     std::condition_variable wake_;
@@ -240,38 +229,20 @@ inline thread_local bool inside_shard = false;
 
 }  // namespace detail
 
-/// While one of these lives, its thread's products are heed's own (gemm/gemm_kernel.hpp), in heed's other threads as
-/// well: a row of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
-///
-///     const heed::batch_invariant guard;
-///     model.translate(lines);      // the same bits for each line, however the lines are grouped
-///
-/// A BLAS chooses the order in which it adds an element's terms by the number of rows; heed's kernels do not.
-class batch_invariant {
-public:
-    explicit batch_invariant(bool wanted = true)
-        : before_(std::exchange(detail::batch_invariant_here, detail::batch_invariant_here || wanted))
-    {}
-    ~batch_invariant() { detail::batch_invariant_here = before_; }
-    batch_invariant& operator=(batch_invariant&&) = delete;
-
-private:
-    bool before_;
-};
-
 /// How many threads heed uses: 1 unless set_threads said otherwise.
 inline std::size_t threads() { return detail::parallel.threads; }
 
 /// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
 /// heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect at the program's
 /// end.
-inline void set_threads(std::size_t count)
+template <class Thread = std::thread>
+void set_threads(std::size_t count)
 {
     detail::parallel_settings& settings = detail::parallel;
-    if (count == 0) count = std::thread::hardware_concurrency() == 0 ? 1 : std::thread::hardware_concurrency();
+    if (count == 0) count = Thread::hardware_concurrency() == 0 ? 1 : Thread::hardware_concurrency();
     if (count == settings.threads || settings.over) return;
     static const detail::end_of_pool end;
-    detail::thread_pool* const pool = count > 1 ? new detail::thread_pool(count) : nullptr;
+    detail::thread_pool* const pool = count > 1 ? new detail::pool_of<Thread>(count) : nullptr;
     delete std::exchange(settings.pool, pool);
     settings.threads = count;
 }
@@ -282,7 +253,7 @@ namespace detail {
 struct shared_work {
     function_ref<void, std::size_t, std::size_t, std::size_t> body;
     std::size_t count, shards, align;
-    bool batch_invariant;  // as in the thread that shares its work
+    const own_products* products;  // of the thread that shares its work
 
     static void run(void* self, std::size_t shard)
     {
@@ -294,10 +265,19 @@ struct shared_work {
         if (end > that.count) end = that.count;
         if (begin >= end) return;
         struct inside {
-            inside() { inside_shard = true; }
-            ~inside() { inside_shard = false; }
-        } const scope;
-        const heed::batch_invariant products(that.batch_invariant);
+            explicit inside(const own_products* products) : before(std::exchange(own_products_here, products))
+            {
+                inside_shard = true;
+            }
+            ~inside()
+            {
+                inside_shard = false;
+                own_products_here = before;
+            }
+            inside& operator=(inside&&) = delete;
+
+            const own_products* before;
+        } const scope(that.products);
         that.body(begin, end, shard);
     }
 };
@@ -327,7 +307,7 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
     const std::size_t shards = detail::shard_count(count, grain);
     if (shards <= 1) return body(std::size_t{0}, count, std::size_t{0});
 
-    detail::share_work({body, count, shards, align, detail::batch_invariant_here});
+    detail::share_work({body, count, shards, align, detail::own_products_here});
 }
 
 }  // namespace heed::inline HEED_TARGET

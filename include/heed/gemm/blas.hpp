@@ -80,6 +80,64 @@ void gemm_kernel(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, 
     kernels::own::gemm(m, n, k, matrix(op_a, a, lda), matrix(op_b, b, ldb), beta, c, ldc);
 }
 
+/// The type of gemm_kernel<T>.
+template <class T>
+using product = void (*)(op, op, std::size_t, std::size_t, std::size_t, const T*, std::size_t, const T*, std::size_t, T,
+                         T*, std::size_t);
+
+}  // namespace detail
+
+}  // namespace heed::inline HEED_TARGET::blas
+
+namespace heed::inline HEED_TARGET {
+
+/// Reached by pointers, so that only programs that use batch_invariant compile these products.
+struct detail::own_products {
+    blas::detail::product<float> of_floats;
+    blas::detail::product<double> of_doubles;
+};
+
+/// While one of these lives, its thread's products are heed's own (gemm/gemm_kernel.hpp), in heed's other threads as
+/// well: a row of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
+///
+///     const heed::batch_invariant guard;
+///     model.translate(lines);      // the same bits for each line, however the lines are grouped
+///
+/// A BLAS chooses the order in which it adds an element's terms by the number of rows; heed's kernels do not.
+class batch_invariant {
+public:
+    template <std::same_as<bool> Bool = bool>  // a template, so that it is compiled where it is called
+    explicit batch_invariant(Bool wanted = true) : before_(detail::own_products_here)
+    {
+        static constexpr detail::own_products all{blas::detail::gemm_kernel<float>, blas::detail::gemm_kernel<double>};
+        if (wanted) detail::own_products_here = &all;
+    }
+    ~batch_invariant() { detail::own_products_here = before_; }
+    batch_invariant& operator=(batch_invariant&&) = delete;
+
+private:
+    const detail::own_products* before_;
+};
+
+}  // namespace heed::inline HEED_TARGET
+
+namespace heed::inline HEED_TARGET::blas {
+
+namespace detail {
+
+/// The product that this thread computes with in place of the BLAS's; null if none.
+template <class T>
+product<T> own_product()
+{
+    const heed::detail::own_products* const own = heed::detail::own_products_here;
+    if (own == nullptr) return nullptr;
+    if constexpr (std::same_as<T, float>) {
+        return own->of_floats;
+    } else {
+        return own->of_doubles;
+    }
+}
+
 #if defined(HEED_BLAS_NONE)
 template <class T>
 void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
@@ -369,13 +427,13 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         return;
     }
     const auto integer = [](std::size_t n) { return static_cast<int>(n); };
-    const bool own = heed::detail::batch_invariant_here;
+    const detail::product<T> own = detail::own_product<T>();
     const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
         const T* a = A + (op_a == op::plain ? i0 * lda : i0);
         const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
         T* c = C + i0 * ldc + j0;
         const std::size_t m = i1 - i0, n = j1 - j0;
-        if (own) return detail::gemm_kernel(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
+        if (own != nullptr) return own(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
         const detail::one_blas_thread guard;
         if (m == 1) {  // gemm with one row is up to three times slower than gemv
             const int incx = op_a == op::plain ? 1 : integer(lda);

@@ -77,9 +77,7 @@ namespace detail {
 template <class... Pieces>
 [[noreturn, gnu::noinline, gnu::cold]] void refuse(const Pieces&... pieces)
 {
-    std::string message;
-    (heed::detail::append_text(message, pieces), ...);
-    throw shape_error(message);
+    heed::detail::throw_shape_error({pieces...});
 }
 
 /// An argument as an operation gets it: a tensor, or a setting that owns memory, as a view.
