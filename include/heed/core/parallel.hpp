@@ -282,15 +282,17 @@ struct shared_work {
     }
 };
 
-inline void share_work(shared_work work)
+[[gnu::noinline]] inline void share_work(const function_ref<void, std::size_t, std::size_t, std::size_t>& body,
+                                         std::size_t count, std::size_t shards, std::size_t align)
 {
+    shared_work work{body, count, shards, align, own_products_here};
     if (parallel.pool->run(&shared_work::run, &work)) return;
-    for (std::size_t shard = 0; shard < work.shards; ++shard) shared_work::run(&work, shard);
+    for (std::size_t shard = 0; shard < shards; ++shard) shared_work::run(&work, shard);
 }
 
 /// How many shards parallel_for makes of [0, count): at most threads(), and no more than count / grain, rounded up; one
-/// within a shard.
-inline std::size_t shard_count(std::size_t count, std::size_t grain)
+/// within a shard. Not inlined: a program has hundreds of calls of parallel_for.
+[[gnu::noinline]] inline std::size_t shard_count(std::size_t count, std::size_t grain)
 {
     if (count == 0 || inside_shard) return 1;
     const std::size_t most = grain == 0 ? count : (count + grain - 1) / grain;
@@ -306,8 +308,7 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
     if (count == 0) return;
     const std::size_t shards = detail::shard_count(count, grain);
     if (shards <= 1) return body(std::size_t{0}, count, std::size_t{0});
-
-    detail::share_work({body, count, shards, align, detail::own_products_here});
+    detail::share_work(body, count, shards, align);
 }
 
 }  // namespace heed::inline HEED_TARGET

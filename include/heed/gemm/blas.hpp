@@ -428,7 +428,8 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
     }
     const auto integer = [](std::size_t n) { return static_cast<int>(n); };
     const detail::product<T> own = detail::own_product<T>();
-    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
+    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) __attribute__((noinline))
+    {
         const T* a = A + (op_a == op::plain ? i0 * lda : i0);
         const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
         T* c = C + i0 * ldc + j0;
