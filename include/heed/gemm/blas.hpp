@@ -35,17 +35,15 @@
 #if defined(CBLAS_H)
 #error "heed: <cblas.h> clashes with xtensor-blas, which heed uses; define HEED_BLAS_CBLAS (CMake: HEED_BLAS=cblas)"
 #include <heed/needs/one/CBLAS>
-#elif !__has_include(<xflens/cxxblas/level3/gemm.tcc>)
+#elif !__has_include(<xflens/cxxblas/drivers/drivers.h>)
 #error "heed needs xtensor-blas >= 0.20 (Debian: libxtensor-blas-dev); or define HEED_BLAS_CBLAS to use <cblas.h>"
 #include <heed/needs/xtensor-blas>
 #endif
 // Defines HAVE_CBLAS. (xtensor-blas 0.21 to 0.23 do so themselves only after they have read cxxblas.)
 #include <xtensor-blas/xblas_config.hpp>
 
-// The part of <xflens/cxxblas/cxxblas.cxx> that gemm and gemv need: it compiles in half of the time.
-#include <xflens/cxxblas/drivers/drivers.tcc>
-#include <xflens/cxxblas/level2/gemv.tcc>
-#include <xflens/cxxblas/level3/gemm.tcc>
+// The part of <xflens/cxxblas/cxxblas.cxx> that declares the functions of CBLAS.
+#include <xflens/cxxblas/drivers/drivers.h>
 #if !defined(CXXBLAS_DRIVERS_CBLAS_H)
 #error "heed: xtensor-blas would use its own slow loops; define HAVE_CBLAS=1, and not XTENSOR_USE_FLENS_BLAS"
 #include <heed/needs/HAVE_CBLAS>
@@ -58,8 +56,8 @@
 
 /// Matrix products on plain row-major memory, through the BLAS that the program links (OpenBLAS).
 ///
-/// They go through xtensor-blas's `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined, through
-/// <cblas.h>: one choice for the whole program, with the same bits. `xt::linalg::dot` is not used: it returns wrong
+/// They call the functions of CBLAS as xtensor-blas declares them, or, with HEED_BLAS_CBLAS defined, as <cblas.h> does:
+/// one choice for the whole program, with the same bits. `xt::linalg::dot` is not used: it returns wrong
 /// shapes for products of views of one buffer.
 namespace heed::inline HEED_TARGET::blas {
 
@@ -154,7 +152,7 @@ void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T be
     if (op_a == op::plain) return kernels::own::gemv(rows, columns, plain, x, step, beta, y);
     kernels::own::gemv(columns, rows, plain.transposed(), x, step, beta, y);
 }
-#elif defined(HEED_BLAS_CBLAS)
+#else
 inline CBLAS_TRANSPOSE transpose(op which) { return which == op::plain ? CblasNoTrans : CblasTrans; }
 
 inline void gemm(op op_a, op op_b, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
@@ -174,24 +172,6 @@ inline void gemv(op op_a, int m, int n, const float* a, int lda, const float* x,
 inline void gemv(op op_a, int m, int n, const double* a, int lda, const double* x, int incx, double beta, double* y)
 {
     cblas_dgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
-}
-#else
-// For any other type cxxblas falls back to its own loops.
-template <class T>
-concept element = std::same_as<T, float> || std::same_as<T, double>;
-
-inline cxxblas::Transpose transpose(op which) { return which == op::plain ? cxxblas::NoTrans : cxxblas::Trans; }
-
-template <element T>
-void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
-{
-    cxxblas::gemm<int>(cxxblas::RowMajor, transpose(op_a), transpose(op_b), m, n, k, T(1), a, lda, b, ldb, beta, c,
-                       ldc);
-}
-template <element T>
-void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
-{
-    cxxblas::gemv<int>(cxxblas::RowMajor, transpose(op_a), m, n, T(1), a, lda, x, incx, beta, y, 1);
 }
 #endif
 
