@@ -5,22 +5,21 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/function_ref.hpp>
 
+#include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <mutex>
 #include <new>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#if defined(__unix__) || defined(__APPLE__)
-#include <pthread.h>
-#endif
+#include <pthread.h>  // g++ reads <thread> and <condition_variable> in a tenth of the time that it needs for xtensor
+#include <sched.h>
+#include <unistd.h>
 
 /// One small pool of threads, heed's own, for work that is worth sharing.
 ///
@@ -37,15 +36,8 @@ namespace detail {
 // A child of fork() has only the thread that called it. A mutex that another thread held stays locked there; joining a
 // thread or destroying a condition variable that one waits for never returns. So the child leaves such objects alone.
 
-/// From now on, the child of each fork(), where there is one, calls this first. False if there is no memory for it.
-inline bool in_each_child([[maybe_unused]] void (*call)())
-{
-#if defined(__unix__) || defined(__APPLE__)
-    return ::pthread_atfork(nullptr, nullptr, call) == 0;
-#else
-    return true;
-#endif
-}
+/// From now on, the child of each fork() calls this first. False if there is no memory for it.
+inline bool in_each_child(void (*call)()) { return ::pthread_atfork(nullptr, nullptr, call) == 0; }
 
 /// The products that this thread computes with in place of those of a BLAS: see batch_invariant (gemm/blas.hpp). Null:
 /// those of the BLAS.
@@ -77,23 +69,28 @@ public:
     explicit pool_of(std::size_t threads)
     {
         errors_.resize(threads);
+        starts_.resize(threads);
         workers_.reserve(threads);
-        try {
-            for (std::size_t shard = 1; shard < threads; ++shard) {
-                workers_.emplace_back([this, shard] { work(shard); });
+        for (std::size_t shard = 1; shard < threads; ++shard) {
+            starts_[shard] = {this, shard};
+            Thread worker;
+            const int problem = ::pthread_create(&worker, nullptr, begin, &starts_[shard]);
+            if (problem == 0) {
+                workers_.push_back(worker);
+                continue;
             }
-        } catch (const std::system_error& problem) {
             const std::size_t started = workers_.size() + 1;
             end();
             throw error("set_threads: " + std::to_string(threads) + " threads cannot be started, only " +
-                        std::to_string(started) + ": " + problem.code().message());
-        } catch (...) {
-            end();
-            throw;
+                        std::to_string(started) + ": " + std::generic_category().message(problem));
         }
     }
 
-    ~pool_of() override { end(); }
+    ~pool_of() override
+    {
+        end();
+        ::pthread_cond_destroy(&wake_);
+    }
 
     bool run(void (*call)(void*, std::size_t), void* context) override
     {
@@ -108,7 +105,7 @@ public:
             if (spin < spins) {
                 pause();
             } else {
-                std::this_thread::yield();
+                ::sched_yield();
             }
         }
         std::exception_ptr first;
@@ -145,16 +142,15 @@ private:
             const std::lock_guard<std::mutex> lock(sleep_);
             generation_.fetch_add(1, std::memory_order_release);
         }
-        wake_.notify_all();
+        ::pthread_cond_broadcast(&wake_);
     }
 
     void end()
     {
         stopping_.store(true);
         announce();
-        for (Thread& worker : workers_) {
-            if (worker.joinable()) worker.join();
-        }
+        for (const Thread& worker : workers_) ::pthread_join(worker, nullptr);
+        workers_.clear();
     }
 
     void invoke(std::size_t shard)
@@ -172,8 +168,9 @@ private:
         for (;;) {
             for (int spin = 0; spin < spins && generation_.load(std::memory_order_acquire) == seen; ++spin) pause();
             if (generation_.load(std::memory_order_acquire) == seen) {
-                std::unique_lock<std::mutex> lock(sleep_);
-                wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+                const std::lock_guard<std::mutex> lock(sleep_);
+                while (generation_.load(std::memory_order_acquire) == seen)
+                    ::pthread_cond_wait(&wake_, sleep_.native_handle());
             }
             seen = generation_.load(std::memory_order_acquire);
             if (stopping_.load()) return;
@@ -182,10 +179,23 @@ private:
         }
     }
 
+    /// What a thread is started with.
+    struct start {
+        pool_of* pool;
+        std::size_t shard;
+    };
+    static void* begin(void* of)
+    {
+        const start& here = *static_cast<start*>(of);
+        here.pool->work(here.shard);
+        return nullptr;
+    }
+
+    std::vector<start> starts_;
     std::vector<Thread> workers_;
     std::vector<std::exception_ptr> errors_;
     std::mutex one_user_, sleep_;
-    std::condition_variable wake_;
+    ::pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
     std::atomic<std::size_t> generation_{0}, pending_{0};
     std::atomic<bool> stopping_{false};
     bool closed_ = false;  // changed and read by the only user
@@ -235,11 +245,11 @@ inline std::size_t threads() { return detail::parallel.threads; }
 /// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
 /// heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect at the program's
 /// end.
-template <class Thread = std::thread>
+template <class Thread = ::pthread_t>
 void set_threads(std::size_t count)
 {
     detail::parallel_settings& settings = detail::parallel;
-    if (count == 0) count = Thread::hardware_concurrency() == 0 ? 1 : Thread::hardware_concurrency();
+    if (count == 0) count = static_cast<std::size_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
     if (count == settings.threads || settings.over) return;
     static const detail::end_of_pool end;
     detail::thread_pool* const pool = count > 1 ? new detail::pool_of<Thread>(count) : nullptr;

@@ -9,7 +9,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
+
+#include <sched.h>
 
 #include <heed/core/dual_number.hpp>
 #include <heed/core/parallel.hpp>
@@ -238,7 +239,7 @@ private:
     static std::uint64_t wait_until_changed()
     {
         std::uint64_t now = state.load(std::memory_order_acquire);
-        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) std::this_thread::yield();
+        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) ::sched_yield();
         return now;
     }
 
