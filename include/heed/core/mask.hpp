@@ -198,14 +198,14 @@ public:
     }
     /// Nothing may be attended to, until `operator[]` says otherwise.
     explicit boolean_mask(const shape_of_rank<N>& shape)
-        : shape_(shape), attend_(std::make_shared<values>(tensor_view<const bool, N>{nullptr, shape}.size() + 3))
+        : shape_(shape), attend_(std::make_shared<values>(values(tensor_view<const bool, N>{nullptr, shape}.size() + 3)))
     {}
 
     const shape_of_rank<N>& shape() const { return shape_; }
     const std::uint8_t* data() const { return attend_ == nullptr ? nullptr : attend_->data(); }
     std::uint8_t& operator[](std::size_t i)
     {
-        if (attend_.use_count() > 1) attend_ = std::make_shared<values>(*attend_);
+        if (attend_.use_count() > 1) attend_ = std::make_shared<values>(values(*attend_));
         return (*attend_)[i];
     }
     std::uint8_t operator[](std::size_t i) const { return (*attend_)[i]; }

@@ -68,21 +68,20 @@ class pool_of final : public thread_pool {
 public:
     explicit pool_of(std::size_t threads)
     {
-        errors_.resize(threads);
-        starts_.resize(threads);
+        shards_.resize(threads);
         workers_.reserve(threads);
         for (std::size_t shard = 1; shard < threads; ++shard) {
-            starts_[shard] = {this, shard};
+            shards_[shard] = {this, shard, nullptr};
             Thread worker;
-            const int problem = ::pthread_create(&worker, nullptr, begin, &starts_[shard]);
+            const int problem = ::pthread_create(&worker, nullptr, begin, &shards_[shard]);
             if (problem == 0) {
                 workers_.push_back(worker);
                 continue;
             }
             const std::size_t started = workers_.size() + 1;
             end();
-            throw error("set_threads: " + std::to_string(threads) + " threads cannot be started, only " +
-                        std::to_string(started) + ": " + std::generic_category().message(problem));
+            throw error(text_of({"set_threads: ", threads, " threads cannot be started, only ", started, ": ",
+                                 std::generic_category().message(problem)}));
         }
     }
 
@@ -109,9 +108,9 @@ public:
             }
         }
         std::exception_ptr first;
-        for (std::exception_ptr& error : errors_) {
-            if (!first) first = error;
-            error = nullptr;
+        for (shard_of_thread& each : shards_) {
+            if (!first) first = each.error;
+            each.error = nullptr;
         }
         if (first) std::rethrow_exception(first);
         return true;
@@ -158,7 +157,7 @@ private:
         try {
             call_(context_, shard);
         } catch (...) {
-            errors_[shard] = std::current_exception();
+            shards_[shard].error = std::current_exception();
         }
     }
 
@@ -179,21 +178,20 @@ private:
         }
     }
 
-    /// What a thread is started with.
-    struct start {
+    struct shard_of_thread {
         pool_of* pool;
-        std::size_t shard;
+        std::size_t number;
+        std::exception_ptr error;
     };
     static void* begin(void* of)
     {
-        const start& here = *static_cast<start*>(of);
-        here.pool->work(here.shard);
+        const auto& here = *static_cast<const shard_of_thread*>(of);
+        here.pool->work(here.number);
         return nullptr;
     }
 
-    std::vector<start> starts_;
+    std::vector<shard_of_thread> shards_;
     std::vector<Thread> workers_;
-    std::vector<std::exception_ptr> errors_;
     std::mutex one_user_, sleep_;
     ::pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
     std::atomic<std::size_t> generation_{0}, pending_{0};
