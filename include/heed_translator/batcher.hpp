@@ -4,7 +4,7 @@
 #include <heed/core/cxx20.hpp>
 
 #include <heed/core/errors.hpp>
-#include <heed/core/parallel.hpp>
+#include <heed/core/forks.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include <heed/core/parallel.hpp>
+#include <heed/gemm/blas.hpp>
 #include <heed/seq2seq/decoding.hpp>
 #include <heed/seq2seq/ensemble.hpp>
 #include <heed/seq2seq/greedy.hpp>

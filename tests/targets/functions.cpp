@@ -81,7 +81,7 @@ std::size_t OF_TARGET(shards)()
     return sum == 2999 * 3000 / 2 ? std::set(who.begin(), who.end()).size() : 0;
 }
 
-bool OF_TARGET(batch_invariant)() { return heed::detail::batch_invariant_here; }
+bool OF_TARGET(batch_invariant)() { return heed::detail::own_products_here != nullptr; }
 
 void OF_TARGET(throw)() { throw shape_error("from the other file"); }
 

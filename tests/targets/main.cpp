@@ -11,6 +11,7 @@
 #include <string>
 
 #include <heed/core/parallel.hpp>
+#include <heed/gemm/blas.hpp>
 
 #include "targets.hpp"
 

@@ -39,17 +39,7 @@ public:
     void* allocate(std::size_t bytes)
     {
         bytes = (bytes + alignment - 1) / alignment * alignment;
-        while (current_ < blocks_.size() && used_ + bytes > blocks_[current_].size) {
-            ++current_;
-            used_ = 0;
-        }
-        if (current_ == blocks_.size()) {
-            const std::size_t least = std::size_t{1} << 20;
-            std::size_t size = blocks_.empty() ? least : 2 * blocks_.back().size;
-            if (size < bytes) size = bytes;
-            blocks_.emplace_back(size);
-            used_ = 0;
-        }
+        if (current_ == blocks_.size() || used_ + bytes > blocks_[current_].size) next_block(bytes);
         std::byte* piece = blocks_[current_].memory.get() + used_;
         used_ += bytes;
         return piece;
@@ -99,6 +89,20 @@ private:
         detail::aligned_memory<std::byte> memory;
         std::size_t size;
     };
+
+    /// Goes on in the next block that has so much room, and makes one if there is none. Not inlined: most memory is
+    /// there.
+    [[gnu::noinline, gnu::cold]] void next_block(std::size_t bytes)
+    {
+        used_ = 0;
+        if (current_ < blocks_.size()) ++current_;
+        while (current_ < blocks_.size() && bytes > blocks_[current_].size) ++current_;
+        if (current_ < blocks_.size()) return;
+        const std::size_t least = std::size_t{1} << 20;
+        std::size_t size = blocks_.empty() ? least : 2 * blocks_.back().size;
+        if (size < bytes) size = bytes;
+        blocks_.emplace_back(size);
+    }
 
     std::vector<block> blocks_;
     std::size_t current_ = 0, used_ = 0;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -52,27 +53,70 @@ inline std::string counted(std::size_t number, std::string_view one, std::string
 
 namespace detail {
 
-/// A piece of a message: a text, a number or a shape.
-inline void append_text(std::string& message, std::string_view text) { message += text; }
-inline void append_text(std::string& message, std::size_t number) { message += std::to_string(number); }
-template <std::size_t N>
-void append_text(std::string& message, const std::array<std::size_t, N>& shape)
+/// A piece of a message: a text, a number or a shape. No template: messages are put together by code that is compiled
+/// once, whatever they are made of.
+class message_piece {
+public:
+    message_piece(std::string_view text) : data_(text.data()), size_(text.size()) {}
+    message_piece(const char* text) : message_piece(std::string_view(text)) {}
+    message_piece(const std::string& text) : message_piece(std::string_view(text)) {}
+    message_piece(std::size_t number) : kind_(number_alone), size_(number) {}
+    template <std::size_t N>
+    message_piece(const std::array<std::size_t, N>& shape) : message_piece(shape.data(), N)
+    {}
+    message_piece(const std::size_t* shape, std::size_t rank) : kind_(shape_of_tensor), data_(shape), size_(rank) {}
+
+    [[gnu::noinline, gnu::cold]] void append_to(std::string& message) const
+    {
+        if (kind_ == text_alone) {
+            message.append(static_cast<const char*>(data_), size_);
+            return;
+        }
+        const bool shape = kind_ == shape_of_tensor;
+        const std::size_t* const numbers = shape ? static_cast<const std::size_t*>(data_) : &size_;
+        const std::size_t count = shape ? size_ : 1;
+        char text[32];
+        if (shape) message.append("[", 1);
+        for (std::size_t i = 0; i < count; ++i) {
+            const int length = std::snprintf(text, sizeof text, "%s%zu", i == 0 ? "" : ",", numbers[i]);
+            message.append(text, static_cast<std::size_t>(length));
+        }
+        if (shape) message.append("]", 1);
+    }
+
+private:
+    enum { text_alone, number_alone, shape_of_tensor } kind_ = text_alone;
+    const void* data_ = nullptr;  // of a text or a shape
+    std::size_t size_;            // of a text, or the number, or the number of axes
+};
+
+/// These pieces as one text.
+[[gnu::noinline, gnu::cold]] inline std::string text_of(std::initializer_list<message_piece> pieces)
 {
-    message += shape_text(shape);
+    std::string message;
+    for (const message_piece& piece : pieces) piece.append_to(message);
+    return message;
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void throw_shape_error(std::initializer_list<message_piece> pieces)
+{
+    throw shape_error(text_of(pieces));
+}
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void throw_wrong_shape(std::string_view where, std::string_view name,
+                                                                     message_piece is, message_piece must,
+                                                                     std::initializer_list<message_piece> why)
+{
+    throw_shape_error({where, ": ", name, " is ", is, " but must be ", must, " (", text_of(why), ")"});
 }
 
 /// Not inlined: checks run at every step, messages are put together only where something does not fit.
 template <std::size_t N, class... Why>
-[[noreturn, gnu::noinline, gnu::cold]] void throw_shape_error(std::string_view where, std::string_view name,
+[[noreturn, gnu::noinline, gnu::cold]] void throw_wrong_shape(std::string_view where, std::string_view name,
                                                               const std::array<std::size_t, N>& is,
                                                               const std::array<std::size_t, N>& must, const Why&... why)
 {
-    std::string message{where};
-    message += ": ";
-    message += name;
-    message += " is " + shape_text(is) + " but must be " + shape_text(must) + " (";
-    (append_text(message, why), ...);
-    throw shape_error(message + ")");
+    throw_wrong_shape(where, name, is, must, {message_piece(why)...});
 }
 
 /// A tensor by name, for a message.
@@ -87,12 +131,10 @@ struct named_shape {
         for (std::size_t axis = 0; axis < rank && axis < shape.size(); ++axis) shape[axis] = extents[axis];
     }
 
-    std::string text() const
+    [[gnu::noinline, gnu::cold]] std::string text() const
     {
-        std::string text{name};
-        for (std::size_t axis = 0; axis < rank && axis < shape.size(); ++axis)
-            text.append(axis == 0 ? " [" : ",").append(std::to_string(shape[axis]));
-        return rank == 0 ? text : text + "]";
+        if (rank == 0) return std::string(name);
+        return text_of({name, " ", message_piece(shape.data(), rank < shape.size() ? rank : shape.size())});
     }
 };
 
@@ -131,11 +173,12 @@ throw_named_shape_error(const shape_error& found, std::string_view caller, const
     policy = policy.substr(0, policy.find_first_of("<;]"));
     for (const std::string_view room : {"heed::", HEED_TARGET_NAME "::"})
         if (policy.starts_with(room)) policy.remove_prefix(room.size());
-    std::string message{policy};
-    message.append(": ").append(tensors.all[0].text());
-    message.append(tensors.all[0].name.ends_with('s') ? " do not fit" : " does not fit");
-    for (std::size_t i = 1; i < tensors.count; ++i) message.append(i == 1 ? " " : ", ").append(tensors.all[i].text());
-    shape_error named(message + " (" + found.what() + ")");
+    const named_shape& first = tensors.all[0];
+    std::string message =
+        text_of({policy, ": ", first.text(), first.name.ends_with('s') ? " do not fit" : " does not fit"});
+    for (std::size_t i = 1; i < tensors.count; ++i)
+        message = text_of({message, i == 1 ? " " : ", ", tensors.all[i].text()});
+    shape_error named(text_of({message, " (", found.what(), ")"}));
     named.names_policy = true;
     throw named;
 }
@@ -159,7 +202,7 @@ void require_shape(std::string_view where, std::string_view name, const std::arr
 {
     if (same_shape(is, must)) [[likely]]
         return;
-    detail::throw_shape_error(where, name, is, must, why...);
+    detail::throw_wrong_shape(where, name, is, must, why...);
 }
 
 }  // namespace heed::inline HEED_TARGET

@@ -54,14 +54,13 @@ public:
     void require(const char* where, std::size_t batch, std::size_t positions) const
     {
         if (batch_ != batch) {
-            throw shape_error(std::string(where) + ": " + std::to_string(batch_) + " lengths for a batch of " +
-                              std::to_string(batch) + " rows; give one length per row");
+            detail::throw_shape_error(
+                {where, ": ", batch_, " lengths for a batch of ", batch, " rows; give one length per row"});
         }
         for (std::size_t row = 0; row < batch; ++row) {
             if (counts_[row] > positions) {
-                throw shape_error(std::string(where) + ": the length of row " + std::to_string(row) + " is " +
-                                  std::to_string(counts_[row]) + " but there are only " + std::to_string(positions) +
-                                  " positions");
+                detail::throw_shape_error({where, ": the length of row ", row, " is ", counts_[row],
+                                           " but there are only ", positions, " positions"});
             }
         }
     }
@@ -111,8 +110,8 @@ public:
     /// The same with a row for each of so many heads of each sentence.
     lengths for_heads(std::size_t heads) const
     {
-        lengths all;
-        for (const std::size_t count : counts_) all.counts_.insert(all.counts_.end(), heads, count);
+        lengths all(std::vector<std::size_t>(counts_.size() * heads));
+        for (std::size_t i = 0; i < all.counts_.size(); ++i) all.counts_[i] = counts_[i / heads];
         all.heads_ = heads;
         return all;
     }
@@ -130,8 +129,8 @@ public:
         std::vector<std::size_t> counts(which.size());
         for (std::size_t i = 0; i < which.size(); ++i) {
             if (which[i] >= counts_.size()) {
-                throw shape_error("lengths::rows: row " + std::to_string(which[i]) + " of a batch of " +
-                                  std::to_string(counts_.size()) + "; rows count from 0");
+                detail::throw_shape_error(
+                    {"lengths::rows: row ", which[i], " of a batch of ", counts_.size(), "; rows count from 0"});
             }
             counts[i] = counts_[which[i]];
         }
@@ -201,14 +200,14 @@ public:
     }
     /// Nothing may be attended to, until `operator[]` says otherwise.
     explicit boolean_mask(const shape_of_rank<N>& shape)
-        : shape_(shape), attend_(std::make_shared<values>(tensor_view<const bool, N>{nullptr, shape}.size() + 3))
+        : shape_(shape), attend_(std::make_shared<values>(values(tensor_view<const bool, N>{nullptr, shape}.size() + 3)))
     {}
 
     const shape_of_rank<N>& shape() const { return shape_; }
     const std::uint8_t* data() const { return attend_ == nullptr ? nullptr : attend_->data(); }
     std::uint8_t& operator[](std::size_t i)
     {
-        if (attend_.use_count() > 1) attend_ = std::make_shared<values>(*attend_);
+        if (attend_.use_count() > 1) attend_ = std::make_shared<values>(values(*attend_));
         return (*attend_)[i];
     }
     std::uint8_t operator[](std::size_t i) const { return (*attend_)[i]; }

@@ -5,23 +5,21 @@
 #include <heed/core/errors.hpp>
 #include <heed/core/function_ref.hpp>
 
+#include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#if defined(__unix__) || defined(__APPLE__)
-#include <pthread.h>
-#endif
+#include <pthread.h>  // g++ reads <thread> and <condition_variable> in a tenth of the time that it needs for xtensor
+#include <sched.h>
+#include <unistd.h>
 
 /// One small pool of threads, heed's own, for work that is worth sharing.
 ///
@@ -35,17 +33,39 @@
 /// Files compiled for different targets share one setting and one pool.
 namespace heed::for_all_targets {
 
+/// Threads that share work. Abstract, so that only programs that call set_threads compile what starts and ends them.
+class thread_pool {
+public:
+    virtual ~thread_pool() = default;
+    thread_pool& operator=(thread_pool&&) = delete;
+
+    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy or closed.
+    virtual bool run(void (*call)(void*, std::size_t), void* context) = 0;
+
+    /// Ends the threads: from now on run() returns false. Nothing happens if the pool is busy, because another thread
+    /// computes while the program ends, or a shard has called std::exit.
+    virtual void close() = 0;
+
+    thread_pool* left_before = nullptr;  // see parallel_settings
+
+protected:
+    thread_pool() = default;
+};
+
 /// Without a destructor: static objects that end after the pool may still use it.
 struct parallel_settings {
     std::size_t threads = 1;
-    void* pool = nullptr;  // a detail::thread_pool, which has one layout for all targets
-    void* left = nullptr;  // those of the processes that this one was forked from, so that they can be reached
-    bool over = false;     // the program's static objects are being destroyed
+    thread_pool* pool = nullptr;
+    thread_pool* left = nullptr;  // those of the processes that this one was forked from, so that they can be reached
+    bool over = false;            // the program's static objects are being destroyed
 };
 inline constinit parallel_settings parallel;
 
 inline thread_local bool inside_shard = false;
-inline thread_local bool batch_invariant_here = false;
+
+/// The products that this thread computes with in place of those of a BLAS, of the target that batch_invariant was made
+/// in (gemm/blas.hpp). Null: those of the BLAS.
+inline thread_local const void* own_products_here = nullptr;
 
 }  // namespace heed::for_all_targets
 
@@ -56,71 +76,41 @@ namespace detail {
 // A child of fork() has only the thread that called it. A mutex that another thread held stays locked there; joining a
 // thread or destroying a condition variable that one waits for never returns. So the child leaves such objects alone.
 
-/// From now on, the child of each fork(), where there is one, calls this first. False if there is no memory for it.
-inline bool in_each_child([[maybe_unused]] void (*call)())
-{
-#if defined(__unix__) || defined(__APPLE__)
-    return ::pthread_atfork(nullptr, nullptr, call) == 0;
-#else
-    return true;
-#endif
-}
+/// From now on, the child of each fork() calls this first. False if there is no memory for it.
+inline bool in_each_child(void (*call)()) { return ::pthread_atfork(nullptr, nullptr, call) == 0; }
 
-inline std::atomic<unsigned> forks{0};
+using for_all_targets::own_products_here;
+using for_all_targets::thread_pool;
 
-/// How many forks lie between the program's first process and this one, since the first call of this function. An
-/// object made at another number belongs to another process. Throws std::bad_alloc if it cannot count.
-inline unsigned forks_so_far()
-{
-    static const bool counted = in_each_child([] { forks.fetch_add(1); });
-    if (!counted) throw std::bad_alloc();
-    return forks.load(std::memory_order_relaxed);
-}
-
-/// An object of the parent process that its child must not destroy. It can still be reached, so it is no leak.
-struct left_object {
-    std::shared_ptr<void> object;
-    left_object* before;
-};
-inline std::atomic<left_object*> left_objects{nullptr};
-
-inline void leave_undestroyed(std::shared_ptr<void> object)
-{
-    auto* const one = new left_object{std::move(object), left_objects.load()};
-    while (!left_objects.compare_exchange_weak(one->before, one)) {}
-}
-
-using for_all_targets::batch_invariant_here;
-
-class thread_pool {
+template <class Thread>
+class pool_of final : public thread_pool {
 public:
-    explicit thread_pool(std::size_t threads)
+    explicit pool_of(std::size_t threads)
     {
-        errors_.resize(threads);
+        shards_.resize(threads);
         workers_.reserve(threads);
-        try {
-            for (std::size_t shard = 1; shard < threads; ++shard) {
-                workers_.emplace_back([this, shard] { work(shard); });
+        for (std::size_t shard = 1; shard < threads; ++shard) {
+            shards_[shard] = {this, shard, nullptr};
+            Thread worker;
+            const int problem = ::pthread_create(&worker, nullptr, begin, &shards_[shard]);
+            if (problem == 0) {
+                workers_.push_back(worker);
+                continue;
             }
-        } catch (const std::system_error& problem) {
             const std::size_t started = workers_.size() + 1;
             end();
-            throw error("set_threads: " + std::to_string(threads) + " threads cannot be started, only " +
-                        std::to_string(started) + ": " + problem.code().message());
-        } catch (...) {
-            end();
-            throw;
+            throw error(text_of({"set_threads: ", threads, " threads cannot be started, only ", started, ": ",
+                                 std::generic_category().message(problem)}));
         }
     }
 
-    thread_pool& operator=(thread_pool&&) = delete;
+    ~pool_of() override
+    {
+        end();
+        ::pthread_cond_destroy(&wake_);
+    }
 
-    ~thread_pool() { end(); }
-
-    std::size_t size() const { return workers_.size() + 1; }
-
-    /// Runs call(context, shard) for every shard; shard 0 on the calling thread. False if the pool is busy or closed.
-    bool run(void (*call)(void*, std::size_t), void* context)
+    bool run(void (*call)(void*, std::size_t), void* context) override
     {
         std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
         if (!lock || closed_) return false;
@@ -133,29 +123,25 @@ public:
             if (spin < spins) {
                 pause();
             } else {
-                std::this_thread::yield();
+                ::sched_yield();
             }
         }
         std::exception_ptr first;
-        for (std::exception_ptr& error : errors_) {
-            if (!first) first = error;
-            error = nullptr;
+        for (shard_of_thread& each : shards_) {
+            if (!first) first = each.error;
+            each.error = nullptr;
         }
         if (first) std::rethrow_exception(first);
         return true;
     }
 
-    /// Ends the threads: from now on run() returns false. Nothing happens if the pool is busy, because another thread
-    /// computes while the program ends, or a shard has called std::exit.
-    void close()
+    void close() override
     {
         const std::unique_lock<std::mutex> lock(one_user_, std::try_to_lock);
         if (!lock) return;
         closed_ = true;
         end();
     }
-
-    void* left_before = nullptr;  // see parallel_settings
 
 private:
     // A pause is 40 to 140 cycles: a worker looks for new work for some 50 us before it sleeps.
@@ -174,16 +160,15 @@ private:
             const std::lock_guard<std::mutex> lock(sleep_);
             generation_.fetch_add(1, std::memory_order_release);
         }
-        wake_.notify_all();
+        ::pthread_cond_broadcast(&wake_);
     }
 
     void end()
     {
         stopping_.store(true);
         announce();
-        for (std::thread& worker : workers_) {
-            if (worker.joinable()) worker.join();
-        }
+        for (const Thread& worker : workers_) ::pthread_join(worker, nullptr);
+        workers_.clear();
     }
 
     void invoke(std::size_t shard)
@@ -191,7 +176,7 @@ private:
         try {
             call_(context_, shard);
         } catch (...) {
-            errors_[shard] = std::current_exception();
+            shards_[shard].error = std::current_exception();
         }
     }
 
@@ -201,8 +186,9 @@ private:
         for (;;) {
             for (int spin = 0; spin < spins && generation_.load(std::memory_order_acquire) == seen; ++spin) pause();
             if (generation_.load(std::memory_order_acquire) == seen) {
-                std::unique_lock<std::mutex> lock(sleep_);
-                wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+                const std::lock_guard<std::mutex> lock(sleep_);
+                while (generation_.load(std::memory_order_acquire) == seen)
+                    ::pthread_cond_wait(&wake_, sleep_.native_handle());
             }
             seen = generation_.load(std::memory_order_acquire);
             if (stopping_.load()) return;
@@ -211,10 +197,22 @@ private:
         }
     }
 
-    std::vector<std::thread> workers_;
-    std::vector<std::exception_ptr> errors_;
+    struct shard_of_thread {
+        pool_of* pool;
+        std::size_t number;
+        std::exception_ptr error;
+    };
+    static void* begin(void* of)
+    {
+        const auto& here = *static_cast<const shard_of_thread*>(of);
+        here.pool->work(here.number);
+        return nullptr;
+    }
+
+    std::vector<shard_of_thread> shards_;
+    std::vector<Thread> workers_;
     std::mutex one_user_, sleep_;
-    std::condition_variable wake_;
+    ::pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
     std::atomic<std::size_t> generation_{0}, pending_{0};
     std::atomic<bool> stopping_{false};
     bool closed_ = false;  // changed and read by the only user
@@ -224,12 +222,10 @@ private:
 
 using for_all_targets::parallel;
 
-inline thread_pool* pool_in_use() { return static_cast<thread_pool*>(parallel.pool); }
-
 /// In a child of fork(): its parent's pool has no threads here, and is never destroyed.
 inline void leave_pool_of_parent()
 {
-    if (parallel.pool != nullptr) pool_in_use()->left_before = std::exchange(parallel.left, parallel.pool);
+    if (parallel.pool != nullptr) parallel.pool->left_before = std::exchange(parallel.left, parallel.pool);
     parallel.pool = nullptr;
     parallel.threads = 1;
 }
@@ -245,7 +241,7 @@ struct end_of_pool {
     ~end_of_pool()
     {
         parallel.over = true;
-        if (parallel.pool != nullptr) pool_in_use()->close();
+        if (parallel.pool != nullptr) parallel.pool->close();
     }
 };
 
@@ -253,39 +249,21 @@ using for_all_targets::inside_shard;
 
 }  // namespace detail
 
-/// While one of these lives, its thread's products are heed's own (gemm/gemm_kernel.hpp), in heed's other threads as
-/// well: a row of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
-///
-///     const heed::batch_invariant guard;
-///     model.translate(lines);      // the same bits for each line, however the lines are grouped
-///
-/// A BLAS chooses the order in which it adds an element's terms by the number of rows; heed's kernels do not.
-class batch_invariant {
-public:
-    explicit batch_invariant(bool wanted = true)
-        : before_(std::exchange(detail::batch_invariant_here, detail::batch_invariant_here || wanted))
-    {}
-    ~batch_invariant() { detail::batch_invariant_here = before_; }
-    batch_invariant& operator=(batch_invariant&&) = delete;
-
-private:
-    bool before_;
-};
-
 /// How many threads heed uses: 1 unless set_threads said otherwise.
 inline std::size_t threads() { return detail::parallel.threads; }
 
 /// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
 /// heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect at the program's
 /// end.
-inline void set_threads(std::size_t count)
+template <class Thread = ::pthread_t>
+void set_threads(std::size_t count)
 {
     for_all_targets::parallel_settings& settings = detail::parallel;
-    if (count == 0) count = std::thread::hardware_concurrency() == 0 ? 1 : std::thread::hardware_concurrency();
+    if (count == 0) count = static_cast<std::size_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
     if (count == settings.threads || settings.over) return;
     static const detail::end_of_pool end;
-    detail::thread_pool* const pool = count > 1 ? new detail::thread_pool(count) : nullptr;
-    delete static_cast<detail::thread_pool*>(std::exchange<void*>(settings.pool, pool));
+    detail::thread_pool* const pool = count > 1 ? new detail::pool_of<Thread>(count) : nullptr;
+    delete std::exchange(settings.pool, pool);
     settings.threads = count;
 }
 
@@ -295,7 +273,7 @@ namespace detail {
 struct shared_work {
     function_ref<void, std::size_t, std::size_t, std::size_t> body;
     std::size_t count, shards, align;
-    bool batch_invariant;  // as in the thread that shares its work
+    const void* products;  // of the thread that shares its work
 
     static void run(void* self, std::size_t shard)
     {
@@ -307,23 +285,34 @@ struct shared_work {
         if (end > that.count) end = that.count;
         if (begin >= end) return;
         struct inside {
-            inside() { inside_shard = true; }
-            ~inside() { inside_shard = false; }
-        } const scope;
-        const heed::batch_invariant products(that.batch_invariant);
+            explicit inside(const void* products) : before(std::exchange(own_products_here, products))
+            {
+                inside_shard = true;
+            }
+            ~inside()
+            {
+                inside_shard = false;
+                own_products_here = before;
+            }
+            inside& operator=(inside&&) = delete;
+
+            const void* before;
+        } const scope(that.products);
         that.body(begin, end, shard);
     }
 };
 
-inline void share_work(shared_work work)
+[[gnu::noinline]] inline void share_work(const function_ref<void, std::size_t, std::size_t, std::size_t>& body,
+                                         std::size_t count, std::size_t shards, std::size_t align)
 {
-    if (pool_in_use()->run(&shared_work::run, &work)) return;
-    for (std::size_t shard = 0; shard < work.shards; ++shard) shared_work::run(&work, shard);
+    shared_work work{body, count, shards, align, own_products_here};
+    if (parallel.pool->run(&shared_work::run, &work)) return;
+    for (std::size_t shard = 0; shard < shards; ++shard) shared_work::run(&work, shard);
 }
 
 /// How many shards parallel_for makes of [0, count): at most threads(), and no more than count / grain, rounded up; one
-/// within a shard.
-inline std::size_t shard_count(std::size_t count, std::size_t grain)
+/// within a shard. Not inlined: a program has hundreds of calls of parallel_for.
+[[gnu::noinline]] inline std::size_t shard_count(std::size_t count, std::size_t grain)
 {
     if (count == 0 || inside_shard) return 1;
     const std::size_t most = grain == 0 ? count : (count + grain - 1) / grain;
@@ -339,8 +328,7 @@ void parallel_for(std::size_t count, std::size_t grain, Body&& body, std::size_t
     if (count == 0) return;
     const std::size_t shards = detail::shard_count(count, grain);
     if (shards <= 1) return body(std::size_t{0}, count, std::size_t{0});
-
-    detail::share_work({body, count, shards, align, detail::batch_invariant_here});
+    detail::share_work(body, count, shards, align);
 }
 
 }  // namespace heed::inline HEED_TARGET

@@ -69,7 +69,7 @@ inline arena* workspace_if_there()
     return late == nullptr ? nullptr : &late->memory;
 }
 
-inline arena& workspace_of_this_thread()
+[[gnu::noinline]] inline arena& workspace_of_this_thread()
 {
     if (arena* const there = workspace_if_there(); there != nullptr) return *there;
     late = new late_workspace;
@@ -119,11 +119,12 @@ private:
 /// Temporaries of one call: taken from this thread's workspace, returned at the end of the scope.
 class scratch {
 public:
-    scratch() : memory_(detail::workspace_of_this_thread()), before_(memory_.mark())
+    // Not inlined: it is made once in an operation, of which a program has many.
+    [[gnu::noinline]] scratch() : memory_(detail::workspace_of_this_thread()), before_(memory_.mark())
     {
         if (detail::late != nullptr) ++detail::late->users;
     }
-    ~scratch()
+    [[gnu::noinline]] ~scratch()
     {
         memory_.release(before_);
         if (detail::late != nullptr && --detail::late->users == 0) delete std::exchange(detail::late, nullptr);

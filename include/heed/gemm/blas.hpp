@@ -9,7 +9,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
+
+#include <sched.h>
 
 #include <heed/core/compiled.hpp>
 #include <heed/core/dual_number.hpp>
@@ -36,17 +37,15 @@
 #if defined(CBLAS_H)
 #error "heed: <cblas.h> clashes with xtensor-blas, which heed uses; define HEED_BLAS_CBLAS (CMake: HEED_BLAS=cblas)"
 #include <heed/needs/one/CBLAS>
-#elif !__has_include(<xflens/cxxblas/level3/gemm.tcc>)
+#elif !__has_include(<xflens/cxxblas/drivers/drivers.h>)
 #error "heed needs xtensor-blas >= 0.20 (Debian: libxtensor-blas-dev); or define HEED_BLAS_CBLAS to use <cblas.h>"
 #include <heed/needs/xtensor-blas>
 #endif
 // Defines HAVE_CBLAS. (xtensor-blas 0.21 to 0.23 do so themselves only after they have read cxxblas.)
 #include <xtensor-blas/xblas_config.hpp>
 
-// The part of <xflens/cxxblas/cxxblas.cxx> that gemm and gemv need: it compiles in half of the time.
-#include <xflens/cxxblas/drivers/drivers.tcc>
-#include <xflens/cxxblas/level2/gemv.tcc>
-#include <xflens/cxxblas/level3/gemm.tcc>
+// The part of <xflens/cxxblas/cxxblas.cxx> that declares the functions of CBLAS.
+#include <xflens/cxxblas/drivers/drivers.h>
 #if !defined(CXXBLAS_DRIVERS_CBLAS_H)
 #error "heed: xtensor-blas would use its own slow loops; define HAVE_CBLAS=1, and not XTENSOR_USE_FLENS_BLAS"
 #include <heed/needs/HAVE_CBLAS>
@@ -59,8 +58,8 @@
 
 /// Matrix products on plain row-major memory, through the BLAS that the program links (OpenBLAS).
 ///
-/// They go through xtensor-blas's `cxxblas::gemm` and `cxxblas::gemv`, or, with HEED_BLAS_CBLAS defined, through
-/// <cblas.h>: one choice for the whole program, with the same bits. `xt::linalg::dot` is not used: it returns wrong
+/// They call the functions of CBLAS as xtensor-blas declares them, or, with HEED_BLAS_CBLAS defined, as <cblas.h> does:
+/// one choice for the whole program, with the same bits. `xt::linalg::dot` is not used: it returns wrong
 /// shapes for products of views of one buffer.
 namespace heed::for_all_targets {
 
@@ -91,6 +90,66 @@ void gemm_kernel(op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, 
     kernels::own::gemm(m, n, k, matrix(op_a, a, lda), matrix(op_b, b, ldb), beta, c, ldc);
 }
 
+/// The type of gemm_kernel<T>.
+template <class T>
+using product = void (*)(op, op, std::size_t, std::size_t, std::size_t, const T*, std::size_t, const T*, std::size_t, T,
+                         T*, std::size_t);
+
+}  // namespace detail
+
+}  // namespace heed::inline HEED_TARGET::blas
+
+namespace heed::inline HEED_TARGET {
+
+/// Reached by pointers, so that only programs that use batch_invariant compile these products.
+namespace detail {
+struct own_products {
+    blas::detail::product<float> of_floats;
+    blas::detail::product<double> of_doubles;
+};
+}  // namespace detail
+
+/// While one of these lives, its thread's products are heed's own (gemm/gemm_kernel.hpp), in heed's other threads as
+/// well: a row of the result has the same bits in a batch of any size, and for any number of threads. May be nested.
+///
+///     const heed::batch_invariant guard;
+///     model.translate(lines);      // the same bits for each line, however the lines are grouped
+///
+/// A BLAS chooses the order in which it adds an element's terms by the number of rows; heed's kernels do not.
+class batch_invariant {
+public:
+    template <std::same_as<bool> Bool = bool>  // a template, so that it is compiled where it is called
+    explicit batch_invariant(Bool wanted = true) : before_(detail::own_products_here)
+    {
+        static constexpr detail::own_products all{blas::detail::gemm_kernel<float>, blas::detail::gemm_kernel<double>};
+        if (wanted) detail::own_products_here = &all;
+    }
+    ~batch_invariant() { detail::own_products_here = before_; }
+    batch_invariant& operator=(batch_invariant&&) = delete;
+
+private:
+    const void* before_;
+};
+
+}  // namespace heed::inline HEED_TARGET
+
+namespace heed::inline HEED_TARGET::blas {
+
+namespace detail {
+
+/// The product that this thread computes with in place of the BLAS's; null if none.
+template <class T>
+product<T> own_product()
+{
+    const auto* const own = static_cast<const heed::detail::own_products*>(heed::detail::own_products_here);
+    if (own == nullptr) return nullptr;
+    if constexpr (std::same_as<T, float>) {
+        return own->of_floats;
+    } else {
+        return own->of_doubles;
+    }
+}
+
 #if defined(HEED_BLAS_NONE)
 template <class T>
 void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
@@ -107,7 +166,7 @@ void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T be
     if (op_a == op::plain) return kernels::own::gemv(rows, columns, plain, x, step, beta, y);
     kernels::own::gemv(columns, rows, plain.transposed(), x, step, beta, y);
 }
-#elif defined(HEED_BLAS_CBLAS)
+#else
 inline CBLAS_TRANSPOSE transpose(op which) { return which == op::plain ? CblasNoTrans : CblasTrans; }
 
 inline void gemm(op op_a, op op_b, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float beta,
@@ -127,24 +186,6 @@ inline void gemv(op op_a, int m, int n, const float* a, int lda, const float* x,
 inline void gemv(op op_a, int m, int n, const double* a, int lda, const double* x, int incx, double beta, double* y)
 {
     cblas_dgemv(CblasRowMajor, transpose(op_a), m, n, 1, a, lda, x, incx, beta, y, 1);
-}
-#else
-// For any other type cxxblas falls back to its own loops.
-template <class T>
-concept element = std::same_as<T, float> || std::same_as<T, double>;
-
-inline cxxblas::Transpose transpose(op which) { return which == op::plain ? cxxblas::NoTrans : cxxblas::Trans; }
-
-template <element T>
-void gemm(op op_a, op op_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc)
-{
-    cxxblas::gemm<int>(cxxblas::RowMajor, transpose(op_a), transpose(op_b), m, n, k, T(1), a, lda, b, ldb, beta, c,
-                       ldc);
-}
-template <element T>
-void gemv(op op_a, int m, int n, const T* a, int lda, const T* x, int incx, T beta, T* y)
-{
-    cxxblas::gemv<int>(cxxblas::RowMajor, transpose(op_a), m, n, T(1), a, lda, x, incx, beta, y, 1);
 }
 #endif
 
@@ -209,7 +250,7 @@ private:
     static std::uint64_t wait_until_changed()
     {
         std::uint64_t now = state.load(std::memory_order_acquire);
-        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) std::this_thread::yield();
+        for (; (now & changing) != 0; now = state.load(std::memory_order_acquire)) ::sched_yield();
         return now;
     }
 
@@ -378,13 +419,14 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         return;
     }
     const auto integer = [](std::size_t n) { return static_cast<int>(n); };
-    const bool own = heed::detail::batch_invariant_here;
-    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) {
+    const detail::product<T> own = detail::own_product<T>();
+    const auto part = [&](std::size_t i0, std::size_t i1, std::size_t j0, std::size_t j1) __attribute__((noinline))
+    {
         const T* a = A + (op_a == op::plain ? i0 * lda : i0);
         const T* b = B + (op_b == op::plain ? j0 : j0 * ldb);
         T* c = C + i0 * ldc + j0;
         const std::size_t m = i1 - i0, n = j1 - j0;
-        if (own) return detail::gemm_kernel(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
+        if (own != nullptr) return own(op_a, op_b, m, n, K, a, lda, b, ldb, beta, c, ldc);
         const detail::one_blas_thread guard;
         if (m == 1) {  // gemm with one row is up to three times slower than gemv
             const int incx = op_a == op::plain ? 1 : integer(lda);
@@ -431,7 +473,8 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
 // Of heed::compiled.
 // clang-format off
 #define HEED_KERNELS_OF_BLAS(X, T) \
-    X(T, gemm, void, gemm, (op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B, std::size_t ldb, T beta, T* C, std::size_t ldc), (op_a, op_b, M, N, K, A, lda, B, ldb, beta, C, ldc))
+    X(T, gemm, void, gemm, (op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, std::size_t lda, const T* B, std::size_t ldb, T beta, T* C, std::size_t ldc), (op_a, op_b, M, N, K, A, lda, B, ldb, beta, C, ldc)) \
+    X(T, gemm_kernel, void, detail::gemm_kernel, (op op_a, op op_b, std::size_t m, std::size_t n, std::size_t k, const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc), (op_a, op_b, m, n, k, a, lda, b, ldb, beta, c, ldc))
 // clang-format on
 HEED_COMPILED_KERNELS(HEED_KERNELS_OF_BLAS)
 

@@ -61,10 +61,11 @@ HEED_SIMD_INLINE T additive_score(std::size_t width, const T* query, const T* k,
     return sum(e + f);
 }
 
-/// e_j for the positions [j0, j1) of sentence b. `far`: its values are prefetched meanwhile.
+/// e_j for the positions [j0, j1) of sentence b. `far`: its values are prefetched meanwhile. Not inlined: a step calls
+/// it in two places.
 template <class T>
-inline void additive_scores(const additive_step<T>& step, std::size_t b, std::size_t j0, std::size_t j1, bool far,
-                            T* scores)
+[[gnu::noinline]] void additive_scores(const additive_step<T>& step, std::size_t b, std::size_t j0, std::size_t j1,
+                                       bool far, T* scores)
 {
     constexpr std::size_t line = 64 / sizeof(T);
     const std::size_t A = step.alignment, D = step.width;

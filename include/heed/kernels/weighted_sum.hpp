@@ -49,10 +49,11 @@ inline void add_weighted(std::size_t n, std::size_t columns, std::size_t stride,
     for (; j < n; ++j) add_scaled(columns, context, weights[j], values + j * stride);
 }
 
-/// c[d0..d1) = Σ_j α_j h_j of one sentence, summed in the order of the positions.
+/// c[d0..d1) = Σ_j α_j h_j of one sentence, summed in the order of the positions. Not inlined: a kernel calls it in
+/// several places.
 template <class T>
-inline void weighted_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
-                             std::size_t d0, std::size_t d1)
+[[gnu::noinline]] void weighted_sum_row(std::size_t n, std::size_t width, const T* weights, const T* values, T* context,
+                                        std::size_t d0, std::size_t d1)
 {
     zero(context + d0, d1 - d0);
     add_in_blocks(n, d1 - d0, context + d0, [=](std::size_t first, std::size_t last, T* to) {

@@ -57,7 +57,7 @@ protected:
         (require_shape(Self::name, "the state's history", more.shape, positions,
                        "one number per position; a state belongs to one memory"),
          ...);
-        return std::tuple_cat(std::tuple{shape_of_rank<2>{B, D}, positions}, std::tuple{((void)more, positions)...});
+        return std::tuple{shape_of_rank<2>{B, D}, positions, ((void)more, positions)...};
     }
 
     /// The step as kernels see it; `more` are its members behind the keys.
@@ -139,8 +139,8 @@ struct additive_step_op : detail::step_operation<additive_step_op> {
                          adjoint<T, 3> d_keys, adjoint<T, 1> d_v, adjoint<T, 3> d_values)
     {
         additive_temporal_step_op::backward(query, keys, v, values, {}, real, results,
-                                            std::tuple_cat(d, std::tuple{in<T, 2>{}}), scores, d_query, d_keys, d_v,
-                                            d_values, {});
+                                            std::tuple{std::get<0>(d), std::get<1>(d), in<T, 2>{}}, scores, d_query,
+                                            d_keys, d_v, d_values, {});
     }
 };
 inline constexpr additive_step_op additive_step{};

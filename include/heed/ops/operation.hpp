@@ -77,9 +77,7 @@ namespace detail {
 template <class... Pieces>
 [[noreturn, gnu::noinline, gnu::cold]] void refuse(const Pieces&... pieces)
 {
-    std::string message;
-    (heed::detail::append_text(message, pieces), ...);
-    throw shape_error(message);
+    heed::detail::throw_shape_error({pieces...});
 }
 
 /// An argument as an operation gets it: a tensor, or a setting that owns memory, as a view.
@@ -182,31 +180,34 @@ struct results_of {
     }
 };
 
-/// Computes with numbers T; nothing is recorded.
-template <class Family, class T, class Operation, class... X>
-auto compute(const Operation& operation, const X&... x)
+/// Computes with numbers T; nothing is recorded. `a` are the arguments as the operation gets them, so that tensors of
+/// several kinds share one instantiation.
+template <class Family, class T, class Operation, class... A>
+auto compute(const Operation& operation, const A&... a)
 {
     using make = results_of<Family, T>;
-    const auto shape = operation.shape(argument(x)...);
-    const auto forward = [&](const auto&... results) {
-        if constexpr (saves<Operation, X...>) {
+    constexpr bool saves_numbers = requires { operation.saved(a...); };
+    const auto forward = [&](const auto&... y) {
+        if constexpr (saves_numbers) {
             scratch here;
-            operation.forward(argument(x)..., results..., here.take<T>(operation.saved(argument(x)...)));
+            operation.forward(a..., make::writable(y)..., here.take<T>(operation.saved(a...)));
         } else {
-            operation.forward(argument(x)..., results...);
+            operation.forward(a..., make::writable(y)...);
         }
     };
+    const auto shape = operation.shape(a...);
     if constexpr (is_tuple<std::remove_cvref_t<decltype(shape)>>) {
         return [&]<std::size_t... i>(std::index_sequence<i...>)
         {
-            auto results = std::tuple{make::make(std::get<i>(shape))...};
-            forward(make::writable(std::get<i>(results))...);
-            return operation.results(std::get<i>(std::move(results))...);
+            return [&](auto... y) {
+                forward(y...);
+                return operation.results(std::move(y)...);
+            }(make::make(std::get<i>(shape))...);
         }
         (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>>{});
     } else {
         auto y = make::make(shape);
-        forward(make::writable(y));
+        forward(y);
         return y;
     }
 }
@@ -312,7 +313,7 @@ struct operation {
         } else if constexpr (detail::pieces<Self, X...>) {
             return detail::copy_piece<family>(self, x...);
         } else {
-            return detail::compute<family, numbers>(self, x...);
+            return detail::compute<family, numbers>(self, detail::argument(x)...);
         }
     }
 };
