@@ -15,7 +15,7 @@ set(heed_mpi_products)
 set(heed_translator_rooms ${rooms})
 set(heed_translator_products heed_kit)
 # Headers of include/heed itself that only users include.
-set(doors heed/heed.hpp heed/papers.hpp heed/verify.hpp)
+set(doors heed/heed.hpp heed/papers.hpp heed/verify.hpp heed/compiled.hpp)
 
 set(faults 0)
 macro(fault text)
@@ -84,7 +84,7 @@ foreach(header IN LISTS headers)
     if(line MATCHES "^namespace heed::inline HEED_TARGET(::[a-z0-9_:]+)? {$")
       math(EXPR in_targets "${in_targets} + 1")
     elseif(NOT line STREQUAL "namespace heed::for_all_targets {" AND NOT line STREQUAL "namespace heed::translator {"
-           AND NOT (header STREQUAL "heed/core/errors.hpp" AND line STREQUAL "namespace heed {"))
+           AND NOT (header MATCHES "^heed/(core/errors|compiled)\\.hpp$" AND line STREQUAL "namespace heed {"))
       fault("include/${header}: `${line}` must be `namespace heed::inline HEED_TARGET...`, see heed/core/target.hpp")
     endif()
   endforeach()
