@@ -27,9 +27,9 @@ X numbers(X x)
 int main()
 try {
     using namespace heed;
-    const attention attend{score::additive{numbers(zeros<float>(6, 16)), numbers(zeros<float>(8, 16)),
-                                           numbers(zeros<float>(16))},
-                           normalize::softmax{}, combine::weighted_sum{}};
+    const attention attend{
+        score::additive{numbers(zeros<float>(6, 16)), numbers(zeros<float>(8, 16)), numbers(zeros<float>(16))},
+        normalize::softmax{}, combine::weighted_sum{}};
     const auto memory = attend.on(numbers(zeros<float>(2, 19, 8)), lengths{19, 11});
     const auto context = attend.read(memory, numbers(zeros<float>(2, 6)), attend.start(memory)).context;
     double sum = 0;
