@@ -47,6 +47,8 @@ struct halved : mechanism<halved<Attention>> {
         return attend.weights_of(memory, queries, state, mask);
     }
 
+    auto extended(const auto& memory, const auto&... source) const { return attend.extend(memory, source...); }
+
     static auto parameters(auto& self, auto&& visit) { return mine::halved{visit("attend", self.attend)}; }
 };
 
@@ -84,6 +86,14 @@ TEST_CASE("a mechanism of a user's has all calls of an attention")
     CHECK(support::same_bits(half.weights_of(memory, queries), whole.weights_of(memory, queries)));
     CHECK(support::same_bits(half.weights_of(memory, queries, half.start(memory), causal{}),
                              whole.weights_of(memory, queries, causal{})));
+
+    const auto cache = with_cache(memory);
+    const auto more = random({B, 2, D}, 7);
+    CHECK(support::same_bits(gathered(half.extend(cache, more)).keys, gathered(whole.extend(cache, more)).keys));
+    CHECK(support::same_bits(gathered(half.extend(cache, more, {2, 1})).keys,
+                             gathered(whole.extend(cache, more, {2, 1})).keys));
+    const auto of_values = with_cache(half.on(h, values, {5, 2}));
+    CHECK(half.extend(of_values, more, more, {1, 2}).real[1] == 4);
 }
 
 TEST_CASE("it trains")

@@ -12,7 +12,11 @@
 #include <heed/ops/fused_steps.hpp>
 #include <heed/policy/state.hpp>
 
-/// A kernel for score, normalizer and combiner together.
+/// A kernel for the three lines that attention is, where there is one:
+///
+///     e = match(query, keys)
+///     α = normalize(e, state, at)
+///     c = combine(α, values)
 namespace heed::inline HEED_TARGET {
 
 /// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].

@@ -8,23 +8,16 @@
 #include <heed/core/family.hpp>
 #include <heed/core/mask.hpp>
 #include <heed/core/tensor.hpp>
-#include <heed/kernels/softmax.hpp>
-#include <heed/kernels/tiles/comparisons.hpp>
-#include <heed/kernels/weighted_sum.hpp>
-#include <heed/ops/fused_steps.hpp>
 #include <heed/policy/concepts.hpp>
 #include <heed/policy/hooks.hpp>
 #include <heed/policy/score_hooks.hpp>
 #include <heed/policy/state.hpp>
 
-/// Score, normalize, combine: the three lines that attention is, and a kernel for all three where there is one.
+/// Calls of the hooks of normalizers and combiners, with a default for each hook that is missing: that of the table in
+/// policy/hooks.hpp.
 ///
-///     e = match(query, keys)
-///     α = normalize(e, state, at)
-///     c = combine(α, values)
-///
-/// Here are the calls of hooks of normalizers and combiners, with a default for each hook that is missing: that of the
-/// table in policy/hooks.hpp.
+///     α = weigh(normalize, e, state, at)
+///     c = combined(combine, α, values, at)
 namespace heed::inline HEED_TARGET {
 
 /// A normalizer's state before the first query. `blank(x)` returns a tensor of the scores' shape, filled with x.
