@@ -200,7 +200,8 @@ public:
     }
     /// Nothing may be attended to, until `operator[]` says otherwise.
     explicit boolean_mask(const shape_of_rank<N>& shape)
-        : shape_(shape), attend_(std::make_shared<values>(values(tensor_view<const bool, N>{nullptr, shape}.size() + 3)))
+        : shape_(shape),
+          attend_(std::make_shared<values>(values(tensor_view<const bool, N>{nullptr, shape}.size() + 3)))
     {}
 
     const shape_of_rank<N>& shape() const { return shape_; }

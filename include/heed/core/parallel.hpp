@@ -255,6 +255,7 @@ inline std::size_t threads() { return detail::parallel.threads; }
 /// Use this many threads from now on (0: as many as the machine has). Not while another thread is inside heed. Throws
 /// heed::error if the system has no more threads, or std::bad_alloc, and changes nothing. No effect at the program's
 /// end.
+// A template, so that only programs that call it compile the pool.
 template <class Thread = ::pthread_t>
 void set_threads(std::size_t count)
 {

@@ -461,13 +461,13 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T
         }
         return;
     }
-    if (M >= 2 * N || (M >= 32 * threads() && M >= N / 4)) {
-        parallel_for(
-            M, 1, [&](std::size_t i0, std::size_t i1, std::size_t) { part(i0, i1, 0, N); }, 16);
-    } else {
-        parallel_for(
-            N, 1, [&](std::size_t j0, std::size_t j1, std::size_t) { part(0, M, j0, j1); }, 16);
-    }
+    const bool by_rows = M >= 2 * N || (M >= 32 * threads() && M >= N / 4);
+    parallel_for(
+        by_rows ? M : N, 1,
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+            by_rows ? part(begin, end, 0, N) : part(0, M, begin, end);
+        },
+        16);
 }
 
 // Of heed::compiled.

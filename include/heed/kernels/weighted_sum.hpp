@@ -166,17 +166,15 @@ inline void each_position(std::size_t batch, std::size_t positions, const std::s
 template <class T, class F>
 inline void each_row_or_column(std::size_t batch, std::size_t width, std::size_t cost, F&& f)
 {
-    if (batch >= 4 * threads()) {
-        return parallel_for(batch, rows_a_shard(width * cost), [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t b = begin; b < end; ++b) f(b, std::size_t{0}, width);
-        });
-    }
+    const bool rows = batch >= 4 * threads();
     parallel_for(
-        width, rows_a_shard(batch * cost),
-        [&](std::size_t d0, std::size_t d1, std::size_t) {
-            for (std::size_t b = 0; b < batch; ++b) f(b, d0, d1);
+        rows ? batch : width, rows_a_shard((rows ? width : batch) * cost),
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+            const std::size_t b0 = rows ? begin : 0, b1 = rows ? end : batch;
+            const std::size_t d0 = rows ? 0 : begin, d1 = rows ? width : end;
+            for (std::size_t b = b0; b < b1; ++b) f(b, d0, d1);
         },
-        simd::lanes<T>);
+        rows ? 1 : simd::lanes<T>);
 }
 
 }  // namespace detail
