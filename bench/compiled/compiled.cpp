@@ -4,10 +4,10 @@
 // median of some rounds.
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,14 +28,22 @@ using namespace heed;
 
 void use(const auto& x) { asm volatile("" : : "g"(&x) : "memory"); }
 
+/// CPU time, in microseconds.
+double now()
+{
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return 1e6 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_nsec);
+}
+
 void report(const char* name, const std::function<void()>& run)
 {
     std::vector<double> took;
     run();
     for (int round = 0; round < 15; ++round) {
-        const auto begin = std::chrono::steady_clock::now();
+        const double begin = now();
         run();
-        took.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
+        took.push_back(now() - begin);
     }
     std::nth_element(took.begin(), took.begin() + 7, took.end());
     std::printf("%s %.1f\n", name, took[7]);
