@@ -59,8 +59,10 @@ struct parallel_settings {
     thread_pool* left = nullptr;  // those of the processes that this one was forked from, so that they can be reached
     bool over = false;            // the program's static objects are being destroyed
 };
+/// Those of the program.
 inline constinit parallel_settings parallel;
 
+/// Does this thread compute a shard?
 inline thread_local bool inside_shard = false;
 
 /// The products that this thread computes with in place of those of a BLAS, of the target that batch_invariant was made
