@@ -165,12 +165,12 @@ inline trained_translator load(const std::filesystem::path& path) { return load(
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-using translator::load;
-using translator::score_options;
-using translator::scored_pair;
-using translator::trained_translator;
-using translator::translate_options;
-using translator::translated;
-using translator::translated_line;
+using heed::translator::load;
+using heed::translator::score_options;
+using heed::translator::scored_pair;
+using heed::translator::trained_translator;
+using heed::translator::translate_options;
+using heed::translator::translated;
+using heed::translator::translated_line;
 
 }  // namespace heed::inline HEED_TARGET::seq2seq
