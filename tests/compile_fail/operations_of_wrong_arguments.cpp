@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: argument_of_wrong_rank<heed::ops::dot_per_position_op, 0
+// expect: argument_of_wrong_rank<heed::([a-z0-9_]+::)?ops::dot_per_position_op, 0
 // expect: heed: the first argument of this operation has rank 3 but must have rank 2
-// expect: argument_of_wrong_rank<heed::ops::matvec_op, 1
+// expect: argument_of_wrong_rank<heed::([a-z0-9_]+::)?ops::matvec_op, 1
 // expect: heed: the second argument of this operation has rank 2 but must have rank 1
 // expect: heed: the first argument of this operation has rank 1 but must have rank 2 or 3
 // expect: heed: the first argument of this operation has rank 2 but must have rank 3
 // expect: heed: the third argument of this operation has rank 2 but must have rank 1
 // expect: heed: the second argument of this operation has rank 0 but must have rank 2
-// expect: argument_of_wrong_rank<heed::ops::rotate_op, 1
+// expect: argument_of_wrong_rank<heed::([a-z0-9_]+::)?ops::rotate_op, 1
 // expect: heed: the second argument of this operation has rank 1 but must have rank 2
 // expect: heed: the first argument of this operation has rank 5 but must have rank 2, 3 or 4
 // expect: heed: word ids are no std::vector but `heed::word_ids ids.steps, batch.`
