@@ -50,7 +50,7 @@ compile("the single header and a BLAS" ${DEFINITIONS} ${single} -fsyntax-only "$
 # mixes(<lines>): the compiler's first error says what is wrong.
 function(mixes lines)
   file(WRITE "${SCRATCH}/mixes.cpp" "${lines}")
-  compile("" "-I${HEED_SOURCE}" "-I${SCRATCH}" -fsyntax-only "${SCRATCH}/mixes.cpp")
+  compile("" "-I${HEED_SOURCE}" "-I${HEED_SOURCE}/include" "-I${SCRATCH}" -fsyntax-only "${SCRATCH}/mixes.cpp")
   string(REGEX MATCH "error: [^\n]*" first "${output}")
   if(result EQUAL 0 OR NOT first MATCHES "heed: .*single header.*include one or the other")
     message(FATAL_ERROR "the single header beside others should be refused in a sentence; the compiler said:\n${output}")
