@@ -454,13 +454,13 @@ std::size_t blocks_at_once(const head<T>& of)
 /// Contexts of a block of queries, or of several, at most blocks_at_once(); 0 where a query sees nothing; `numbers`
 /// [Rule::numbers, queries] of the head.
 template <std::size_t registers, class Compare = inner_product, class T, class Rule>
-void forward(const query_block<T>& queries, const Rule& rule, rows<T> contexts, T* numbers)
+void forward(const query_block<T>& block, const Rule& rule, rows<T> contexts, T* numbers)
 {
     if constexpr (Rule::online) {
-        detail::online_softmax<registers, Compare>(queries, rule, contexts, numbers);
+        detail::online_softmax<registers, Compare>(block, rule, contexts, numbers);
     } else {
         scratch here;
-        detail::forward_pass<registers, Compare, T, Rule> pass(queries, rule,
+        detail::forward_pass<registers, Compare, T, Rule> pass(block, rule,
                                                                here.take<T>(tiles::keys * lanes<T, registers>));
         pass.first_pass();
         pass.write(pass.second_pass(), contexts, numbers);
