@@ -190,7 +190,7 @@ auto blocked(const auto& score, const auto& normalize, const auto& combine, cons
             const part_of_queries part{first, std::min(most, S - first), S};
             const heed::score::over::queries_from now{from.first + first, from.head, memory.real};
             blocks.push_back(answer(detail::input_of_block{
-                all.numbers, part, now, all.score, all.normalize, all.combine,
+                std::type_identity<element_of<contexts>>{}, part, now, all.score, all.normalize, all.combine,
                 ops::slice(all.queries, 1, first, first + part.count),  // [B,n,A]
                 all.keys, all.values, shown(memory.mask), mask_of_part(shown(mask), part, B, T)}));
         }
