@@ -276,7 +276,7 @@ TEST_CASE("every allocation of the threads fails once: there are as many as befo
             CHECK(sum());
             set_threads(2);
         });
-    CHECK(count >= 4);
+    CHECK(count >= 3);  // the pool, its shards, its threads; those themselves are the system's
     set_threads(1);
 }
 
