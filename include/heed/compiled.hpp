@@ -5,9 +5,9 @@
 
 namespace heed {
 
-/// The instruction set whose kernels a program with heed::compiled calls: "avx512", "avx2" or "sse2". It is the best
-/// one that the processor has, or the one that the environment variable HEED_COMPILED_TARGET names. Throws heed::error
-/// if that is none of them, or one that the processor does not have; so does the first call of a kernel.
+/// The instruction set that the kernels of heed::compiled use in this program: "avx512", "avx2" or "sse2". The best one
+/// that the processor supports, unless the environment variable HEED_COMPILED_TARGET names another. Throws heed::error
+/// if that variable names an unknown or unsupported instruction set; the first call of a kernel throws it, too.
 std::string_view compiled_target();
 
 }  // namespace heed

@@ -90,8 +90,7 @@ private:
         std::size_t size;
     };
 
-    /// Goes on in the next block that has so much room, and makes one if there is none. Not inlined: most memory is
-    /// there.
+    /// Moves to the next block with enough room, or allocates one. Not inlined, since it is rarely called.
     [[gnu::noinline, gnu::cold]] void next_block(std::size_t bytes)
     {
         used_ = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The registers that kernels use: those of the compiler's target, or those of the compiler's vector types alone with
-// HEED_SIMD_PORTABLE, which compiles the code for processors other than x86.
+// Which registers the kernels use. With HEED_SIMD_PORTABLE they use no intrinsics, as on processors other than x86.
 #if !defined(HEED_SIMD_PORTABLE) && defined(__SSE2__)
 #if defined(__AVX512F__)
 #define HEED_SIMD_AVX512
@@ -13,14 +12,14 @@
 #endif
 #endif
 
-// HEED_TARGET is the name of an inline namespace, heed::avx2, around everything in heed. It names the flags on which
-// the compiler's code depends: instruction set, BLAS, and whether sums may be reassociated.
+// HEED_TARGET is the name of an inline namespace around everything in heed, such as heed::avx2. It is made of the flags
+// that change the generated code: instruction set, BLAS, and whether sums may be reassociated.
 //
-// Two files of a program may be compiled with different flags. An inline function or a template that both use has one
-// name, so that the linker keeps one of its two versions, and the other file's callers run it: a file compiled for
-// SSE2 dies of an illegal instruction in a function that was compiled for AVX-512. With the target in its name, each
-// file calls its own version; and a function declared in one file and defined in another, whose parameters are heed's,
-// does not link, with a message that shows both targets.
+// Two files of a program may be compiled with different flags. If both use an inline function or a template, the linker
+// keeps only one of its two versions: a file compiled for SSE2 may then call code compiled for AVX-512, and die of an
+// illegal instruction. With the target in the name, each file calls its own version. A function that is declared in one
+// file and defined in another, with a type of heed's as a parameter, does not link if their flags differ; the linker's
+// message shows both targets.
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define HEED_TARGET_SET avx512
 #elif defined(__AVX512F__)
@@ -67,9 +66,9 @@
 #define HEED_TARGET_MATH
 #endif
 
-// heed::compiled (src/compiled) has the kernels for several targets and chooses among them when the program runs. A
-// file that is compiled for any x86-64 calls it, where the CMake target defines HEED_COMPILED; one that is compiled for
-// more has what it needs in the headers. HEED_COMPILES is for the library's own files.
+// heed::compiled (src/compiled) contains the kernels for several targets and chooses one at run time. Its CMake target
+// defines HEED_COMPILED. Files compiled for the x86-64 baseline then call its kernels; files compiled for a wider
+// instruction set keep using the headers. HEED_COMPILES is for the library's own files.
 #if defined(HEED_COMPILED) && defined(__x86_64__) && defined(__SSE2__) && !defined(__SSE4_2__) && !defined(__AVX__) && \
     !defined(HEED_SIMD_PORTABLE) && !defined(__ASSOCIATIVE_MATH__) && !defined(__FAST_MATH__)
 #define HEED_CALLS_COMPILED

@@ -44,7 +44,7 @@ lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& given
     return {both, real.batch(), real.first_row(), real.heads()};
 }
 
-/// A predicate mask and the queries to which it applies: `all` of them, the first of which has the number `first`.
+/// A predicate mask with the queries that it applies to: `all` queries, numbered from `first`.
 template <class Mask>
 struct predicate_of_queries {
     Mask mask;

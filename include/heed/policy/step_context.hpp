@@ -50,7 +50,7 @@ step_context(lengths_view, std::size_t, const Query&, const Masks&, std::size_t)
 
 namespace detail {
 
-/// The same moment, within windows.
+/// The same step context, restricted to windows.
 template <class Query, class Masks>
 step_context<Query, Masks, in_window> in_windows(const step_context<Query, Masks>& at)
 {

@@ -130,7 +130,7 @@ struct answering {
     {
         static_assert(
             !specified || !shared_by_rows<Memory>,
-            "heed: a shared_memory is asked by step, read, step_into or many queries at once; compose needs a "
+            "heed: compose takes no shared_memory: call step, read, step_into or many queries at once; it needs a "
             "memory with a row for each query");
         const scratch here;
         const auto& mask = mask_of_query(given_mask, memory, state);

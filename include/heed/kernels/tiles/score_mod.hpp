@@ -137,7 +137,7 @@ public:
     /// The numbers of the tiles with keys that one of the queries may see.
     range visible_tiles() const { return {any_.begin / tiles::keys, (any_.end + tiles::keys - 1) / tiles::keys}; }
 
-    /// f(visible) for one of them, if a query of the block sees a key there.
+    /// Calls f(visible) for this tile if any query of the block sees a key in it.
     void visit(std::size_t tile, const auto& f) const
     {
         const range keys{std::max(any_.begin, tile * tiles::keys), std::min(any_.end, (tile + 1) * tiles::keys)};
