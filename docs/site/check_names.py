@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_names.py --root ROOT --xml DIR [--members]: every public name has a comment. The rules are in rules.py."""
+"""check_names.py --root ROOT --xml DIR [--members]: every public name has a comment, and its header has a page.
+
+The rules are in rules.py, the pages in subjects.py.
+"""
 
 import argparse
 import sys
@@ -9,6 +12,7 @@ from pathlib import Path
 import names
 import operations
 import rules
+import subjects
 
 
 def main() -> int:
@@ -22,6 +26,7 @@ def main() -> int:
     if len(public) < given.least:
         print(f"only {len(public)} public names were found: did Doxygen read the headers?", file=sys.stderr)
         return 1
+    subjects.by_subject(public)
     at_namespace_scope = {name.full for name in public}
     found = rules.undocumented(public)
     faults = [name for name in found if rules.is_fault(name, at_namespace_scope)]

@@ -46,7 +46,8 @@ SUBJECTS = [
     Subject("text", "Text readers", "sentences, corpora, vocabularies, byte-pair encoding, phrases, Unicode", ("heed_kit/text/",)),
     Subject("io", "Files", "safetensors, .npy, weights of modules and of PyTorch, files that are written whole or not at all", ("heed/io/",)),
     Subject("view", "Pictures", "alignments for the terminal, SVG, charts, a page to explore", ("heed_kit/view/",)),
-    Subject("core", "Core", "tensors, lengths and masks, threads, BLAS, random numbers, memory, errors", ("heed/core/", "heed/simd/", "heed/gemm/")),
+    Subject("core", "Core", "tensors, lengths and masks, threads, BLAS, compiled kernels, random numbers, memory, errors",
+            ("heed/core/", "heed/simd/", "heed/gemm/", "heed/compiled")),
 ]
 
 
