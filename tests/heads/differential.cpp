@@ -157,11 +157,6 @@ TEST_CASE("gradients by input, matrices, lambda and gain")
     const auto together = [&](const auto& x, const auto& W, const auto& l) { return f(x, W, l, l); };
     CHECK_GRADIENT(together, random({2, 5, D}, 10), W_Q, random({2}, 11));
     CHECK_GRADIENT([](const auto& x, const auto& g) { return ops::rms_norm(x, g, 1e-5); }, random({2, 3, 6}, 1), gain);
-    CHECK_GRADIENT([](const auto& x, const auto& l) { return ops::differences(x, l, 2); }, random({2, 3, 8}, 1),
-                   random({1}, 2));
-    CHECK_GRADIENT([](const auto& a, const auto& b, const auto& c,
-                      const auto& d) { return ops::difference_factor(a, b, c, d, 0.5); },
-                   q1, k1, q2, k2);
 }
 
 TEST_CASE("an empty row gives 0, the layers' first lambdas, and what does not fit")
@@ -172,8 +167,8 @@ TEST_CASE("an empty row gives 0, the layers' first lambdas, and what does not fi
     for (std::size_t o = 0; o < O; ++o) CHECK(none(1, 2, o) == 0);
     CHECK(decltype(attend.head_transform)::init_of_layer(1) == support::approx(0.2));
     CHECK(decltype(attend.head_transform)::init_of_layer(3) == support::approx(0.8 - 0.6 * std::exp(-0.6)));
-    CHECK_THROWS_WITH_AS(ops::differences(x, random({1}, 1), 3), doctest::Contains("a multiple of twice that"),
-                         shape_error);
+    CHECK_THROWS_WITH_AS(attend.head_transform(random({2, 4, 2 * n * V + 1}, 1), x),
+                         doctest::Contains("a multiple of twice the gain's size"), shape_error);
     CHECK_THROWS_WITH_AS(ops::rms_norm(x, random({3}, 1), 1e-5), doctest::Contains("a gain of 3 numbers"), shape_error);
     auto odd = attend;
     odd.heads.pop_back();

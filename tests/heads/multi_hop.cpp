@@ -130,9 +130,9 @@ TEST_CASE("hops: the query goes on, with its word; one hop is the mechanism itse
             CHECK(both.weights(b, 1, t) == second.weights(b, t));
         }
     }
-    CHECK(support::same_bits(twice.read(memory, asked, twice.start(memory)).query.state, both.query.state));
+    CHECK(support::same_bits(twice.read(memory, asked, twice.start(memory)).context, both.context));
     // All queries at once, step by step.
-    const auto all = twice.all(memory, state_and_word{states, words});
+    const auto all = twice.read_all(memory, state_and_word{states, words}, twice.start(memory));
     auto state = twice.start(memory);
     for (std::size_t s = 0; s < 3; ++s) {
         const auto now = twice.step(memory, state_and_word{ops::step_of(states, s), ops::step_of(words, s)}, state);

@@ -111,9 +111,6 @@ TEST_CASE("masks, windows and sums are the same in the workspace and on a tape")
     check_families([](const auto& a, const auto& c) { return ops::dot(a, c); }, e, random({2, 3}, 3));
     check_families([](const auto& a, const auto& g) { return ops::multiply_parts(a, g); }, x, random({2, 3, 2}, 3));
     check_families([](const auto& a, const auto& g) { return ops::rms_norm(a, g, 1e-5); }, x, random({2}, 3));
-    check_families([](const auto& a, const auto& l) { return ops::differences(a, l, 2); }, x, random({1}, 3));
-    check_families([](const auto& a, const auto& b) { return ops::difference_factor(a, b, b, a, 0.2); }, random({3}, 3),
-                   random({3}, 4));
 
     check_families([](const auto& a) { return ops::log_sigmoid(a); }, x);
     check_families([](const auto& a) { return ops::carried_sums(a); }, random({2, 3, 1}, 3));

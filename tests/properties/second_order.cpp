@@ -171,9 +171,6 @@ TEST_CASE("sums and norms")
     CHECK_CURVATURE(ops::layer_norm, with(1e-3), x, random({4}, 7), random({4}, 8));
     CHECK_CURVATURE(ops::normalize_l2, with(), e);
     CHECK_CURVATURE(ops::grouped_sum, with(), random({2, 3, 2}, 9), x);
-    CHECK_CURVATURE(ops::difference_factor, with(0.2), random({3}, 10), random({3}, 11), random({3}, 12),
-                    random({3}, 13));
-    CHECK_CURVATURE(ops::differences, with(std::size_t{2}), x, random({1}, 14));
 }
 
 TEST_CASE("products")

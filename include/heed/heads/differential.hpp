@@ -6,99 +6,14 @@
 #include <string>
 
 #include <heed/core/errors.hpp>
+#include <heed/core/family.hpp>
 #include <heed/core/tensor.hpp>
-#include <heed/kernels/dot.hpp>
-#include <heed/kernels/rows.hpp>
 #include <heed/ops/elementwise.hpp>
-#include <heed/ops/operation.hpp>
 #include <heed/ops/rms_norm.hpp>
 #include <heed/ops/shape.hpp>
+#include <heed/ops/sums.hpp>
 
 /// Differences of pairs of heads.
-namespace heed::inline HEED_TARGET::ops {
-
-/// λ = exp(q1 · k1) − exp(q2 · k2) + first: four vectors [d] -> [1].
-///
-///     ∂q1 += exp(q1 · k1) ∂λ k1, ∂k1 likewise;  ∂q2 −= exp(q2 · k2) ∂λ k2, ∂k2 likewise
-struct difference_factor_op : operation<difference_factor_op> {
-    static shape_of_rank<1> shape(const auto& q1, const auto& k1, const auto& q2, const auto& k2, double)
-    {
-        const char* const must = "as long as the first vector";
-        require_shape("difference_factor", "k1", k1.shape, q1.shape, must);
-        require_shape("difference_factor", "q2", q2.shape, q1.shape, must);
-        require_shape("difference_factor", "k2", k2.shape, q1.shape, must);
-        return {1};
-    }
-
-    template <class T>
-    static void forward(in<T, 1> q1, in<T, 1> k1, in<T, 1> q2, in<T, 1> k2, double first, out<T, 1> y)
-    {
-        const std::size_t d = q1.shape[0];
-        using std::exp;
-        y.data[0] =
-            exp(kernels::dot(d, q1.data, k1.data)) - exp(kernels::dot(d, q2.data, k2.data)) + static_cast<T>(first);
-    }
-
-    template <class T>
-    static void backward(in<T, 1> q1, in<T, 1> k1, in<T, 1> q2, in<T, 1> k2, double, in<T, 1>, in<T, 1> d_y,
-                         adjoint<T, 1> d_q1, adjoint<T, 1> d_k1, adjoint<T, 1> d_q2, adjoint<T, 1> d_k2)
-    {
-        const std::size_t d = q1.shape[0];
-        using std::exp;
-        const T one = d_y.data[0] * exp(kernels::dot(d, q1.data, k1.data)),
-                two = -d_y.data[0] * exp(kernels::dot(d, q2.data, k2.data));
-        if (d_q1) kernels::add_scaled(d, d_q1.data, one, k1.data);
-        if (d_k1) kernels::add_scaled(d, d_k1.data, one, q1.data);
-        if (d_q2) kernels::add_scaled(d, d_q2.data, two, k2.data);
-        if (d_k2) kernels::add_scaled(d, d_k2.data, two, q2.data);
-    }
-};
-inline constexpr difference_factor_op difference_factor{};
-
-/// y_h = x_{2h} − λ x_{2h+1}, parts of `width` numbers in pairs: x [...,2·n·width], λ [1] -> [...,n·width].
-///
-///     ∂x_{2h} += ∂y_h,  ∂x_{2h+1} −= λ ∂y_h,  ∂λ −= Σ x_{2h+1} · ∂y_h
-struct differences_op : operation<differences_op> {
-    static constexpr ranks takes{1};
-
-    static auto shape(const auto& x, const auto& factor, std::size_t width)
-    {
-        require_shape("differences", "the factor", factor.shape, shape_of_rank<1>{1}, "one number");
-        auto y = x.shape;
-        if (width == 0 || y.back() % (2 * width) != 0) {
-            throw shape_error("differences: pairs of parts of " + std::to_string(width) + " numbers in " +
-                              shape_text(y) + "; the last axis must be a multiple of twice that");
-        }
-        y.back() /= 2;
-        return y;
-    }
-
-    template <class T, std::size_t R>
-    static void forward(in<T, R> x, in<T, 1> factor, std::size_t width, out<T, R> y)
-    {
-        for (std::size_t i = 0, n = y.size(); i < n; ++i) {
-            const std::size_t from = i / width * 2 * width + i % width;
-            y.data[i] = x.data[from] - factor.data[0] * x.data[from + width];
-        }
-    }
-
-    template <class T, std::size_t R>
-    static void backward(in<T, R> x, in<T, 1> factor, std::size_t width, in<T, R> y, in<T, R> d_y, adjoint<T, R> d_x,
-                         adjoint<T, 1> d_factor)
-    {
-        for (std::size_t at = 0, n = y.size(); at < n; at += width) {
-            const T* const d = d_y.data + at;
-            const std::size_t one = 2 * at, two = one + width;
-            if (d_x) kernels::add(width, d_x.data + one, d);
-            if (d_x) kernels::add_scaled(width, d_x.data + two, -factor.data[0], d);
-            if (d_factor) d_factor.data[0] -= kernels::dot(width, x.data + two, d);
-        }
-    }
-};
-inline constexpr differences_op differences{};
-
-}  // namespace heed::inline HEED_TARGET::ops
-
 namespace heed::inline HEED_TARGET::per_head {
 
 /// Heads in pairs that read the same values: the second of each is subtracted from the first, and each difference is
@@ -129,21 +44,28 @@ struct differential {
 
     auto operator()(const tensor auto& contexts, const auto&) const  // [...,2n·V] -> [...,n·V]
     {
-        const auto heads = ops::differences(contexts, lambda(), shape_of(gain)[0]);
-        return ops::scale(ops::rms_norm(heads, gain, epsilon), 1 - lambda_init);
+        auto shape = shape_of(contexts);
+        const std::size_t V = shape_of(gain)[0];
+        if (V == 0 || shape.back() % (2 * V) != 0) {
+            throw shape_error("per_head::differential: pairs of heads of " + std::to_string(V) + " numbers in " +
+                              shape_text(shape) + "; the last axis must be a multiple of twice the gain's size");
+        }
+        shape.back() /= 2;
+        const auto heads = differences(contexts, ops::detail::rows_of(shape) * shape.back() / V, V);
+        return ops::reshaped(ops::scale(ops::rms_norm(heads, gain, epsilon), 1 - lambda_init), shape);
     }
 
-    auto lambda() const  // [1]
+    auto lambda() const  // []
     {
-        return ops::difference_factor(lambda_q1, lambda_k1, lambda_q2, lambda_k2, lambda_init);
+        const auto one = ops::exp(ops::dot(lambda_q1, lambda_k1)), two = ops::exp(ops::dot(lambda_q2, lambda_k2));
+        return ops::add(ops::subtract(one, two), constant_like(one, shape_of_rank<0>{}, lambda_init));
     }
 
     /// The weights with which each pair of heads reads its values: of [B,2n,T], the differences [B,n,T].
     auto weights(const tensor auto& of_heads) const
     {
         const auto [B, n, T] = shape_of(of_heads);
-        const auto rows = ops::differences(ops::reshaped(of_heads, shape_of_rank<2>{B, n * T}), lambda(), T);
-        return ops::reshaped(rows, shape_of_rank<3>{B, n / 2, T});
+        return ops::reshaped(differences(of_heads, B * n / 2, T), shape_of_rank<3>{B, n / 2, T});
     }
 
     /// The paper's λ_init of layer l, counted from 1.
@@ -158,6 +80,14 @@ struct differential {
                                       visit("gain", self.gain),
                                       self.lambda_init,
                                       self.epsilon};
+    }
+
+private:
+    /// x_{2h} − λ x_{2h+1} of so many pairs of parts of `width` numbers: [pairs,width].
+    auto differences(const tensor auto& x, std::size_t pairs, std::size_t width) const
+    {
+        const auto both = ops::reshaped(x, shape_of_rank<3>{pairs, 2, width});
+        return ops::subtract(ops::step_of(both, 0), ops::multiply(ops::step_of(both, 1), lambda()));
     }
 };
 

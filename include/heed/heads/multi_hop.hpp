@@ -42,17 +42,6 @@ struct hopped {
 template <class Context, class Weights, class State, class Query>
 hopped(Context, Weights, State, Query, std::vector<Context>) -> hopped<Context, Weights, State, Query>;
 
-/// The same without the weights.
-template <class Context, class State, class Query>
-struct hopped_context_result {
-    Context context;
-    State state;
-    Query query;
-    std::vector<Context> contexts;
-};
-template <class Context, class State, class Query>
-hopped_context_result(Context, State, Query, std::vector<Context>) -> hopped_context_result<Context, State, Query>;
-
 /// The same for all queries, [B,S,.] each.
 template <class Contexts, class State, class Queries>
 struct hopped_all {
@@ -114,25 +103,8 @@ struct multi_hop : mechanism<multi_hop<Hops, Update>> {
         return answer_with_weights(detail::call_compose, memory, query, state, mask);
     }
 
-    /// The same context, state and query as `step` returns; the weights are not kept.
-    template <class Mask = no_mask>
-    auto read(const auto& memory, const auto& query, const auto& state, const Mask& mask = {}) const
-    {
-        auto [answers, last] = answers_of_hops(detail::call_read, detail::context_of, memory, query, state, mask);
-        auto contexts = detail::collect(answers, detail::context_of);
-        auto context = contexts.back();
-        return hopped_context_result{std::move(context), detail::states_of(answers, state.step + 1), std::move(last),
-                                     std::move(contexts)};
-    }
-
-    /// Many queries at once, hop after hop: contexts [B,S,D] of the last hop, and the queries of a next one, [B,S,Q].
-    template <class Mask = no_mask>
-    auto all(const auto& memory, const auto& queries, const Mask& mask = {}) const
-    {
-        return read_all(memory, queries, start(memory), mask);
-    }
-
-    /// The same from a given state; also returns the state after the last query.
+    /// Many queries at once, hop after hop: contexts [B,S,D] of the last hop, the state after the last query, and the
+    /// queries of a next hop, [B,S,Q].
     template <class Mask = no_mask>
     auto read_all(const auto& memory, const auto& queries, const auto& state, const Mask& mask = {}) const
     {
