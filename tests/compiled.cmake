@@ -10,6 +10,7 @@ endif()
 set(compiled_sse2 "1")
 set(compiled_avx2 "__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\") && __builtin_cpu_supports(\"bmi2\")")
 set(compiled_avx512 "__builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512dq\")")
+set(compiled_avx512_vnni "${compiled_avx512} && __builtin_cpu_supports(\"avx512vnni\")")
 
 # heed_compiled_program(<name> <path>...)
 function(heed_compiled_program name)
@@ -18,7 +19,7 @@ function(heed_compiled_program name)
   target_link_libraries(${name} PRIVATE heed::compiled heed_test_main heed_warnings_anywhere)
   target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE -O0)
-  foreach(target IN ITEMS sse2 avx2 avx512)
+  foreach(target IN ITEMS sse2 avx2 avx512 avx512_vnni)
     check_cxx_source_runs("int main() { return ${compiled_${target}} ? 0 : 1; }" HEED_RUNS_COMPILED_${target})
     set(test "${HEED_TEST_PREFIX}${name}.${target}")
     if(HEED_RUNS_COMPILED_${target})
@@ -33,9 +34,9 @@ function(heed_compiled_program name)
   endforeach()
 endfunction()
 
-heed_compiled_program(compiled_kernels kernels/additive kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear
+heed_compiled_program(compiled_kernels gemm/int8_panels gemm/panels gemm/weight_panels kernels/additive kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear
                       kernels/layer_norm kernels/optimizers kernels/per_dimension kernels/recurrent kernels/rows kernels/softmax
-                      kernels/sparse kernels/weighted_sum)
+                      kernels/sparse kernels/top_k_words kernels/weighted_sum)
 heed_compiled_program(compiled_tiles ops/tiles)
 
 # As a shared library, the program is small.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A step, many queries and steps of training, for bench/compiled.sh: prints a line "name microseconds" for each, the
+// A step, many queries, steps of training and searches, for bench/compiled.sh: prints a line "name microseconds" for each, the
 // median of some rounds.
 
 #include <algorithm>
@@ -19,6 +19,8 @@
 #include <heed/score/additive.hpp>
 #include <heed/score/scaled_dot.hpp>
 #include <heed/seq2seq/batch.hpp>
+#include <heed/seq2seq/beam.hpp>
+#include <heed/seq2seq/packed.hpp>
 #include <heed/seq2seq/translator.hpp>
 #include <heed/train/adam.hpp>
 
@@ -116,6 +118,13 @@ void rnnsearch()
         tape.backward(taped.loss(pairs));
         adam.step(model, taped, tape);
     });
+
+    const auto source = seq2seq::make_source(lines);
+    for (const auto numbers : {seq2seq::weight_numbers::full, seq2seq::weight_numbers::int8}) {
+        const seq2seq::packed<float, decltype(model)> fast(model, numbers);
+        report(numbers == seq2seq::weight_numbers::int8 ? "rnnsearch_beam_int8" : "rnnsearch_beam",
+               [&] { use(seq2seq::beam<float>(fast, source)); });
+    }
 }
 
 }  // namespace

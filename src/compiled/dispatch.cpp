@@ -22,14 +22,17 @@ struct target {
     bool (*runs)();
 };
 
+bool runs_avx512()
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
 // The best first.
 const target targets[] = {
-    {"avx512", heed_kernels_avx512,
-     [] {
-         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-     }},
+    {"avx512_vnni", heed_kernels_avx512_vnni, [] { return runs_avx512() && __builtin_cpu_supports("avx512vnni"); }},
+    {"avx512", heed_kernels_avx512, runs_avx512},
     {"avx2", heed_kernels_avx2,
      [] {
          return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&

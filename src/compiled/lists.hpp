@@ -2,6 +2,8 @@
 #pragma once
 
 #include <heed/gemm/blas.hpp>
+#include <heed/gemm/int8_panels.hpp>
+#include <heed/gemm/panels.hpp>
 #include <heed/kernels/additive.hpp>
 #include <heed/kernels/coverage.hpp>
 #include <heed/kernels/cross_entropy.hpp>
@@ -14,6 +16,7 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/kernels/softmax.hpp>
 #include <heed/kernels/sparse.hpp>
+#include <heed/kernels/top_k_words.hpp>
 #include <heed/kernels/weighted_sum.hpp>
 #include <heed/ops/tiles.hpp>
 
@@ -26,13 +29,19 @@
     HEED_KERNELS_OF_GATED_LINEAR(X, T)                                                                                 \
     HEED_KERNELS_OF_LAYER_NORM(X, T)                                                                                   \
     HEED_KERNELS_OF_OPTIMIZERS(X, T)                                                                                   \
+    HEED_KERNELS_OF_PANELS(X, T)                                                                                       \
     HEED_KERNELS_OF_PER_DIMENSION(X, T)                                                                                \
     HEED_KERNELS_OF_RECURRENT(X, T)                                                                                    \
     HEED_KERNELS_OF_ROWS(X, T)                                                                                         \
     HEED_KERNELS_OF_SOFTMAX(X, T)                                                                                      \
     HEED_KERNELS_OF_SPARSE(X, T)                                                                                       \
+    HEED_KERNELS_OF_TOP_K_WORDS(X, T)                                                                                  \
     HEED_KERNELS_OF_WEIGHTED_SUM(X, T)
-#define HEED_IN_KERNELS(X) HEED_EVERY_KERNEL(X, float) HEED_EVERY_KERNEL(X, double)
+#define HEED_EVERY_KERNEL_OF_FLOATS(X)                                                                                 \
+    HEED_KERNELS_OF_INT8_PANELS(X, float)                                                                              \
+    HEED_KERNELS_OF_TOP_K_INT8_WORDS(X, float)
+#define HEED_IN_KERNELS(X)                                                                                             \
+    HEED_EVERY_KERNEL(X, float) HEED_EVERY_KERNEL(X, double) HEED_EVERY_KERNEL_OF_FLOATS(X)
 #define HEED_IN_BLAS(X) HEED_KERNELS_OF_BLAS(X, float) HEED_KERNELS_OF_BLAS(X, double)
 #define HEED_IN_OPERATIONS(X) HEED_OPERATIONS_OF_TILES(X, float) HEED_OPERATIONS_OF_TILES(X, double)
 
@@ -51,4 +60,5 @@ extern "C" {
 void heed_kernels_sse2(heed_kernel* table);
 void heed_kernels_avx2(heed_kernel* table);
 void heed_kernels_avx512(heed_kernel* table);
+void heed_kernels_avx512_vnni(heed_kernel* table);
 }

@@ -106,7 +106,7 @@ private:
     heed::seq2seq::weight_numbers numbers_of_weights() const
     {
         using heed::seq2seq::weight_numbers;
-        return prefers_int8() && heed::kernels::int8_is_fast ? weight_numbers::int8 : weight_numbers::full;
+        return prefers_int8() && heed::kernels::int8_is_fast() ? weight_numbers::int8 : weight_numbers::full;
     }
 
     /// Whether the context is a sum with a weight per dimension (heed::combine::elementwise_sum).

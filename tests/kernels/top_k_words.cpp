@@ -174,7 +174,7 @@ TEST_CASE_TEMPLATE("words of a product in order of their logits: NaN is not a wo
             const std::size_t V = x.size();
             kernels::panels<T> W;
             W.pack(1, V, x.data(), V);
-            list<T> bias(W.count() * W.width, -infinity<T>);
+            list<T> bias(W.columns_of_panels(), -infinity<T>);
             std::fill_n(bias.begin(), V, T(0));
             const T t = 1;
             kernels::output_top_k<T>(1, &t, W, bias.data(), wanted);
@@ -189,7 +189,7 @@ TEST_CASE_TEMPLATE("the words of a product: as of its logits; the same bits besi
     const list<T> t = some<T>(rows * K, 1), w = some<T>(K * V, 2), b = some<T>(V, 3);
     kernels::panels<T> W;
     W.pack(K, V, w.data(), V);
-    list<T> bias(W.count() * W.width, -infinity<T>);
+    list<T> bias(W.columns_of_panels(), -infinity<T>);
     std::copy(b.begin(), b.end(), bias.begin());
     list<std::uint32_t> also(rows, 7), words(rows * most), expected(rows * most);
     also[1] = static_cast<std::uint32_t>(V);

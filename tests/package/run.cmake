@@ -97,7 +97,7 @@ endforeach()
 
 if(EXISTS "${SCRATCH}/build/compiled")
   run("the program with heed::compiled" "${SCRATCH}/build/compiled")
-  if(NOT output MATCHES "^(sse2|avx2|avx512) ")
+  if(NOT output MATCHES "^(sse2|avx2|avx512|avx512_vnni) ")
     message(FATAL_ERROR "heed::compiled should say its target, and said:\n${output}")
   endif()
 endif()

@@ -13,9 +13,17 @@
 // The first name is an identifier; the second one may have template arguments. In a file that uses heed::compiled, the
 // second line declares each kernel for float and double as `extern template`, so the compiler does not instantiate it.
 // src/compiled defines each one as a call of the version for the processor at hand.
-#if defined(HEED_CALLS_COMPILED) && !defined(HEED_DEFINES_COMPILED)
+#if defined(HEED_DEFINES_COMPILED)
+#define HEED_KERNEL_DECLARED(T, id, result, name, parameters, arguments)                                               \
+    template <>                                                                                                        \
+    result name parameters;
+#elif defined(HEED_CALLS_COMPILED)
 #define HEED_KERNEL_DECLARED(T, id, result, name, parameters, arguments) extern template result name parameters;
+#endif
+#if defined(HEED_KERNEL_DECLARED)
 #define HEED_COMPILED_KERNELS(list) list(HEED_KERNEL_DECLARED, float) list(HEED_KERNEL_DECLARED, double)
+#define HEED_COMPILED_KERNELS_OF_FLOATS(list) list(HEED_KERNEL_DECLARED, float)
 #else
 #define HEED_COMPILED_KERNELS(list)
+#define HEED_COMPILED_KERNELS_OF_FLOATS(list)
 #endif

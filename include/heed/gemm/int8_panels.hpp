@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
@@ -36,13 +37,31 @@
 /// 128, and sums begin with -128 Σ_k w[k,n].
 namespace heed::inline HEED_TARGET::kernels {
 
-/// Whether the compiler's target multiplies bytes faster than floats: AVX-512 VNNI or AVX-VNNI. Elsewhere the same
-/// integers are computed, but slowly.
+class int8_panels;
+
+/// Whether the compiler's target, or the processor with heed::compiled, multiplies bytes faster than floats: AVX-512 VNNI
+/// or AVX-VNNI. Elsewhere the same integers are computed, but slowly.
+template <class T = float>
+bool int8_is_fast()
+{
 #if defined(HEED_INT8_AVX512) || defined(HEED_INT8_AVX)
-inline constexpr bool int8_is_fast = true;
+    return true;
 #else
-inline constexpr bool int8_is_fast = false;
+    return false;
 #endif
+}
+
+/// Lays out W [K,N], whose rows are `stride` apart. `scales`: see int8_panels::pack.
+template <class T>
+void pack_int8_panels(int8_panels& to, std::size_t K, std::size_t N, const T* W, std::size_t stride, const T* scales);
+
+// clang-format off
+#define HEED_KERNELS_OF_INT8_PANELS(X, T) \
+    X(T, int8_is_fast, bool, int8_is_fast<T>, (), ()) \
+    X(T, pack_int8_panels, void, pack_int8_panels, (int8_panels& to, std::size_t K, std::size_t N, const T* W, std::size_t stride, const T* scales), (to, K, N, W, stride, scales)) \
+    X(T, multiply_by_int8_panels, void, multiply_by_panels, (const int8_panels& W, std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add), (W, rows, x, x_stride, y, y_stride, add))
+// clang-format on
+HEED_COMPILED_KERNELS_OF_FLOATS(HEED_KERNELS_OF_INT8_PANELS)
 
 namespace detail {
 
@@ -143,11 +162,16 @@ public:
     /// heed::error if W has more than 65536 rows.
     void pack(std::size_t K, std::size_t N, const float* W, std::size_t stride, const float* scales = nullptr)
     {
+        pack_int8_panels(*this, K, N, W, stride, scales);
+    }
+
+    /// The same, by code for this target.
+    void pack_here(std::size_t K, std::size_t N, const float* W, std::size_t stride, const float* scales)
+    {
         if (K > longest)
             throw error("int8: a matrix of " + std::to_string(K) + " rows; sums of 32 bits are exact up to " +
                         std::to_string(longest));
-        K_ = K;
-        N_ = N;
+        begin(K, N);
         scales_.assign(count() * width, 0.0f);
         offsets_.assign(count() * width, 0);
         values_.assign(count() * width * 4 * quads(), 0);
@@ -256,5 +280,11 @@ private:
     std::vector<std::int32_t> offsets_;  // [panels · width]
     std::vector<std::int8_t> values_;
 };
+
+template <class T>
+void pack_int8_panels(int8_panels& to, std::size_t K, std::size_t N, const T* W, std::size_t stride, const T* scales)
+{
+    to.pack_here(K, N, W, stride, scales);
+}
 
 }  // namespace heed::inline HEED_TARGET::kernels

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/errors.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
@@ -31,18 +32,39 @@ void with_rows(std::size_t rows, const auto& f)
 
 }  // namespace detail
 
+template <class T>
+class panels;
+
+/// The number of columns in a panel.
+template <class T>
+std::size_t panel_width();
+
+/// Lays out W [K,N], whose rows are `stride` apart.
+template <class T>
+void pack_panels(panels<T>& to, std::size_t K, std::size_t N, const T* W, std::size_t stride);
+
+/// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart. W: panels or int8_panels.
+template <class Panels, class T>
+void multiply_by_panels(const Panels& W, std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride,
+                        bool add);
+
+// clang-format off
+#define HEED_KERNELS_OF_PANELS(X, T) \
+    X(T, panel_width, std::size_t, panel_width<T>, (), ()) \
+    X(T, pack_panels, void, pack_panels, (panels<T>& to, std::size_t K, std::size_t N, const T* W, std::size_t stride), (to, K, N, W, stride)) \
+    X(T, multiply_by_panels, void, multiply_by_panels, (const panels<T>& W, std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add), (W, rows, x, x_stride, y, y_stride, add))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_PANELS)
+
 /// Products with a matrix W [K,N] in panels of some columns, whatever their numbers are. `Panels` has `read`, which
 /// makes an operand of rows x, and `times<R>(p, operand, first, out)`, for R rows of it: out[r][·] = x_(first + r) W_p.
 template <class Panels, class T>
 class products_by_panels {
 public:
-    static constexpr std::size_t registers = own::detail::registers;  // of a row of a panel
-    static constexpr std::size_t width = own::detail::width<T>;
-    static constexpr std::size_t most_rows = own::detail::most_rows;  // rows of one product: their sums fill registers
-
-    std::size_t count() const { return (N_ + width - 1) / width; }
+    std::size_t count() const { return (N_ + panel_width<T>() - 1) / panel_width<T>(); }
     std::size_t rows() const { return K_; }
     std::size_t columns() const { return N_; }
+    std::size_t columns_of_panels() const { return count() * panel_width<T>(); }  // at least columns()
     bool empty() const { return K_ == 0 || N_ == 0; }
 
     /// Throws heed::error unless they were laid out by code for the same target as this function's, which reads other
@@ -55,14 +77,21 @@ public:
                     ", multiplied by code for heed::" + HEED_TARGET_NAME + "; compile both files with the same flags");
     }
 
-    /// The product of panel p and up to most_rows rows of an operand from `first` on: out [rows,width].
+    /// The product of panel p and up to most_rows rows of an operand from `first` on: out [rows,width]. For kernels: the
+    /// panels must be this target's.
     void multiply(std::size_t rows, std::size_t p, const auto& x, std::size_t first, T* out) const
     {
         detail::with_rows<most_rows>(rows, [&](auto R) { self().template times<R>(p, x, first, out); });
     }
 
-    /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
+    /// y = x W, or y += x W: see multiply_by_panels.
     void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
+    {
+        multiply_by_panels(self(), rows, x, x_stride, y, y_stride, add);
+    }
+
+    /// The same, by code for this target.
+    void multiply_here(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const
     {
         require_same_target();
         scratch here;
@@ -97,6 +126,18 @@ public:
     }
 
 protected:
+    static constexpr std::size_t registers = own::detail::registers;  // of a row of a panel
+    static constexpr std::size_t width = own::detail::width<T>;
+    static constexpr std::size_t most_rows = own::detail::most_rows;  // rows of one product: their sums fill registers
+
+    /// This has K rows and N columns, and this target's code lays it out.
+    void begin(std::size_t K, std::size_t N)
+    {
+        K_ = K;
+        N_ = N;
+        target_ = HEED_TARGET_NAME;
+    }
+
     std::size_t K_ = 0, N_ = 0;
     std::string_view target_ = HEED_TARGET_NAME;
 
@@ -108,15 +149,16 @@ private:
 template <class T>
 class panels : public products_by_panels<panels<T>, T> {
     using products_by_panels<panels<T>, T>::K_, products_by_panels<panels<T>, T>::N_;
-
-public:
     using products_by_panels<panels<T>, T>::registers, products_by_panels<panels<T>, T>::width;
 
+public:
     /// W's rows are `stride` apart.
-    void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride)
+    void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride) { pack_panels(*this, K, N, W, stride); }
+
+    /// The same, by code for this target.
+    void pack_here(std::size_t K, std::size_t N, const T* W, std::size_t stride)
     {
-        K_ = K;
-        N_ = N;
+        this->begin(K, N);
         values_.resize(this->count() * K * width);
         if (K == 0) return;  // W may be null
         parallel_for(this->count(), (std::size_t{1} << 16) / (K * width + 1) + 1,
@@ -156,5 +198,24 @@ public:
 private:
     std::vector<T> values_;
 };
+
+template <class T>
+std::size_t panel_width()
+{
+    return own::detail::width<T>;
+}
+
+template <class T>
+void pack_panels(panels<T>& to, std::size_t K, std::size_t N, const T* W, std::size_t stride)
+{
+    to.pack_here(K, N, W, stride);
+}
+
+template <class Panels, class T>
+void multiply_by_panels(const Panels& W, std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride,
+                        bool add)
+{
+    W.multiply_here(rows, x, x_stride, y, y_stride, add);
+}
 
 }  // namespace heed::inline HEED_TARGET::kernels

@@ -29,8 +29,6 @@ enum class weight_numbers {
 template <class T>
 class weight_panels {
 public:
-    static constexpr std::size_t width = panels<T>::width;
-
     /// W's rows are `stride` apart.
     void pack(std::size_t K, std::size_t N, const T* W, std::size_t stride, weight_numbers as = weight_numbers::full)
     {
@@ -58,6 +56,7 @@ public:
     std::size_t count() const { return is_int8() ? int8_.count() : full_.count(); }
     std::size_t rows() const { return is_int8() ? int8_.rows() : full_.rows(); }
     std::size_t columns() const { return is_int8() ? int8_.columns() : full_.columns(); }
+    std::size_t columns_of_panels() const { return is_int8() ? int8_.columns_of_panels() : full_.columns_of_panels(); }
 
     /// y = x W, or y += x W: x [rows,K], y [rows,N], their rows `x_stride` and `y_stride` apart.
     void multiply(std::size_t rows, const T* x, std::size_t x_stride, T* y, std::size_t y_stride, bool add) const

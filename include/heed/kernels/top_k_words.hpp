@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/compiled.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/core/workspace.hpp>
 #include <heed/gemm/panels.hpp>
@@ -368,7 +369,7 @@ struct row_so_far {
     void add(const T* tile, const T* bias, std::size_t column)
     {
         using namespace simd;
-        constexpr std::size_t n = panels<T>::registers;
+        constexpr std::size_t n = own::detail::registers;
         vec<T> x[n];
         unrolled<n>([&](auto i) { x[i] = load(tile + i * lanes<T>) + load(bias + i * lanes<T>); });
         vec<T> top = x[0];
@@ -411,7 +412,7 @@ void output_top_k(std::size_t rows, const T* t, const Panels& W, const T* bias, 
 {
     using row = detail::row_so_far<T>;
     using sum = detail::sum_so_far<T>;
-    constexpr std::size_t width = panels<T>::width, block = panels<T>::most_rows;
+    constexpr std::size_t width = own::detail::width<T>, block = own::detail::most_rows;
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const std::size_t K = W.rows(), V = W.columns(), parts = std::min<std::size_t>(16, W.count());
     scratch here;
@@ -488,5 +489,16 @@ void output_top_k(std::size_t rows, const T* t, const weight_panels<T>& W, const
 {
     W.with([&](const auto& panels) { kernels::output_top_k(rows, t, panels, bias, wanted); });
 }
+
+// clang-format off
+#define HEED_KERNELS_OF_TOP_K_WORDS(X, T) \
+    X(T, log_softmax_top, void, log_softmax_top, (std::size_t rows, std::size_t V, const T* logits, const T* bias, const top_k_words<T>& wanted), (rows, V, logits, bias, wanted)) \
+    X(T, mean_softmax_top, void, mean_softmax_top, (std::size_t rows, std::size_t V, const std::vector<const T*>& logits, bool geometric, const top_k_words<T>& wanted), (rows, V, logits, geometric, wanted)) \
+    X(T, output_top_k, void, output_top_k, (std::size_t rows, const T* t, const panels<T>& W, const T* bias, const top_k_words<T>& wanted), (rows, t, W, bias, wanted))
+#define HEED_KERNELS_OF_TOP_K_INT8_WORDS(X, T) \
+    X(T, output_top_k_int8, void, output_top_k, (std::size_t rows, const T* t, const int8_panels& W, const T* bias, const top_k_words<T>& wanted), (rows, t, W, bias, wanted))
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_KERNELS_OF_TOP_K_WORDS)
+HEED_COMPILED_KERNELS_OF_FLOATS(HEED_KERNELS_OF_TOP_K_INT8_WORDS)
 
 }  // namespace heed::inline HEED_TARGET::kernels

@@ -77,7 +77,7 @@ struct output_panels {
     void pack(std::size_t L, std::size_t V, const T* W, const T* b, weight_numbers as = weight_numbers::full)
     {
         weights.pack(L, V, W, V, as);
-        bias.assign(weights.count() * kernels::weight_panels<T>::width, -std::numeric_limits<T>::infinity());
+        bias.assign(weights.columns_of_panels(), -std::numeric_limits<T>::infinity());
         std::copy_n(b, V, bias.begin());
     }
 };
@@ -212,7 +212,7 @@ private:
 ///     const seq2seq::packed<float, decltype(model)> fast(model);
 ///     for (batch …) seq2seq::beam<float>(fast, batch);
 ///
-/// With weight_numbers::int8 all products with the model's matrices are in 8 bits; it pays if kernels::int8_is_fast.
+/// With weight_numbers::int8 all products with the model's matrices are in 8 bits; it pays if kernels::int8_is_fast().
 template <class T, class Model>
 class packed {
 public:
