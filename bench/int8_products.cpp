@@ -71,7 +71,7 @@ int main(int argc, char** argv)
     const bench::choices with = bench::take_choices(argc, argv, 9);
     heed::set_threads(1);
     std::printf("%s\n", heed::kernels::int8_is_fast() ? "the instructions multiply bytes"
-                                                    : "without instructions for bytes: no search uses int8 here");
+                                                      : "without instructions for bytes: no search uses int8 here");
     for (const std::size_t R : {1u, 12u, 64u}) {
         compare(with, R, 8000, 256);
         compare(with, R, 768, 256);

@@ -40,8 +40,7 @@
 #define HEED_EVERY_KERNEL_OF_FLOATS(X)                                                                                 \
     HEED_KERNELS_OF_INT8_PANELS(X, float)                                                                              \
     HEED_KERNELS_OF_TOP_K_INT8_WORDS(X, float)
-#define HEED_IN_KERNELS(X)                                                                                             \
-    HEED_EVERY_KERNEL(X, float) HEED_EVERY_KERNEL(X, double) HEED_EVERY_KERNEL_OF_FLOATS(X)
+#define HEED_IN_KERNELS(X) HEED_EVERY_KERNEL(X, float) HEED_EVERY_KERNEL(X, double) HEED_EVERY_KERNEL_OF_FLOATS(X)
 #define HEED_IN_BLAS(X) HEED_KERNELS_OF_BLAS(X, float) HEED_KERNELS_OF_BLAS(X, double)
 #define HEED_IN_OPERATIONS(X) HEED_OPERATIONS_OF_TILES(X, float) HEED_OPERATIONS_OF_TILES(X, double)
 

@@ -39,8 +39,8 @@ namespace heed::inline HEED_TARGET::kernels {
 
 class int8_panels;
 
-/// Whether the compiler's target, or the processor with heed::compiled, multiplies bytes faster than floats: AVX-512 VNNI
-/// or AVX-VNNI. Elsewhere the same integers are computed, but slowly.
+/// Whether the compiler's target, or the processor with heed::compiled, multiplies bytes faster than floats: AVX-512
+/// VNNI or AVX-VNNI. Elsewhere the same integers are computed, but slowly.
 template <class T = float>
 bool int8_is_fast()
 {

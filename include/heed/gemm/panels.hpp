@@ -77,8 +77,8 @@ public:
                     ", multiplied by code for heed::" + HEED_TARGET_NAME + "; compile both files with the same flags");
     }
 
-    /// The product of panel p and up to most_rows rows of an operand from `first` on: out [rows,width]. For kernels: the
-    /// panels must be this target's.
+    /// The product of panel p and up to most_rows rows of an operand from `first` on: out [rows,width]. For kernels:
+    /// the panels must be this target's.
     void multiply(std::size_t rows, std::size_t p, const auto& x, std::size_t first, T* out) const
     {
         detail::with_rows<most_rows>(rows, [&](auto R) { self().template times<R>(p, x, first, out); });
