@@ -37,7 +37,7 @@ endfunction()
 heed_compiled_program(compiled_kernels gemm/int8_panels gemm/panels gemm/weight_panels kernels/additive kernels/coverage kernels/cross_entropy kernels/dot kernels/gated_linear
                       kernels/layer_norm kernels/optimizers kernels/per_dimension kernels/recurrent kernels/rows kernels/softmax
                       kernels/sparse kernels/top_k_words kernels/weighted_sum)
-heed_compiled_program(compiled_tiles ops/tiles)
+heed_compiled_program(compiled_operations ops/broadcast ops/elementwise ops/tiles)
 
 # As a shared library, the program is small.
 get_target_property(objects heed_compiled HEED_OBJECTS)

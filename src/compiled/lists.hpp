@@ -18,6 +18,7 @@
 #include <heed/kernels/sparse.hpp>
 #include <heed/kernels/top_k_words.hpp>
 #include <heed/kernels/weighted_sum.hpp>
+#include <heed/ops/elementwise.hpp>
 #include <heed/ops/tiles.hpp>
 
 /// What heed::compiled has, by namespace: X(T, id, result, name, parameters, arguments) for each.
@@ -42,7 +43,10 @@
     HEED_KERNELS_OF_TOP_K_INT8_WORDS(X, float)
 #define HEED_IN_KERNELS(X) HEED_EVERY_KERNEL(X, float) HEED_EVERY_KERNEL(X, double) HEED_EVERY_KERNEL_OF_FLOATS(X)
 #define HEED_IN_BLAS(X) HEED_KERNELS_OF_BLAS(X, float) HEED_KERNELS_OF_BLAS(X, double)
-#define HEED_IN_OPERATIONS(X) HEED_OPERATIONS_OF_TILES(X, float) HEED_OPERATIONS_OF_TILES(X, double)
+#define HEED_EVERY_OPERATION(X, T)                                                                                     \
+    HEED_OPERATIONS_ELEMENTWISE(X, T)                                                                                  \
+    HEED_OPERATIONS_OF_TILES(X, T)
+#define HEED_IN_OPERATIONS(X) HEED_EVERY_OPERATION(X, float) HEED_EVERY_OPERATION(X, double)
 
 /// A kernel of any type. The structs of its parameters are laid out alike for all targets.
 using heed_kernel = void (*)();

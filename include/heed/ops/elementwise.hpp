@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <heed/core/compiled.hpp>
 #include <heed/kernels/block_sums.hpp>
 #include <heed/ops/broadcast.hpp>
 #include <heed/ops/rows.hpp>
@@ -234,6 +235,83 @@ struct modulated_by_past {
     }
 };
 
+namespace detail {
+
+/// The loops of `unary` and `binary` over n numbers.
+template <class F, class T>
+void values_of(std::size_t n, const T* x, T* y)
+{
+    simd::parallel_transform(
+        n, y, [](auto v) { return F::value(v); }, x);
+}
+template <class F, class T>
+void values_of_two(std::size_t n, const T* a, const T* b, T* y)
+{
+    simd::parallel_transform(
+        n, y, [](auto u, auto v) { return F::value(u, v); }, a, b);
+}
+template <class F, class T>
+void add_slopes_of(std::size_t n, const T* x, const T* y, const T* d_y, T* d_x)
+{
+    simd::parallel_transform(
+        n, d_x, [](auto sum, auto v, auto w, auto d) { return sum + F::slope(v, w, d); }, static_cast<const T*>(d_x), x,
+        y, d_y);
+}
+
+/// Those of binary_per_position: a [B,T,A], b [B,A].
+template <class F, class T>
+void values_per_position(const shape_of_rank<3>& shape, const T* a, const T* b, T* y)
+{
+    const std::size_t A = shape[2];
+    each_position(
+        shape[0], shape[1], A,
+        [=](std::size_t row, std::size_t i) {
+            simd::transform(
+                A, y + i * A, [](auto u, auto v) { return F::value(u, v); }, a + i * A, b + row * A);
+        },
+        std::size_t{1} << 16);
+}
+template <class F, class T>
+void add_slopes_per_position(const shape_of_rank<3>& shape, const T* a, const T* b, const T* y, const T* d_y, T* d_a,
+                             T* d_b)
+{
+    const std::size_t positions = shape[1], A = shape[2];
+    each_row(
+        shape[0], positions * A,
+        [=](std::size_t row) {
+            const auto positions_of = [=](std::size_t first, std::size_t last, T* of_b) {
+                for (std::size_t i = row * positions + first; i < row * positions + last; ++i)
+                    add_slopes<F>(A, a + i * A, b + row * A, y + i * A, d_y + i * A,
+                                  d_a == nullptr ? nullptr : d_a + i * A, of_b);
+            };
+            if (d_b == nullptr) return positions_of(0, positions, nullptr);
+            kernels::add_in_blocks(positions, A, d_b + row * A, positions_of);
+        },
+        std::size_t{1} << 16);
+}
+
+// clang-format off
+#define HEED_UNARY(X, T, f) \
+    X(T, f##_values, void, values_of<functions::f>, (std::size_t n, const T* x, T* y), (n, x, y)) \
+    X(T, f##_slopes, void, add_slopes_of<functions::f>, (std::size_t n, const T* x, const T* y, const T* d_y, T* d_x), (n, x, y, d_y, d_x))
+#define HEED_BINARY(X, T, f) \
+    X(T, f##_values, void, values_of_two<functions::f>, (std::size_t n, const T* a, const T* b, T* y), (n, a, b, y)) \
+    X(T, f##_repeated, void, repeat_forward<functions::f>, (const repetition& over, const T* a, const T* b, T* y), (over, a, b, y)) \
+    X(T, f##_repeated_slopes, void, repeat_backward<functions::f>, (const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b), (over, a, b, y, d_y, d_a, d_b))
+#define HEED_PER_POSITION(X, T, f) \
+    X(T, f##_per_position, void, values_per_position<functions::f>, (const shape_of_rank<3>& shape, const T* a, const T* b, T* y), (shape, a, b, y)) \
+    X(T, f##_slopes_per_position, void, add_slopes_per_position<functions::f>, (const shape_of_rank<3>& shape, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b), (shape, a, b, y, d_y, d_a, d_b))
+#define HEED_OPERATIONS_ELEMENTWISE(X, T) \
+    HEED_UNARY(X, T, tanh) HEED_UNARY(X, T, sigmoid) HEED_UNARY(X, T, log_sigmoid) HEED_UNARY(X, T, exp) HEED_UNARY(X, T, log) \
+    HEED_UNARY(X, T, relu) HEED_UNARY(X, T, gelu) HEED_UNARY(X, T, gelu_erf) HEED_UNARY(X, T, silu) HEED_UNARY(X, T, elu_plus_one) \
+    HEED_UNARY(X, T, square) \
+    HEED_BINARY(X, T, add) HEED_BINARY(X, T, subtract) HEED_BINARY(X, T, multiply) HEED_BINARY(X, T, divide) \
+    HEED_PER_POSITION(X, T, add) HEED_PER_POSITION(X, T, subtract) HEED_PER_POSITION(X, T, multiply) HEED_PER_POSITION(X, T, tanh_of_sum)
+// clang-format on
+HEED_COMPILED_KERNELS(HEED_OPERATIONS_ELEMENTWISE)
+
+}  // namespace detail
+
 /// y = f(x), elementwise                      ∂x += f'(x) ∂y
 template <class F>
 struct unary : operation<unary<F>> {
@@ -242,16 +320,13 @@ struct unary : operation<unary<F>> {
     template <class T, std::size_t N>
     static void forward(in<T, N> x, out<T, N> y)
     {
-        simd::parallel_transform(
-            x.size(), y.data, [](auto v) { return F::value(v); }, x.data);
+        detail::values_of<F>(x.size(), x.data, y.data);
     }
 
     template <class T, std::size_t N>
     static void backward(in<T, N> x, in<T, N> y, in<T, N> d_y, adjoint<T, N> d_x)
     {
-        simd::parallel_transform(
-            x.size(), d_x.data, [](auto sum, auto v, auto w, auto d) { return sum + F::slope(v, w, d); },
-            static_cast<const T*>(d_x.data), x.data, y.data, d_y.data);
+        detail::add_slopes_of<F>(x.size(), x.data, y.data, d_y.data, d_x.data);
     }
 };
 
@@ -278,8 +353,12 @@ struct binary : operation<binary<F, Numbers...>> {
     template <class T, std::size_t N>
     static void forward(in<T, N> a, in<T, N> b, const Numbers&... c, out<T, N> y)
     {
-        simd::parallel_transform(
-            a.size(), y.data, [=](auto u, auto v) { return F::value(u, v, static_cast<T>(c)...); }, a.data, b.data);
+        if constexpr (sizeof...(Numbers) == 0) {
+            detail::values_of_two<F>(a.size(), a.data, b.data, y.data);
+        } else {
+            simd::parallel_transform(
+                a.size(), y.data, [=](auto u, auto v) { return F::value(u, v, static_cast<T>(c)...); }, a.data, b.data);
+        }
     }
 
     template <class T, std::size_t N>
@@ -389,36 +468,14 @@ struct binary_per_position : operation<binary_per_position<F>> {
     template <class T>
     static void forward(in<T, 3> a, in<T, 2> b, out<T, 3> y)
     {
-        const std::size_t A = a.shape[2];
-        detail::each_position(
-            a.shape[0], a.shape[1], A,
-            [=](std::size_t row, std::size_t i) {
-                simd::transform(
-                    A, y.data + i * A, [](auto u, auto v) { return F::value(u, v); }, a.data + i * A, b.data + row * A);
-            },
-            grain);
+        detail::values_per_position<F>(a.shape, a.data, b.data, y.data);
     }
 
     template <class T>
     static void backward(in<T, 3> a, in<T, 2> b, in<T, 3> y, in<T, 3> d_y, adjoint<T, 3> d_a, adjoint<T, 2> d_b)
     {
-        const std::size_t A = a.shape[2], positions = a.shape[1];
-        detail::each_row(
-            a.shape[0], positions * A,
-            [=](std::size_t row) {
-                const auto positions_of = [=](std::size_t first, std::size_t last, T* of_b) {
-                    for (std::size_t i = row * positions + first; i < row * positions + last; ++i)
-                        detail::add_slopes<F>(A, a.data + i * A, b.data + row * A, y.data + i * A, d_y.data + i * A,
-                                              d_a ? d_a.data + i * A : nullptr, of_b);
-                };
-                if (!d_b) return positions_of(0, positions, nullptr);
-                kernels::add_in_blocks(positions, A, d_b.data + row * A, positions_of);
-            },
-            grain);
+        detail::add_slopes_per_position<F>(a.shape, a.data, b.data, y.data, d_y.data, d_a.data, d_b.data);
     }
-
-private:
-    static constexpr std::size_t grain = std::size_t{1} << 16;
 };
 
 /// y = tanh(x): [...] -> [...]                          ∂x += (1 − y²) ∂y
