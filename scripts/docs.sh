@@ -72,7 +72,7 @@ fi
 rm -rf "$work/xml"
 (cd "$heed_root" && { cat docs/site/Doxyfile && printf 'OUTPUT_DIRECTORY = "%s"\n' "$work"; } | doxygen -) >"$work/doxygen.log" 2>&1 ||
     heed_fail "$(tail -n 20 "$work/doxygen.log")" "" "doxygen could not read the headers"
-python3 "$site/check_names.py" --root "$heed_root" --xml "$work/xml"
+python3 "$site/check_names.py" --root "$heed_root" --xml "$work/xml" --pages
 [[ $only_names == no ]] || exit 0
 printf '%s\n' "$sources" >"$checked"
 

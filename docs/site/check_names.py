@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_names.py --root ROOT --xml DIR [--members]: every public name has a comment, and its header has a page.
+"""check_names.py --root ROOT --xml DIR [--members] [--pages]: every public name has a comment.
 
 The rules are in rules.py, the pages in subjects.py.
 """
@@ -21,12 +21,14 @@ def main() -> int:
     parser.add_argument("--xml", type=Path, required=True)
     parser.add_argument("--members", action="store_true", help="also list members without a comment of their own")
     parser.add_argument("--least", type=int, default=500, help="names that must be found at all")
+    parser.add_argument("--pages", action="store_true", help="also that a page of the reference takes each header")
     given = parser.parse_args()
     public = rules.public(names.read(given.xml, given.root / "include"))
     if len(public) < given.least:
         print(f"only {len(public)} public names were found: did Doxygen read the headers?", file=sys.stderr)
         return 1
-    subjects.by_subject(public)
+    if given.pages:
+        subjects.by_subject(public)
     at_namespace_scope = {name.full for name in public}
     found = rules.undocumented(public)
     faults = [name for name in found if rules.is_fault(name, at_namespace_scope)]

@@ -28,7 +28,7 @@ if grep -qw avx2 /proc/cpuinfo; then
     "$program"
 fi
 if command -v qemu-x86_64 >/dev/null; then
-    qemu-x86_64 -cpu Nehalem "$program" any
+    env -u OPENBLAS_CORETYPE qemu-x86_64 -cpu Nehalem "$program" any
 else
     echo "not run on a processor without AVX2: there is no qemu-x86_64 (Debian: qemu-user)"
 fi
