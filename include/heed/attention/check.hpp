@@ -122,13 +122,13 @@ void require_positions(const auto& memory)
     const lengths_view dropped = memory.dropped;
     for (std::size_t b = 0; b < dropped.batch(); ++b) {
         if (dropped[b] > 0 && (score || normalizer || combiner)) {
-            throw error("attention: row " + std::to_string(b) + " of this memory is without its oldest " +
-                        counted(dropped[b], "position") + ", and the " +
-                        (score        ? "score"
+            throw_error({"attention: row ", b, " of this memory is without its oldest ",
+                         number_of{dropped[b], "position"}, ", and the ",
+                         score        ? "score"
                          : normalizer ? "normalizer"
-                                      : "combiner") +
-                        " needs all (needs_all_positions): it reads where a position stands, or passes something on "
-                        "from one to the next; keep them, and hide them by a mask, causal{} & sliding_window{n}");
+                                      : "combiner",
+                         " needs all (needs_all_positions): it reads where a position stands, or passes something on "
+                         "from one to the next; keep them, and hide them by a mask, causal{} & sliding_window{n}"});
         }
     }
 }

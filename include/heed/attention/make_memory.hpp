@@ -164,8 +164,8 @@ memory_by(const Score&, lengths_view = {}) -> memory_by<Score>;
 void require_alike(const char* where, const auto& to, const auto& more)
 {
     if (to.values_given && !more.values_given) {
-        throw error(std::string(where) + ": this memory was made of keys and of values, `on(x, v)`, and so is what " +
-                    "comes behind it: extend(memory, keys, values)");
+        throw_error({where, ": this memory was made of keys and of values, `on(x, v)`, and so is what comes behind it: "
+                            "extend(memory, keys, values)"});
     }
     const auto fits = [&](const char* what, const auto& must, const auto& is) {
         const auto shape = shape_of(is);
@@ -225,10 +225,9 @@ inline void require_no_padding(const char* where, const lengths& real, std::size
 {
     for (std::size_t b = 0; b < real.batch(); ++b) {
         if (real[b] != positions) {
-            throw shape_error(std::string(where) + ": row " + std::to_string(b) + " of the memory has " +
-                              std::to_string(real[b]) + " real positions of " + std::to_string(positions) +
-                              "; a memory is extended behind its last position, so it must be without padding" +
-                              instead);
+            throw_shape_error({where, ": row ", b, " of the memory has ", real[b], " real positions of ", positions,
+                               "; a memory is extended behind its last position, so it must be without padding",
+                               instead});
         }
     }
 }
@@ -242,9 +241,9 @@ auto appended(const char* where, const auto& score, const memory<Values, Keys>& 
     require_no_padding(where, to.real, to.positions(), ", or a growing one: with_cache(memory)");
     for (std::size_t b = 0; b < more.batch(); ++b) {
         if (more.real[b] != more.positions()) {
-            throw shape_error(std::string(where) + ": row " + std::to_string(b) + " gets " +
-                              counted(more.real[b], "position") + " of " + std::to_string(more.positions()) +
-                              "; only a KV cache, with_cache(memory), has rows of different length");
+            throw_shape_error({where, ": row ", b, " gets ", number_of{more.real[b], "position"}, " of ",
+                               more.positions(),
+                               "; only a KV cache, with_cache(memory), has rows of different length"});
         }
     }
     auto values = ops::append(to.values, more.values);
@@ -316,13 +315,11 @@ struct with_begun_positions {
             if (from > first || from + has > end) {
                 auto must = is;
                 must[1] = positions;
-                throw shape_error(
-                    "attention: the state is " + shape_text(is) + " but must be " + shape_text(must) +
-                    ": it remembers position " + std::to_string(from > first ? from : end) + " of row " +
-                    std::to_string(b) +
-                    (from > first ? " and no older one, but the memory begins with " : ", but the memory has ") +
-                    std::to_string(from > first ? first : end) +
-                    "; give the state that start() or step() of this memory made");
+                throw_shape_error(
+                    {"attention: the state is ", is, " but must be ", must, ": it remembers position ",
+                     from > first ? from : end, " of row ", b,
+                     from > first ? " and no older one, but the memory begins with " : ", but the memory has ",
+                     from > first ? first : end, "; give the state that start() or step() of this memory made"});
             }
             begins[b] = std::min(has, first - from);
             counts[b] = has - begins[b];
@@ -357,8 +354,8 @@ bool has_grown(const auto& state, const known_positions& known, const auto& memo
     }
     if (!differs) (void)state.map(differs_in_positions{memory.positions(), differs});
     if (differs && known.batch() != 0 && known.batch() != B) {
-        throw shape_error("attention: the state is for " + std::to_string(known.batch()) +
-                          " sentences, but the memory has " + std::to_string(B) + "; select the rows of both");
+        throw_shape_error({"attention: the state is for ", known.batch(), " sentences, but the memory has ", B,
+                           "; select the rows of both"});
     }
     return differs;
 }

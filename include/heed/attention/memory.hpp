@@ -133,8 +133,8 @@ struct shared_memory {
     {
         for (const std::size_t s : sentence) {
             if (s >= shape_of(values)[0]) {
-                throw shape_error("attention: a row asks about sentence " + std::to_string(s) + " of " +
-                                  std::to_string(shape_of(values)[0]) + "; sentences count from 0");
+                detail::throw_shape_error({"attention: a row asks about sentence ", s, " of ", shape_of(values)[0],
+                                           "; sentences count from 0"});
             }
         }
     }

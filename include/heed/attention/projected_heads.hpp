@@ -217,10 +217,9 @@ template <std::size_t R>
 void require_groups(const shape_of_rank<R>& queries, const auto& memory)
 {
     if (queries[0] == memory.batch() && queries[1] > 0 && queries[1] % memory.heads == 0) return;
-    throw shape_error("attention: queries " + shape_text(queries) + " of " + counted(queries[1], "head") +
-                      " ask the keys of " + counted(memory.batch(), "sentence") + " with " +
-                      counted(memory.heads, "head") +
-                      "; there must be as many sentences, and a multiple of the keys' heads");
+    throw_shape_error({"attention: queries ", queries, " of ", number_of{queries[1], "head"}, " ask the keys of ",
+                       number_of{memory.batch(), "sentence"}, " with ", number_of{memory.heads, "head"},
+                       "; there must be as many sentences, and a multiple of the keys' heads"});
 }
 
 /// f(memory, query, state, mask), which answers by rows, of one query of each head, [B,H,d] with R = 2, or of many,
@@ -256,9 +255,9 @@ void require_heads(const char* where, const tensor_of_heads auto& x, const shape
 {
     const auto is = detail::shape_of_heads(x);
     if (is[0] == keys[0] && is[1] == keys[1]) return;
-    throw shape_error(std::string(where) + ": keys of " + counted(keys[0], "sentence") + " with " +
-                      counted(keys[1], "head") + " beside " + shape_text(is) + " of " + counted(is[0], "sentence") +
-                      " with " + counted(is[1], "head") + "; there must be as many");
+    throw_shape_error({where, ": keys of ", number_of{keys[0], "sentence"}, " with ", number_of{keys[1], "head"},
+                       " beside ", is, " of ", number_of{is[0], "sentence"}, " with ", number_of{is[1], "head"},
+                       "; there must be as many"});
 }
 void require_heads(const char* where, const source_limit auto& limit, const shape_of_rank<4>& keys)
 {

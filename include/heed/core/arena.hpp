@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <vector>
+#include <utility>
 
 namespace heed::inline HEED_TARGET {
 
@@ -32,15 +32,35 @@ aligned_memory<T> new_aligned(std::size_t count)
 /// Memory that is handed out piece by piece and taken back all at once. It keeps its blocks from step to step, so that
 /// after the first steps nothing is allocated.
 class arena {
+    /// Begins each block, in the list of which it is one; the memory is behind it. No std::vector, whose functions
+    /// every file would compile.
+    struct alignas(detail::alignment) block {
+        block* next;
+        std::size_t size;
+
+        std::byte* memory() { return reinterpret_cast<std::byte*>(this + 1); }
+    };
+
 public:
     static constexpr std::size_t alignment = detail::alignment;
+
+    arena() = default;
+    arena(arena&& other) noexcept { *this = std::move(other); }
+    arena& operator=(arena&& other) noexcept
+    {
+        std::swap(first_, other.first_);
+        std::swap(current_, other.current_);
+        std::swap(used_, other.used_);
+        return *this;
+    }
+    ~arena() { free(); }
 
     /// Memory for so many bytes, aligned for any register; valid until its place is released.
     void* allocate(std::size_t bytes)
     {
         bytes = (bytes + alignment - 1) / alignment * alignment;
-        if (current_ == blocks_.size() || used_ + bytes > blocks_[current_].size) next_block(bytes);
-        std::byte* piece = blocks_[current_].memory.get() + used_;
+        if (current_ == nullptr || used_ + bytes > current_->size) next_block(bytes);
+        std::byte* piece = current_->memory() + used_;
         used_ += bytes;
         return piece;
     }
@@ -53,58 +73,65 @@ public:
     }
 
     /// A place to come back to: what is allocated after mark() is free again after release().
-    struct position {
-        std::size_t block, used;
+    class position {
+        friend arena;
+        block* in;
+        std::size_t used;
+
+        position(block* which, std::size_t bytes) : in(which), used(bytes) {}
     };
     position mark() const { return {current_, used_}; }  // where the next memory will be
     /// Gives back all memory since `to` was marked.
     void release(position to)
     {
-        current_ = to.block;
+        current_ = to.in;
         used_ = to.used;
     }
 
     /// Everything is free again; the memory stays. Several blocks become one, so that large pieces find room.
     void clear()
     {
-        if (blocks_.size() > 1) {
+        if (first_ != nullptr && first_->next != nullptr) {
             const std::size_t total = capacity();
-            blocks_.clear();
-            blocks_.emplace_back(total);
+            free();
+            first_ = new_block(total);
         }
-        current_ = used_ = 0;
+        current_ = first_;
+        used_ = 0;
     }
 
     /// Bytes that the arena holds, used or not.
     std::size_t capacity() const
     {
         std::size_t total = 0;
-        for (const block& b : blocks_) total += b.size;
+        for (const block* each = first_; each != nullptr; each = each->next) total += each->size;
         return total;
     }
 
 private:
-    struct block {
-        explicit block(std::size_t bytes) : memory(detail::new_aligned<std::byte>(bytes)), size(bytes) {}
-        detail::aligned_memory<std::byte> memory;
-        std::size_t size;
-    };
+    static block* new_block(std::size_t bytes)
+    {
+        return ::new (::operator new (sizeof(block) + bytes, std::align_val_t{alignment})) block{nullptr, bytes};
+    }
+
+    void free()
+    {
+        while (first_ != nullptr) detail::free_aligned{}(std::exchange(first_, first_->next));
+    }
 
     /// Moves to the next block with enough room, or allocates one. Not inlined, since it is rarely called.
     [[gnu::noinline, gnu::cold]] void next_block(std::size_t bytes)
     {
+        block** next = current_ == nullptr ? &first_ : &current_->next;
+        std::size_t size = current_ == nullptr ? std::size_t{1} << 20 : 2 * current_->size;
+        for (; *next != nullptr && bytes > (*next)->size; next = &(*next)->next) size = 2 * (*next)->size;
+        if (*next == nullptr) *next = new_block(size < bytes ? bytes : size);
+        current_ = *next;
         used_ = 0;
-        if (current_ < blocks_.size()) ++current_;
-        while (current_ < blocks_.size() && bytes > blocks_[current_].size) ++current_;
-        if (current_ < blocks_.size()) return;
-        const std::size_t least = std::size_t{1} << 20;
-        std::size_t size = blocks_.empty() ? least : 2 * blocks_.back().size;
-        if (size < bytes) size = bytes;
-        blocks_.emplace_back(size);
     }
 
-    std::vector<block> blocks_;
-    std::size_t current_ = 0, used_ = 0;
+    block *first_ = nullptr, *current_ = nullptr;
+    std::size_t used_ = 0;
 };
 
 }  // namespace heed::inline HEED_TARGET

@@ -57,9 +57,9 @@ public:
     tensor_view<const T, 3> view() const
     {
         if (rows_.size() > 1) {
-            throw shape_error("a cache tensor " + shape_text(shape()) +
-                              " has rows that are stored apart, so it has no view in one piece; pass "
-                              "gathered(x), a copy of it");
+            detail::throw_shape_error({"a cache tensor ", shape(),
+                                       " has rows that are stored apart, so it has no view in one piece; pass "
+                                       "gathered(x), a copy of it"});
         }
         return {rows_.empty() ? nullptr : row(0), shape()};
     }
@@ -82,8 +82,7 @@ public:
         some.rows_.reserve(which.size());
         for (const std::size_t b : which) {
             if (b >= rows_.size()) {
-                throw shape_error("cache_tensor::rows: row " + std::to_string(b) + " of " + shape_text(shape()) +
-                                  "; rows count from 0");
+                detail::throw_shape_error({"cache_tensor::rows: row ", b, " of ", shape(), "; rows count from 0"});
             }
             some.rows_.push_back(rows_[b]);
             some.positions_ = std::max(some.positions_, length(b));
@@ -96,15 +95,16 @@ public:
     {
         const std::size_t B = rows_.size();
         if (counts.batch() != B) {
-            throw shape_error("without_oldest: " + counted(counts.batch(), "length") + " for a batch of " +
-                              counted(B, "row") + "; give the number of positions to drop for each row");
+            detail::throw_shape_error({"without_oldest: ", detail::number_of{counts.batch(), "length"},
+                                       " for a batch of ", detail::number_of{B, "row"},
+                                       "; give the number of positions to drop for each row"});
         }
         cache_tensor some = *this;
         some.positions_ = 0;
         for (std::size_t b = 0; b < B; ++b) {
             if (counts[b] > length(b)) {
-                throw shape_error("without_oldest: " + counted(counts[b], "position") + " of row " + std::to_string(b) +
-                                  ", which has " + std::to_string(length(b)) + "; drop at most as many as there are");
+                detail::throw_shape_error({"without_oldest: ", detail::number_of{counts[b], "position"}, " of row ", b,
+                                           ", which has ", length(b), "; drop at most as many as there are"});
             }
             some.positions_ = std::max(some.positions_, length(b) - counts[b]);
         }

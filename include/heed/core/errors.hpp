@@ -53,61 +53,84 @@ inline std::string counted(std::size_t number, std::string_view one, std::string
 
 namespace detail {
 
-/// A piece of a message: a text, a number or a shape. No template: messages are put together by code that is compiled
-/// once, whatever they are made of.
+/// So many of something: "1 row", "2 rows".
+struct number_of {
+    std::size_t number;
+    const char* one;
+};
+
+/// A piece of a message: a text, a number, a number of something or a shape. No template: messages are put together by
+/// code that is compiled once, whatever they are made of.
 class message_piece {
 public:
     message_piece(std::string_view text) : data_(text.data()), size_(text.size()) {}
     message_piece(const char* text) : message_piece(std::string_view(text)) {}
     message_piece(const std::string& text) : message_piece(std::string_view(text)) {}
     message_piece(std::size_t number) : kind_(number_alone), size_(number) {}
+    message_piece(const number_of& those) : kind_(number_alone), data_(those.one), size_(those.number) {}
     template <std::size_t N>
     message_piece(const std::array<std::size_t, N>& shape) : message_piece(shape.data(), N)
     {}
     message_piece(const std::size_t* shape, std::size_t rank) : kind_(shape_of_tensor), data_(shape), size_(rank) {}
 
-    [[gnu::noinline, gnu::cold]] void append_to(std::string& message) const
-    {
-        if (kind_ == text_alone) {
-            message.append(static_cast<const char*>(data_), size_);
-            return;
-        }
-        const bool shape = kind_ == shape_of_tensor;
-        const std::size_t* const numbers = shape ? static_cast<const std::size_t*>(data_) : &size_;
-        const std::size_t count = shape ? size_ : 1;
-        char text[32];
-        if (shape) message.append("[", 1);
-        for (std::size_t i = 0; i < count; ++i) {
-            const int length = std::snprintf(text, sizeof text, "%s%zu", i == 0 ? "" : ",", numbers[i]);
-            message.append(text, static_cast<std::size_t>(length));
-        }
-        if (shape) message.append("]", 1);
-    }
-
 private:
+    friend class message_text;
     enum { text_alone, number_alone, shape_of_tensor } kind_ = text_alone;
-    const void* data_ = nullptr;  // of a text or a shape
+    const void* data_ = nullptr;  // of a text or a shape; what is counted, or null
     std::size_t size_;            // of a text, or the number, or the number of axes
 };
 
-/// These pieces as one text.
-[[gnu::noinline, gnu::cold]] inline std::string text_of(std::initializer_list<message_piece> pieces)
+/// Pieces as one text, cut where it is too long. Not a std::string: each file would compile its functions.
+class message_text {
+public:
+    [[gnu::noinline, gnu::cold]] explicit message_text(std::initializer_list<message_piece> pieces)
+    {
+        text_[0] = '\0';
+        for (const message_piece& piece : pieces) {
+            if (piece.kind_ == message_piece::text_alone) {
+                add("%.*s", static_cast<int>(piece.size_), static_cast<const char*>(piece.data_));
+            } else if (piece.kind_ == message_piece::number_alone) {
+                add("%zu", piece.size_);
+                if (piece.data_ == nullptr) continue;
+                add(" %s%s", static_cast<const char*>(piece.data_), piece.size_ == 1 ? "" : "s");
+            } else {
+                const auto* const shape = static_cast<const std::size_t*>(piece.data_);
+                for (std::size_t i = 0; i < piece.size_; ++i) add("%s%zu", i == 0 ? "[" : ",", shape[i]);
+                add("%s", piece.size_ == 0 ? "[]" : "]");
+            }
+        }
+    }
+
+    const char* text() const { return text_; }
+    operator message_piece() const { return text_; }
+
+private:
+    template <class... Values>
+    void add(const char* format, Values... values)
+    {
+        size_ += static_cast<std::size_t>(std::snprintf(text_ + size_, sizeof text_ - size_, format, values...));
+        if (size_ >= sizeof text_) size_ = sizeof text_ - 1;
+    }
+
+    char text_[4096];
+    std::size_t size_ = 0;
+};
+
+[[noreturn, gnu::noinline, gnu::cold]] inline void throw_error(std::initializer_list<message_piece> pieces)
 {
-    std::string message;
-    for (const message_piece& piece : pieces) piece.append_to(message);
-    return message;
+    throw error(message_text(pieces).text());
 }
 
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_shape_error(std::initializer_list<message_piece> pieces)
 {
-    throw shape_error(text_of(pieces));
+    throw shape_error(message_text(pieces).text());
 }
 
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_wrong_shape(std::string_view where, std::string_view name,
                                                                      message_piece is, message_piece must,
                                                                      std::initializer_list<message_piece> why)
 {
-    throw_shape_error({where, ": ", name, " is ", is, " but must be ", must, " (", text_of(why), ")"});
+    throw_shape_error({where, ": ", name, " is ", is, " but must be ", must, " (", message_text(why), ")"});
 }
 
 /// Not inlined: checks run at every step, messages are put together only where something does not fit.
@@ -131,10 +154,10 @@ struct named_shape {
         for (std::size_t axis = 0; axis < rank && axis < shape.size(); ++axis) shape[axis] = extents[axis];
     }
 
-    [[gnu::noinline, gnu::cold]] std::string text() const
+    [[gnu::noinline, gnu::cold]] message_text text() const
     {
-        if (rank == 0) return std::string(name);
-        return text_of({name, " ", message_piece(shape.data(), rank < shape.size() ? rank : shape.size())});
+        if (rank == 0) return message_text({name});
+        return message_text({name, " ", message_piece(shape.data(), rank < shape.size() ? rank : shape.size())});
     }
 };
 
@@ -174,11 +197,10 @@ throw_named_shape_error(const shape_error& found, std::string_view caller, const
     for (const std::string_view room : {"heed::", HEED_TARGET_NAME "::"})
         if (policy.starts_with(room)) policy.remove_prefix(room.size());
     const named_shape& first = tensors.all[0];
-    std::string message =
-        text_of({policy, ": ", first.text(), first.name.ends_with('s') ? " do not fit" : " does not fit"});
+    message_text message({policy, ": ", first.text(), first.name.ends_with('s') ? " do not fit" : " does not fit"});
     for (std::size_t i = 1; i < tensors.count; ++i)
-        message = text_of({message, i == 1 ? " " : ", ", tensors.all[i].text()});
-    shape_error named(text_of({message, " (", found.what(), ")"}));
+        message = message_text({message, i == 1 ? " " : ", ", tensors.all[i].text()});
+    shape_error named(message_text({message, " (", found.what(), ")"}).text());
     named.names_policy = true;
     throw named;
 }

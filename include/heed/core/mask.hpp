@@ -85,8 +85,8 @@ public:
         for (std::size_t b = 0; b < std::size(counts); ++b) {
             const auto count = std::data(counts)[b];
             if (count < 0) {
-                throw shape_error("lengths: that of row " + std::to_string(b) + " is " + std::to_string(count) +
-                                  "; a length counts positions");
+                detail::throw_shape_error({"lengths: that of row ", b, " is -", 0 - static_cast<std::size_t>(count),
+                                           "; a length counts positions"});
             }
             counts_.push_back(static_cast<std::size_t>(count));
         }
@@ -194,7 +194,9 @@ public:
     static_assert(N >= 2 && N <= 4, "heed: a boolean mask is [S,T], [B,S,T] or [B,H,S,T], with a row for each query");
 
     boolean_mask() = default;
-    explicit boolean_mask(const array<bool, N>& attend) : boolean_mask(attend.shape())
+    template <class Truth>
+        requires(std::is_same_v<Truth, array<bool, N>>)
+    explicit boolean_mask(const Truth& attend) : boolean_mask(attend.shape())
     {
         for (std::size_t i = 0; i < attend.size(); ++i) (*attend_)[i] = attend.data()[i] ? 1 : 0;
     }

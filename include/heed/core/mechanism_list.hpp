@@ -108,7 +108,7 @@ inline constexpr auto weights_of = [](const auto& answer) -> const auto& { retur
 
 inline void require_some(const char* where, std::size_t count)
 {
-    if (count == 0) throw error(std::string(where) + ": there is none; give at least one");
+    if (count == 0) throw_error({where, ": there is none; give at least one"});
 }
 
 /// Throws unless `given`, a memory or state of several mechanisms, has one for each of `mechanisms`.
@@ -116,8 +116,8 @@ void require_one_per_mechanism(const char* where, const char* what, const auto& 
 {
     const std::size_t is = count_of(given.of), must = count_of(mechanisms);
     if (is != must) {
-        throw shape_error(std::string(where) + ": " + what + " is for " + std::to_string(is) + " but there are " +
-                          std::to_string(must) + "; take the one that this mechanism made");
+        throw_shape_error(
+            {where, ": ", what, " is for ", is, " but there are ", must, "; take the one that this mechanism made"});
     }
 }
 

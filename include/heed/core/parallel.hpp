@@ -101,8 +101,8 @@ public:
             }
             const std::size_t started = workers_.size() + 1;
             end();
-            throw error(text_of({"set_threads: ", threads, " threads cannot be started, only ", started, ": ",
-                                 std::generic_category().message(problem)}));
+            throw_error({"set_threads: ", threads, " threads cannot be started, only ", started, ": ",
+                         std::generic_category().message(problem)});
         }
     }
 

@@ -325,8 +325,10 @@ namespace detail {
 /// module: so modules share what is compiled for their parts.
 template <class Leaf, bool named = true>
 struct walking_visitor {
+    struct no_path {};
+
     Leaf& leaf;
-    std::string prefix{};
+    std::conditional_t<named, std::string, no_path> prefix{};
 
     auto operator()(std::string_view name, auto& member) const
     {
@@ -345,9 +347,9 @@ struct walking_visitor {
     }
 
 private:
-    std::string path_to(std::string_view name, const char* separator = "") const
+    auto path_to([[maybe_unused]] std::string_view name, [[maybe_unused]] const char* separator = "") const
     {
-        std::string path = prefix;
+        auto path = prefix;
         if constexpr (named) path.append(name).append(separator);
         return path;
     }

@@ -29,15 +29,15 @@ lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& given
 {
     const lengths_view mask = given;
     if (mask.batch() != real.batch()) {
-        throw shape_error("attention: the mask has " + std::to_string(mask.batch()) + " lengths but the batch has " +
-                          std::to_string(real.batch()) + " rows; give one length per row");
+        throw_shape_error({"attention: the mask has ", mask.batch(), " lengths but the batch has ", real.batch(),
+                           " rows; give one length per row"});
     }
     auto* const both = workspace_family::take<std::size_t>(real.batch());
     for (std::size_t b = 0; b < real.batch(); ++b) {
         if (mask[b] > positions) {
-            throw shape_error("attention: the mask shows row " + std::to_string(b) + " the first " +
-                              std::to_string(mask[b]) + " positions, but the memory has only " +
-                              std::to_string(positions) + "; a length counts positions of the memory");
+            throw_shape_error({"attention: the mask shows row ", b, " the first ", mask[b],
+                               " positions, but the memory has only ", positions,
+                               "; a length counts positions of the memory"});
         }
         both[b] = std::min(mask[b], real[b]);
     }

@@ -39,10 +39,8 @@ struct asked_queries {
         const shape_of_rank<4> sizes{of_sentences ? is[0] : 1, of_heads ? is[1] : 1, one ? 1 : is[N - 2], is[N - 1]},
             must{sentences, heads, one ? 1 : count, positions};
         if (N == 3 && projected && !one && sentences == heads && is[0] > 1) {
-            throw shape_error("attention: " + std::string(name) + " " + shape_text(is) + " may be of " +
-                              std::to_string(heads) +
-                              " heads or of as many sentences; give it four axes, [B,1,S,T] or "
-                              "[1,H,S,T]");
+            throw_shape_error({"attention: ", name, " ", is, " may be of ", heads,
+                               " heads or of as many sentences; give it four axes, [B,1,S,T] or [1,H,S,T]"});
         }
         for (std::size_t i = 0; i < 4; ++i) {
             if (sizes[i] == 1 || sizes[i] == must[i]) continue;
@@ -53,9 +51,9 @@ struct asked_queries {
                 whole[axis] = must[from];
             }
             constexpr const char* axes[] = {"", "", ", [S,T]", ", [B,S,T]", ", [B,H,S,T]"};
-            throw shape_error("attention: " + std::string(name) + " is " + shape_text(is) + " but must be " +
-                              shape_text(whole) + (one ? "" : axes[N]) + "; an axis of size 1 serves all" +
-                              (one || N > 2 ? "" : "; for positions of each sentence give present{...} or lengths"));
+            throw_shape_error({"attention: ", name, " is ", is, " but must be ", whole, one ? "" : axes[N],
+                               "; an axis of size 1 serves all",
+                               one || N > 2 ? "" : "; for positions of each sentence give present{...} or lengths"});
         }
         return sizes;
     }
@@ -80,8 +78,8 @@ struct truth_values : predicate_mask {
           last_key(static_cast<std::int32_t>(sizes[3]) - 1)
     {
         if (sizes[2] * sizes[3] > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
-            throw shape_error("attention: a boolean mask of " + std::to_string(sizes[2]) + " queries and " +
-                              std::to_string(sizes[3]) + " positions is too large; say it by a function of an index");
+            throw_shape_error({"attention: a boolean mask of ", sizes[2], " queries and ", sizes[3],
+                               " positions is too large; say it by a function of an index"});
         }
     }
 

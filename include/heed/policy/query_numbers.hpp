@@ -48,11 +48,10 @@ inline std::size_t number_in_sentence(std::size_t number, std::size_t next, std:
 {
     if (next == 0 || next == longest) return next == 0 ? 0 : number;
     if (number + next < longest) {
-        throw shape_error("attention: query " + std::to_string(number) + " of a KV cache, whose longest " +
-                          "sentence has " + std::to_string(longest) + " positions, would have the number -" +
-                          std::to_string(longest - next - number) + " in a sentence of " + std::to_string(next) +
-                          "; number queries by the longest one: begin with from_query(attend.start(memory), " +
-                          "memory.next_position() - 1)");
+        throw_shape_error({"attention: query ", number, " of a KV cache, whose longest sentence has ", longest,
+                           " positions, would have the number -", longest - next - number, " in a sentence of ", next,
+                           "; number queries by the longest one: begin with from_query(attend.start(memory), "
+                           "memory.next_position() - 1)"});
     }
     return number + next - longest;
 }
