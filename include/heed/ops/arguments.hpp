@@ -248,16 +248,21 @@ struct argument_of_wrong_rank {
 #define HEED_SAYS_ARGUMENT(i, nth)                                                                                     \
     HEED_SAYS_RANKS(i, nth, 1)                                                                                         \
     HEED_SAYS_RANKS(i, nth, 2)                                                                                         \
-    HEED_SAYS_RANKS(i, nth, 3)                                                                                         \
-    HEED_SAYS_RANKS(i, nth, 4)
-    HEED_SAYS_ARGUMENT(0, "first")
-    HEED_SAYS_ARGUMENT(1, "second")
+    HEED_SAYS_RANKS(i, nth, 3)
+#define HEED_SAYS_ARGUMENT_OF_ANY_RANK(i, nth)                                                                         \
+    HEED_SAYS_RANKS(i, nth, 0)                                                                                         \
+    HEED_SAYS_ARGUMENT(i, nth)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 4)                                                                                         \
+    HEED_SAYS_RANKS(i, nth, 5)
+    HEED_SAYS_ARGUMENT_OF_ANY_RANK(0, "first")
+    HEED_SAYS_ARGUMENT_OF_ANY_RANK(1, "second")
     HEED_SAYS_ARGUMENT(2, "third")
     HEED_SAYS_ARGUMENT(3, "fourth")
+#undef HEED_SAYS_ARGUMENT_OF_ANY_RANK
 #undef HEED_SAYS_ARGUMENT
 #undef HEED_SAYS_RANKS
 #undef HEED_SAYS_RANK
-    static_assert(at < 4 && 1 <= has && has <= 4 && must != 0,
+    static_assert(must != 0 && has < 6 && (at < 2 || (at < 4 && 1 <= has && has < 4)),
                   "heed: a tensor that this operation is called with has another rank than the operation takes: its "
                   "axes are counted in the comment above the operation");
 };
