@@ -110,8 +110,9 @@ struct attend_heads {
                 for (std::size_t i = begin, after = begin; i < end; i = after) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
-                    after =
-                        std::min({i + tiles::blocks_at_once<registers, Compare, Rule>(of), (nth + 1) * blocks, end});
+                    // A table of numbers for queries and keys is read in order by one block after the other.
+                    const std::size_t several = mod.learns ? 1 : tiles::blocks_at_once<registers, Compare, Rule>(of);
+                    after = std::min({i + several, (nth + 1) * blocks, end});
                     const tiles::head<T> next =
                         head_of<Compare>(queries, keys, values, factors, real, how, std::min(after, end - 1) / blocks);
                     of.memo = &memo;
