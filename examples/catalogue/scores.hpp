@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <heed/heed.hpp>
+#include <heed/papers/positions.hpp>
 
 /// Functions of scores, each as a user writes it: they take a score and its place, and run on registers of either.
 namespace catalogue {
@@ -56,7 +57,7 @@ void each_function(const tables<T>& at, const auto& add)
     add("distance", [](auto e, score_index p) { return e + 0.01 * (p.query - p.key); });
     add("distance, causal",
         [=](auto e, score_index p) { return select(p.key <= p.query, e + 0.01 * (p.query - p.key), none); });
-    add("ALiBi", [](auto e, score_index p) { return e - std::exp2(-8 * (p.head + 1) / 8.0) * abs(p.query - p.key); });
+    add("ALiBi", [](auto e, score_index p) { return e - papers::press2022::slope(p.head, 8) * abs(p.query - p.key); });
     add("soft-cap", [](auto e, score_index) { return 3 * tanh(e / 3); });
     add("soft-cap, approximate", [](auto e, score_index) {  // tanh by its continued fraction
         const auto x = e / 3, x2 = x * x;

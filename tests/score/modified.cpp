@@ -204,3 +204,27 @@ TEST_CASE("a function of the score knows the sentence, in a step by rows, too")
     each(score::cosine{}, normalize::decayed_temporal{0.7, 0.2});
     each(score::match{}, normalize::entmax15{});
 }
+
+#if defined(HEED_SIMD_HAS_MXCSR)
+TEST_CASE("distant scores make no subnormal numbers, with which processors compute slowly")
+{
+    const attention attend{score::modified{score::scaled_dot{}, heed::papers::press2022::linear_bias{4}},
+                           normalize::softmax{}, combine::weighted_sum{}};
+    const auto subnormal = [](const tensor auto& x) {
+        std::size_t count = 0;
+        for (std::size_t i = 0, n = view_of(x).size(); i < n; ++i)
+            count += std::fpclassify(view_of(x).data[i]) == FP_SUBNORMAL ? 1U : 0U;
+        return count;
+    };
+    const auto queries = support::random<float>({1, 64, 8}, 1), keys = support::random<float>({1, 512, 8}, 2),
+               values = support::random<float>({1, 512, 8}, 3);
+    const auto memory = attend.on(keys, values);
+    CHECK(subnormal(attend.step(memory, ops::step_of(queries, 63), attend.start(memory)).weights) == 0);
+    ad::tape<float> tape;
+    const auto k = tape.parameter(keys), v = tape.parameter(values);
+    const auto contexts = attend(attend.on(k, v), queries, causal{});
+    tape.backward(ops::dot(contexts, contexts));
+    CHECK(subnormal(tape.gradient(k)) == 0);
+    CHECK(subnormal(tape.gradient(v)) == 0);
+}
+#endif

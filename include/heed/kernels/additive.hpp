@@ -133,6 +133,7 @@ void additive_scores_backward(const additive_step<T>& step, const T* d_scores, T
     parallel_for(
         A, detail::rows_a_shard(batch * positions),
         [=](std::size_t a0, std::size_t a1, std::size_t) {
+            const simd::without_subnormals quick;
             const std::size_t columns = a1 - a0;
             scratch here;
             T *const part_of_v = here.take<T>(columns), *const lost_of_v = detail::filled(here, columns, T(0));

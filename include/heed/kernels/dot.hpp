@@ -180,6 +180,7 @@ template <class T>
     };
     const auto size_of = [&](std::size_t p) { return std::min(n - p * part, part); };
     each_part([&](std::size_t begin, std::size_t end) {
+        const simd::without_subnormals quick;
         detail::scores_of_keys(begin * part, std::min(n, end * part), alignment, query, keys, weights, ahead);
         for (std::size_t p = begin; p < end; ++p)
             found[p] = detail::weigh_part(size_of(p), width, values + p * part * width, weights + p * part,
@@ -227,6 +228,7 @@ void dot_forward(const dot_step<T>& step, T* weights, T* context)
     const std::size_t P = step.positions, A = step.alignment, D = step.width;
     const bool shared = step.batch < threads() && P > 2 * positions_of_part;
     const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
+        const simd::without_subnormals quick;
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P);
             T* const w = weights + b * P;
@@ -254,6 +256,7 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
     using namespace simd;
     const std::size_t P = step.positions, A = step.alignment, D = step.width;
     const auto sentences = [=](std::size_t begin, std::size_t end, std::size_t) {
+        const simd::without_subnormals quick;
         scratch here;
         T* const d_alpha = here.take<T>(P);
         T* const all = detail::filled(here, (end - begin) * P, T(0));

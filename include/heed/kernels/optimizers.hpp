@@ -41,6 +41,7 @@ void update_all(std::size_t n, const Update& update, const T* gradient, moments_
     parallel_for(
         n, std::size_t{1} << 14,
         [&](std::size_t begin, std::size_t end, std::size_t) {
+            const simd::without_subnormals quick;
             update(end - begin, gradient + begin, moments.from(begin), parameters + begin);
         },
         simd::lanes<T>);

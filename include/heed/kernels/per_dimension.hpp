@@ -100,6 +100,7 @@ inline void each_piece(const per_dimension_step<T>& step, std::size_t b0, std::s
     const std::size_t pieces = (D + columns - 1) / columns;
     const std::size_t cost = step.positions * (columns < D ? columns : D) * streams;
     parallel_for((b1 - b0) * pieces, rows_a_shard(cost), [&](std::size_t begin, std::size_t end, std::size_t) {
+        const simd::without_subnormals quick;
         std::size_t b = b0 + begin / pieces, row = packed_row(step, b0, b);
         for (std::size_t i = begin; i < end; ++i) {
             if (b != b0 + i / pieces) row += length_of(step.lengths, b++, step.positions);

@@ -36,6 +36,7 @@ template <class F>
 inline void each_row(std::size_t rows, std::size_t grain, F&& f)
 {
     parallel_for(rows, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
+        const simd::without_subnormals quick;
         for (std::size_t row = begin; row < end; ++row) f(row);
     });
 }

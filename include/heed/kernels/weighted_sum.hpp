@@ -153,6 +153,7 @@ template <class F>
 inline void each_position(std::size_t batch, std::size_t positions, const std::size_t* lengths, std::size_t cost, F&& f)
 {
     parallel_for(batch * positions, rows_a_shard(cost), [&](std::size_t begin, std::size_t end, std::size_t) {
+        const simd::without_subnormals quick;
         for (std::size_t b = begin / positions; b * positions < end; ++b) {
             const std::size_t n = length_of(lengths, b, positions), first = b * positions;
             const std::size_t j0 = begin > first ? begin - first : 0;
@@ -170,6 +171,7 @@ inline void each_row_or_column(std::size_t batch, std::size_t width, std::size_t
     parallel_for(
         rows ? batch : width, rows_a_shard((rows ? width : batch) * cost),
         [&](std::size_t begin, std::size_t end, std::size_t) {
+            const simd::without_subnormals quick;
             const std::size_t b0 = rows ? begin : 0, b1 = rows ? end : batch;
             const std::size_t d0 = rows ? 0 : begin, d1 = rows ? width : end;
             for (std::size_t b = b0; b < b1; ++b) f(b, d0, d1);

@@ -105,6 +105,7 @@ struct attend_heads {
             constexpr std::size_t lanes = tiles::lanes<T, registers>;
             const std::size_t blocks = (S + lanes - 1) / lanes, all = queries.shape[0] * how.heads * blocks;
             parallel_for(all, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                const simd::without_subnormals quick;
                 scratch here;
                 lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                 for (std::size_t i = begin, after = begin; i < end; i = after) {
@@ -162,6 +163,7 @@ struct attend_heads {
             const std::size_t groups = keys.shape[0] * how.groups, in_group = how.sharing * how.heads / how.groups;
             if (groups >= 2 * shards || shards == 1 || Rule::sequential) {
                 parallel_for(groups, 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
+                    const simd::without_subnormals quick;
                     scratch here;
                     lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                     for (std::size_t nth = begin * in_group; nth < end * in_group; ++nth) {
@@ -176,6 +178,7 @@ struct attend_heads {
             for (std::size_t nth = 0; nth < all_heads; ++nth) {
                 for (std::size_t round = 0; round < shards; ++round) {
                     parallel_for(shards, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                        const simd::without_subnormals quick;
                         scratch here;
                         lane_memo memo(here.take<float>(lane_memo::room_for(S, keys.shape[1])), S, keys.shape[1]);
                         tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);

@@ -60,6 +60,7 @@ struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
         std::copy_n(history.data, history.size(), after.data);
         tiles::with_registers<T>(positions, [&](auto registers) {
             parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+                const simd::without_subnormals quick;
                 for (std::size_t b = begin; b < end; ++b)
                     tiles::forward_in_order<registers>(
                         tiles::remembering_head{
@@ -91,6 +92,7 @@ struct attend_in_order_op : operation<attend_in_order_op<Function, Mask>> {
         if (d_table) std::fill_n(tables, shards * size, T(0));
         tiles::with_registers<T>(positions, [&](auto registers) {
             parallel_for(queries.shape[0], 1, [&](std::size_t begin, std::size_t end, std::size_t shard) {
+                const simd::without_subnormals quick;
                 for (std::size_t b = begin; b < end; ++b) {
                     const tiles::head_gradients<T> to{
                         detail::part_of_head(d_queries, 1, b), detail::part_of_head(d_keys, 1, b),

@@ -125,14 +125,20 @@ inline auto rotary()
 /// Extrapolation".
 namespace heed::inline HEED_TARGET::papers::press2022 {
 
+/// The slope of head h of H: 2^(−8 (h+1) / H). Declared without side effects, which std::exp2 may have, so that a loop
+/// over keys computes it once.
+[[gnu::const, gnu::noinline]] inline double slope(std::int32_t head, std::size_t heads)
+{
+    return std::exp2(-8.0 * (head + 1) / static_cast<double>(heads));
+}
+
 /// The penalty of head h of H: e − 2^(−8 (h+1) / H) · (s − j) for query s and key j.
 struct linear_bias {
     std::size_t heads = 1;  // H
 
     auto operator()(const auto& e, const score_index& p) const
     {
-        const double slope = std::exp2(-8.0 * (p.head + 1) / static_cast<double>(heads));
-        return e - slope * (p.query - p.key);
+        return e - press2022::slope(p.head, heads) * (p.query - p.key);
     }
 };
 

@@ -8,6 +8,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/simd/dual_registers.hpp>
 #include <heed/simd/registers.hpp>
+#include <heed/simd/subnormals.hpp>
 #include <heed/simd/trig.hpp>
 
 /// Loops over memory by registers: of floats and doubles (simd/registers.hpp), and of dual numbers
