@@ -151,19 +151,9 @@ private:
     std::pair<double, double> used(int count)
     {
         const auto recorded = record(count);
-        const double forward = place();
+        const auto forward = static_cast<double>(tape_.memory().used());
         tape_.backward(recorded.loss);
-        return {forward, place()};
-    }
-
-    double place()
-    {
-        const auto at = tape_.memory().mark();
-        if (at.block != 0) {
-            std::fputs("bench: the tape's arena is not one block: its use cannot be told from places\n", stderr);
-            std::exit(1);
-        }
-        return static_cast<double>(at.used);
+        return {forward, static_cast<double>(tape_.memory().used())};
     }
 
     Attend attend_;

@@ -18,7 +18,9 @@ TEST_CASE("the arena")
     CHECK(reinterpret_cast<std::uintptr_t>(a) % arena::alignment == 0);
     CHECK(reinterpret_cast<std::uintptr_t>(b) % arena::alignment == 0);
     CHECK(b != a);
+    CHECK(memory.used() == 2 * arena::alignment);
     memory.release(before);
+    CHECK(memory.used() == arena::alignment);
     CHECK(memory.array_of<double>(1) == b);  // free again
     // Larger than any block so far, then much more; what was handed out stays where it is.
     *a = 42;
@@ -30,6 +32,7 @@ TEST_CASE("the arena")
     memory.clear();
     CHECK(memory.capacity() == total);
     memory.array_of<char>(total);
+    CHECK(memory.used() == total);
     CHECK(memory.capacity() == total);  // one block by now: all of it in one piece
     CHECK(memory.allocate(0) != nullptr);
 

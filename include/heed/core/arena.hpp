@@ -100,6 +100,15 @@ public:
         used_ = 0;
     }
 
+    /// Bytes that are handed out, with those that were left free at the end of a full block.
+    std::size_t used() const
+    {
+        std::size_t total = used_;
+        for (const block* each = first_; current_ != nullptr && each != current_; each = each->next)
+            total += each->size;
+        return total;
+    }
+
     /// Bytes that the arena holds, used or not.
     std::size_t capacity() const
     {
