@@ -179,7 +179,7 @@ template <class P>
 inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
 
 struct blank_probe {
-    array<double, 2> operator()(double) const;
+    auto operator()(std::convertible_to<double> auto) const { return array<double, 2>(); }
 };
 
 template <class P>
