@@ -41,7 +41,7 @@ done
 if out=$(HEED_COMPILED_TARGET=mmx "$program" 2>&1); then
     fail "HEED_COMPILED_TARGET=mmx is taken"
 fi
-[[ $out == *'HEED_COMPILED_TARGET is "mmx", but must be one of avx512, avx2, sse2'* ]] || fail "another error: $out"
+[[ $out == *'HEED_COMPILED_TARGET is "mmx", but must be one of avx512_vnni, avx512, avx2, sse2'* ]] || fail "another error: $out"
 
 if command -v qemu-x86_64 >/dev/null; then
     out=$(env -u OPENBLAS_CORETYPE qemu-x86_64 -cpu Nehalem "$program")
