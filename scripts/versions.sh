@@ -38,7 +38,7 @@ END_OF_USAGE
 
 # The library's surface in a minute: xtensor's tensors, products by each way to a BLAS, operations and their gradients,
 # a whole model, files.
-selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_is_called gemm/blas_beside_xtensor_blas ops/elementwise ops/products ops/softmax
+selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_calls gemm/blas_beside_xtensor_blas ops/elementwise ops/products ops/softmax
     nn/orthogonal seq2seq/systems/sankaran2016 io/safetensors io/npy"
 # For another kind of machine: what needs no library but xtensor's headers. Kernels take minutes under qemu.
 portable="core/tensor gemm/blas core/random simd/registers simd/simd gemm/int8_panels ops/elementwise ops/products ops/softmax nn/gru attention/attention io/npy

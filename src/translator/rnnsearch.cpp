@@ -33,7 +33,7 @@ static const rnnsearch_choice rnnsearch_choices[] = {
     {"sparsemax", make<makers::rnnsearch_sparsemax>},
     {"entmax", make<makers::rnnsearch_entmax>},
     {"sigmoid", make<makers::rnnsearch_sigmoid>},
-    {"decayed-temporal", make<makers::rnnsearch_fading_temporal>},
+    {"decayed-temporal", make<makers::rnnsearch_decayed_temporal>},
     {"gated", make<makers::rnnsearch_gated>},
     {"grouped", make<makers::rnnsearch_grouped>},
 };

@@ -171,7 +171,7 @@ using rnnsearch_recurrent = rnnsearch_of<remembering::attention_with<remembering
 using rnnsearch_sparsemax = rnnsearch_of<weighing::additive<heed::normalize::sparsemax>>;
 using rnnsearch_entmax = rnnsearch_of<weighing::additive<heed::normalize::entmax15>>;
 using rnnsearch_sigmoid = rnnsearch_of<weighing::additive<weighing::sigmoid>>;
-using rnnsearch_fading_temporal = rnnsearch_of<weighing::additive<weighing::decayed_temporal>>;
+using rnnsearch_decayed_temporal = rnnsearch_of<weighing::additive<weighing::decayed_temporal>>;
 using rnnsearch_gated = rnnsearch_of<weighing::additive<heed::normalize::softmax, weighing::gate>>;
 using rnnsearch_grouped = rnnsearch_of<weighing::grouped>;
 

@@ -213,7 +213,7 @@ void check_no_queries(product& p)
 /// An empty row has no gradient.
 void check_empty_row(const product& p, const taped_outcome& taped)
 {
-    const std::size_t of_batch = p.asks_with_word ? 3 : 2;
+    const std::size_t of_batch = p.query_has_word ? 3 : 2;
     for (std::size_t k = taped.slopes.size() - of_batch; k < taped.slopes.size(); ++k) {
         const std::size_t row = taped.slopes[k].size() / batch::rows;
         for (std::size_t i = 0; i < taped.slopes[k].size(); ++i) {

@@ -39,7 +39,7 @@ struct mistaken final : product {
     {
         data = p.data;
         kind = p.kind;
-        asks_with_word = p.asks_with_word;
+        query_has_word = p.query_has_word;
         differentiable = p.differentiable;
         random = p.random;
         reads_length = p.reads_length;

@@ -56,7 +56,7 @@ enum class taped { everything, parameters, annotations, queries };
 struct product {
     batch data;
     heed::weight_kind kind{};
-    bool asks_with_word = false;
+    bool query_has_word = false;
     bool differentiable = true;
     bool random = false;        // whether it depends on a row's position in the batch
     bool reads_length = false;  // whether it depends on a row's length beyond visibility
@@ -184,7 +184,7 @@ struct of final : product {
         : attend{score, normalize, combine}
     {
         kind = Score::traits.weights;
-        asks_with_word = with_word;
+        query_has_word = with_word;
         differentiable = heed::normalizer_traits_of<Normalize>().differentiable;
         random = heed::draws<Normalize>;
         reads_length = heed::normalizer_traits_of<Normalize>().reads_length;

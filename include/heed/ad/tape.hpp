@@ -131,7 +131,7 @@ struct slot;
 template <class T>
 class saved_results;
 
-/// Work on a parameter's gradient that waits until all its uses are known; a kind is identified by its `settle`.
+/// Work on a parameter's gradient that waits until all its uses are known; a kind is identified by its `on_final`.
 template <class T>
 struct deferred {
     using work = void (*)(tape<T>&, slot<T>&, deferred&);
