@@ -86,9 +86,9 @@ struct attention {
     auto on(const X&... source) const { return on(detail::source_meant(source)...); }
 
     /// The memory with more annotations [B,t,D] behind its own, for a decoder that attends to its own words. A memory
-    /// of keys and values takes both, of heads keys [B,G,t,d] and values [B,G,t,D]. Extending a
-    /// KV cache (attention/memory.hpp) takes amortized time proportional to the number of new positions; `lengths`
-    /// gives that number for each row. Any other memory is copied and must have no padding.
+    /// of keys and values takes both, of heads keys [B,G,t,d] and values [B,G,t,D]. Extending a KV cache
+    /// (attention/memory.hpp) takes amortized time proportional to the number of new positions; `lengths` gives that
+    /// number for each row. Any other memory is copied and must have no padding.
     ///
     ///     auto memory = with_cache(attend.on(prompt));        memory = with_cache(attend.on(keys, values, lengths));
     ///     memory = attend.extend(memory, word);               memory = attend.extend(memory, more_keys, more_values);

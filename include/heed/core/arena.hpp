@@ -32,8 +32,8 @@ aligned_memory<T> new_aligned(std::size_t count)
 /// Memory that is handed out piece by piece and taken back all at once. It keeps its blocks from step to step, so that
 /// after the first steps nothing is allocated.
 class arena {
-    /// Begins each block, in the list of which it is one; the memory is behind it. No std::vector, whose functions
-    /// every file would compile.
+    /// The header of a block, in a linked list of blocks; the block's memory follows it. A std::vector of blocks would
+    /// make every file compile its functions.
     struct alignas(detail::alignment) block {
         block* next;
         std::size_t size;

@@ -8,7 +8,7 @@
 #include <heed/kernels/rows.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Heads that are mixed.
+/// The mixing of heads in talking-heads attention: Shazeer, Lan, Cheng, Ding and Hou 2020, section 4.
 namespace heed::inline HEED_TARGET::ops {
 
 /// y[g] = Σ_h P[h,g] x[h], heads mixed number by number: x [n,R,T], P [n,m] -> [m,R,T].

@@ -111,7 +111,7 @@ struct attend_heads {
                 for (std::size_t i = begin, after = begin; i < end; i = after) {
                     const std::size_t nth = i / blocks, s = i % blocks * lanes;
                     tiles::head<T> of = head_of<Compare>(queries, keys, values, factors, real, how, nth);
-                    // A table of numbers for queries and keys is read in order by one block after the other.
+                    // One block at a time reads a table of numbers for queries and keys in order.
                     const std::size_t several = mod.learns ? 1 : tiles::blocks_at_once<registers, Compare, Rule>(of);
                     after = std::min({i + several, (nth + 1) * blocks, end});
                     const tiles::head<T> next =

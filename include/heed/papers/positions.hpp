@@ -125,8 +125,8 @@ inline auto rotary()
 /// Extrapolation".
 namespace heed::inline HEED_TARGET::papers::press2022 {
 
-/// The slope of head h of H: 2^(−8 (h+1) / H). Declared without side effects, which std::exp2 may have, so that a loop
-/// over keys computes it once.
+/// The slope of head h of H: 2^(−8 (h+1) / H). std::exp2 may set errno, so a compiler calls it for every key; declared
+/// [[gnu::const]], the slope is computed once for all keys.
 [[gnu::const, gnu::noinline]] inline double slope(std::int32_t head, std::size_t heads)
 {
     return std::exp2(-8.0 * (head + 1) / static_cast<double>(heads));

@@ -10,9 +10,9 @@
 
 namespace heed::inline HEED_TARGET::simd {
 
-/// While one lives, this thread computes with 0 in place of subnormal numbers: in float those below 1.2e-38, in double
-/// those below 2.2e-308. A product with one takes about a hundred cycles more, and a softmax over distant scores, such
-/// as ALiBi's, makes many of them.
+/// During its lifetime, this thread treats subnormal numbers as 0: those below 1.2e-38 in float, and below 2.2e-308 in
+/// double. Intel processors multiply such numbers slowly, and the softmax of widely spread scores contains many of
+/// them, as with ALiBi. Without SSE, it does nothing.
 class without_subnormals {
 #if defined(HEED_SIMD_HAS_MXCSR)
 public:
