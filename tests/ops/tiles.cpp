@@ -200,13 +200,14 @@ std::vector<double> weights_by_hand(const kernels::tiles::top_k& rule, const std
     return w;
 }
 
-/// `spread`: of the scores. Little makes nearly all weights equal.
-template <class Rule>
-void check_rule(const Rule& rule, double spread)
+/// `spread`: of the scores. Little makes nearly all weights equal. `sees(at, key)`: what the mask lets a query see.
+template <class Rule, class Mask = causal>
+void check_rule(
+    const Rule& rule, double spread, const Mask& seen = {},
+    bool (*sees)(std::size_t, std::size_t) = [](std::size_t at, std::size_t key) { return key <= at; })
 {
     const std::size_t S = 70, T = 400, d = 3, D = 5;
     const lengths real({400, 333});
-    const auto seen = causal{};
     const auto q = random({2, S, d}, 1), k = random({2, T, d}, 2), v = random({2, T, D}, 3);
     const ops::attend_tiled_op attend{kernels::tiles::unmodified{}, detail::as_predicate(seen), rule};
     const auto c = attend(q, k, v, real, ops::heads_of{.scale = spread});
@@ -214,14 +215,17 @@ void check_rule(const Rule& rule, double spread)
     for (std::size_t b = 0; b < 2; ++b) {
         for (std::size_t s = 0; s < S; ++s) {
             std::vector<double> e;
-            for (std::size_t t = 0; t + S <= real[b] + s; ++t) {
+            std::vector<std::size_t> keys;
+            for (std::size_t t = 0; t < real[b]; ++t) {
+                if (!sees(real[b] - S + s, t)) continue;
+                keys.push_back(t);
                 e.push_back(0);
                 for (std::size_t i = 0; i < d; ++i) e.back() += spread * q(b, s, i) * k(b, t, i);
             }
             const auto w = weights_by_hand(rule, e);
             for (std::size_t i = 0; i < D; ++i) {
                 double sum = 0;
-                for (std::size_t t = 0; t < e.size(); ++t) sum += w[t] * v(b, t, i);
+                for (std::size_t t = 0; t < e.size(); ++t) sum += w[t] * v(b, keys[t], i);
                 worst = std::max(worst, std::abs(sum - c(b, s, i)));
             }
         }
@@ -248,4 +252,19 @@ TEST_CASE("other rules than softmax: by the definition, and against differences"
     check_rule(kernels::tiles::top_k{1}, 1);
     check_rule(kernels::tiles::top_k{5}, 1);
     check_rule(kernels::tiles::top_k{100}, 1);
+}
+
+TEST_CASE("masks of ranges beside each rule that heed::compiled has: by the definition, and against differences")
+{
+    const auto each = [](const auto& rule) {
+        check_rule(rule, 1, kernels::tiles::unmasked{}, [](std::size_t, std::size_t) { return true; });
+        check_rule(rule, 1, sliding_window{30},
+                   [](std::size_t at, std::size_t key) { return key < at + 30 && at < key + 30; });
+        check_rule(rule, 1, causal{} & sliding_window{100},
+                   [](std::size_t at, std::size_t key) { return key <= at && at < key + 100; });
+    };
+    each(kernels::tiles::softmax{});
+    each(kernels::tiles::sigmoid{});
+    each(kernels::tiles::sparse_weights<1>{});
+    each(kernels::tiles::sparse_weights<2>{});
 }
