@@ -15,6 +15,7 @@
 #include <heed/ad/ad.hpp>
 #include <heed/attention.hpp>
 #include <heed/combine/weighted_sum.hpp>
+#include <heed/normalize/entmax15.hpp>
 #include <heed/normalize/softmax.hpp>
 #include <heed/score/additive.hpp>
 #include <heed/score/scaled_dot.hpp>
@@ -87,6 +88,8 @@ void tiles()
     const auto memory = attend.on(x, x);
     report("tiles_full", [&] { use(attend(memory, x)); });
     report("tiles_causal", [&] { use(attend(memory, x, causal{})); });
+    const attention entmax{score::scaled_dot{}, normalize::entmax15{}, combine::weighted_sum{}};
+    report("tiles_entmax15_window", [&] { use(entmax(entmax.on(x), x, causal{} & sliding_window{128})); });
 
     ad::tape<float> tape;
     report("tiles_training", [&] {
