@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// from_pytorch: what one knows from PyTorch, in heed. docs/from_pytorch.md quotes it.
+// from_pytorch: what one knows from PyTorch, in heed. docs/learn/from_pytorch.md quotes it.
 //
 // test:
 

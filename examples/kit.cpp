@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // kit: heed's tools around a model, used without heed's models: subword pieces, a search over a model of your own,
-// metrics, word links, and an HTML page. docs/kit.md quotes it.
+// metrics, word links, and an HTML page. docs/how_to/kit.md quotes it.
 //
 // test:
 

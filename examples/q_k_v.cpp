@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // q_k_v: attention over queries, keys and values that are projected already, as PyTorch and ONNX have it. The contexts
-// are compared with loops over all pairs. docs/q_k_v.md quotes this file.
+// are compared with loops over all pairs. docs/learn/q_k_v.md quotes this file.
 //
 // test:
 

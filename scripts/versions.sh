@@ -11,7 +11,7 @@ usage: scripts/versions.sh [option...]
        scripts/versions.sh --list FILE [--sources DIR] [--table FILE]
 
 Builds heed against the sources or libraries that it is pointed at, runs a selection of its unit tests, and prints a row of
-docs/versions.md. Nothing is downloaded and nothing is installed outside of the build folder.
+docs/start/versions.md. Nothing is downloaded and nothing is installed outside of the build folder.
 
   --xtensor DIR       the sources of xtensor; without it, the installed one
   --xtl DIR           the sources of the xtl that belongs to it

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P from_the_papers.cmake: what docs/from_the_papers.md links exists. Each `a::name` is declared
+# cmake -DSOURCE_DIR=... -P from_the_papers.cmake: what docs/learn/from_the_papers.md links exists. Each `a::name` is declared
 # in the header that it links; each decision is a section; each header of include/heed/papers is linked, and each has a
 # twin in PyTorch.
 
 cmake_policy(VERSION 3.22)
 set(faults 0)
 macro(fault text)
-  message(SEND_ERROR "docs/from_the_papers.md: ${text}")
+  message(SEND_ERROR "docs/learn/from_the_papers.md: ${text}")
   math(EXPR faults "${faults} + 1")
 endmacro()
 
-file(READ "${SOURCE_DIR}/docs/from_the_papers.md" page)
+file(READ "${SOURCE_DIR}/docs/learn/from_the_papers.md" page)
 string(REGEX REPLACE "[][;]" " " page "${page}")  # these mean something in lists
 
 # Links to headers: the name is there, outside of comments.
-string(REGEX MATCHALL "`[a-z0-9_:]+` ?\\(\\.\\./include/heed/[a-z0-9_/]+\\.hpp" links "${page}")
+string(REGEX MATCHALL "`[a-z0-9_:]+` ?\\(\\.\\./\\.\\./include/heed/[a-z0-9_/]+\\.hpp" links "${page}")
 list(REMOVE_DUPLICATES links)
 list(LENGTH links count)
 if(count LESS 100)
   fault("only ${count} names with headers were found in it")
 endif()
 foreach(link IN LISTS links)
-  string(REGEX MATCH "^`([a-z0-9_:]+)` ?\\(\\.\\./(.*)$" ignored "${link}")
+  string(REGEX MATCH "^`([a-z0-9_:]+)` ?\\(\\.\\./\\.\\./(.*)$" ignored "${link}")
   set(name "${CMAKE_MATCH_1}")
   set(header "${CMAKE_MATCH_2}")
   if(NOT EXISTS "${SOURCE_DIR}/${header}")
@@ -45,7 +45,7 @@ foreach(link IN LISTS links)
 endforeach()
 
 # Links to decisions: a heading in lower case, with hyphens for blanks and without other signs.
-file(STRINGS "${SOURCE_DIR}/docs/decisions.md" headings REGEX "^##+ ")
+file(STRINGS "${SOURCE_DIR}/docs/explanation/decisions.md" headings REGEX "^##+ ")
 set(anchors "")
 foreach(heading IN LISTS headings)
   string(REGEX REPLACE "^##+ " "" heading "${heading}")
@@ -58,7 +58,7 @@ string(REGEX MATCHALL "decisions\\.md#[a-z0-9-]+" links "${page}")
 foreach(link IN LISTS links)
   string(REPLACE "decisions.md#" "" anchor "${link}")
   if(NOT anchor IN_LIST anchors)
-    fault("docs/decisions.md has no section #${anchor}")
+    fault("docs/explanation/decisions.md has no section #${anchor}")
   endif()
 endforeach()
 
@@ -71,7 +71,7 @@ foreach(header IN LISTS headers)
   endif()
   foreach(space IN LISTS spaces)
     string(REGEX REPLACE "^namespace heed::inline HEED_TARGET::papers::([a-z0-9]+) {$" "\\1" paper "${space}")
-    if(NOT page MATCHES "${paper}::[a-z0-9_]+`[a-z0-9_`, ]*\\(\\.\\./include/heed/${header}\\)")
+    if(NOT page MATCHES "${paper}::[a-z0-9_]+`[a-z0-9_`, ]*\\(\\.\\./\\.\\./include/heed/${header}\\)")
       fault("no name of papers::${paper} is linked to ${header}")
     endif()
     if(NOT EXISTS "${SOURCE_DIR}/examples/twins/${paper}.py")

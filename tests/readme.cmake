@@ -2,7 +2,7 @@
 #
 # cmake -DSOURCE_DIR=... -P readme.cmake: the code of README is that of programs that are compiled and run: at its start
 # of examples/snippet.cpp and examples/q_k_v.cpp, then of tests/translator/load.cpp. Its commands are run by tests/tools/raw.sh. And what it, the
-# pages and the examples teach is not what docs/what_goes_wrong.md warns of.
+# pages and the examples teach is not what docs/how_to/what_goes_wrong.md warns of.
 
 file(READ "${SOURCE_DIR}/README.md" readme)
 

@@ -28,7 +28,7 @@ def write(site: SiteMap, path: str, after: str = "") -> None:
         text = search_names.with_entries(text, search_names.of_mechanisms((site.root / path).parent)[page.rpartition("/")[2]])
     if site.live and re.fullmatch(r"docs/mechanisms/(?!README$)[^/]+", page):
         text = live.of_mechanism(page, text)
-    if path == "docs/browser.md":
+    if path == "docs/how_to/browser.md":
         text += "\n\n" + live.links(site, page)
     put(site, page, text + after)
 

@@ -41,7 +41,7 @@ def in_torch(model, heed, names):
 
 
 class GRU(nn.Module):
-    """heed's. nn.GRUCell is another unit: r stands behind the product with the state, and z keeps (docs/gru.md)."""
+    """heed's. nn.GRUCell is another unit: r stands behind the product with the state, and z keeps (docs/learn/gru.md)."""
 
     def __init__(self, inputs, hidden):
         super().__init__()

@@ -33,7 +33,7 @@
 namespace heed::inline HEED_TARGET {
 
 /// An attention mechanism: a score, a normalizer and a combiner, held by value. What does not compose is refused when
-/// it is compiled, in one sentence (policy/check.hpp); docs/composition.md says what goes with what.
+/// it is compiled, in one sentence (policy/check.hpp); docs/explanation/composition.md says what goes with what.
 template <class Score, class Normalize, class Combine>
 struct attention {
     Score score;

@@ -12,7 +12,7 @@
 #include <support/approx.hpp>
 #include <support/gradients.hpp>
 
-// The operation that docs/guide.md shows: a user's own, in every family, with its derivative. tests/quotes.cmake
+// The operation that docs/how_to/guide.md shows: a user's own, in every family, with its derivative. tests/quotes.cmake
 // compares the text.
 
 using namespace heed;

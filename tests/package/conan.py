@@ -2,7 +2,7 @@
 """conan.py SOURCE SCRATCH VERSION COMPILER FLAG...: packaging/conan, without Conan.
 
 The recipe runs with stand-ins for what it imports, which copy files as Conan does, with each of its options; its
-test_package is compiled with what package_info says. `conan create`, with Conan, tests the rest; docs/packages.md.
+test_package is compiled with what package_info says. `conan create`, with Conan, tests the rest; docs/start/packages.md.
 """
 
 import fnmatch

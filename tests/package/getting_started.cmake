@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -DSCRATCH=... -DGENERATOR=... -P getting_started.cmake: docs/getting_started.md does what it
+# cmake -DSOURCE_DIR=... -DSCRATCH=... -DGENERATOR=... -P getting_started.cmake: docs/start/getting_started.md does what it
 # says. Its commands are run as they stand there, but for `git clone`, in an empty folder; its program is
 # examples/start/main.cpp, and its output is what that prints. Headers are installed where no library that only tests and examples need is found.
 
 cmake_minimum_required(VERSION 3.22)
-file(READ "${SOURCE_DIR}/docs/getting_started.md" page)
+file(READ "${SOURCE_DIR}/docs/start/getting_started.md" page)
 file(READ "${SOURCE_DIR}/examples/start/main.cpp" program)
 string(REGEX REPLACE "^.*// test:\n\n" "" program "${program}")
 string(FIND "${page}" "```cpp\n${program}```\n" at)
 if(at EQUAL -1)
-  message(FATAL_ERROR "docs/getting_started.md does not quote examples/start/main.cpp")
+  message(FATAL_ERROR "docs/start/getting_started.md does not quote examples/start/main.cpp")
 endif()
 
 # run(<commands>): what they print is in `output`.
@@ -18,13 +18,13 @@ function(run commands)
   execute_process(COMMAND sh -ec "${commands}" WORKING_DIRECTORY "${SCRATCH}" RESULT_VARIABLE result
                   OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
-    message(FATAL_ERROR "these commands of docs/getting_started.md fail (${result}):\n${commands}\n${output}")
+    message(FATAL_ERROR "these commands of docs/start/getting_started.md fail (${result}):\n${commands}\n${output}")
   endif()
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
 if(NOT page MATCHES "\n```sh\n(git clone URL heed\n)([^`]*)```\n")
-  message(FATAL_ERROR "docs/getting_started.md does not begin with git clone URL heed")
+  message(FATAL_ERROR "docs/start/getting_started.md does not begin with git clone URL heed")
 endif()
 set(commands "${CMAKE_MATCH_2}")
 string(REGEX MATCH "\n```sh\n(cmake[^`]*)```\n" ignored "${page}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DPROGRAM=... -DDOCUMENT=... -P document.cmake: docs/composition.md is what the program prints.
+# cmake -DPROGRAM=... -DDOCUMENT=... -P document.cmake: docs/explanation/composition.md is what the program prints.
 
 execute_process(COMMAND "${PROGRAM}" --markdown RESULT_VARIABLE result OUTPUT_VARIABLE printed ERROR_VARIABLE complaint)
 if(NOT result EQUAL 0)
@@ -11,7 +11,7 @@ if(EXISTS "${DOCUMENT}")
   file(READ "${DOCUMENT}" document)
 endif()
 if(NOT printed STREQUAL document)
-  message(FATAL_ERROR "docs/composition.md differs from the program's output. Review the changes and regenerate it:\n"
-                      "  composition_products --markdown > docs/composition.md\n"
+  message(FATAL_ERROR "docs/explanation/composition.md differs from the program's output. Review the changes and regenerate it:\n"
+                      "  composition_products --markdown > docs/explanation/composition.md\n"
                       "(build/<preset>/tests/products/composition_products)")
 endif()

@@ -12,7 +12,7 @@
 
 #include <products/products.hpp>
 
-// Judges the products that to_be_judged (policies.hpp) chooses. --markdown prints docs/composition.md; --allocations
+// Judges the products that to_be_judged (policies.hpp) chooses. --markdown prints docs/explanation/composition.md; --allocations
 // prints which products allocate memory in a steady step_into; --bits prints a hash of each product's results and
 // gradients, to compare two versions of heed.
 

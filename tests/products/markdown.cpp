@@ -4,7 +4,7 @@
 
 #include <products/products.hpp>
 
-// docs/composition.md, generated from the compiler's verdicts.
+// docs/explanation/composition.md, generated from the compiler's verdicts.
 namespace composition {
 
 namespace {

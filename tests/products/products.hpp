@@ -321,7 +321,7 @@ void add_scores_per_group(table& to);
 /// A user's score, with every normalizer.
 void add_own_score(table& to);
 
-/// docs/composition.md
+/// docs/explanation/composition.md
 std::string markdown(const table& lines);
 
 }  // namespace composition

@@ -10,7 +10,7 @@
 #include <support/approx.hpp>
 #include <support/tensors.hpp>
 
-// The mistakes of docs/what_goes_wrong.md that a compiler cannot see, and what to write instead. The page quotes the
+// The mistakes of docs/how_to/what_goes_wrong.md that a compiler cannot see, and what to write instead. The page quotes the
 // sections.
 
 namespace {

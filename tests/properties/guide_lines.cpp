@@ -21,7 +21,7 @@ using namespace heed;
 using support::random;
 using support::same_bits;
 
-// The lines of docs/guide.md, as a user types them. tests/quotes.cmake compares the sections.
+// The lines of docs/how_to/guide.md, as a user types them. tests/quotes.cmake compares the sections.
 
 TEST_CASE("numbers that are elsewhere")
 {

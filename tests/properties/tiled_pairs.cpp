@@ -12,7 +12,7 @@ using support::random;
 
 namespace mine {
 
-/// The example of docs/guide.md: e = −Σ (q − k)²
+/// The example of docs/how_to/guide.md: e = −Σ (q − k)²
 struct squares {
     static constexpr bool has_factors = false, bends = false;
     static constexpr int outer = 2;

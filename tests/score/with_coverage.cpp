@@ -22,7 +22,7 @@ TEST_CASE("coverage embeddings are their equations, keep the contracts and have 
 
 TEST_CASE("trap: z keeps the old coverage, r acts after the product")
 {
-    // Many GRU cells have z the other way round: with one of these, coverage would run backwards (docs/decisions.md).
+    // Many GRU cells have z the other way round: with one of these, coverage would run backwards (docs/explanation/decisions.md).
     // σ(±1e3) is 1 or 0: with z = 1 nothing new enters, with z = 0 nothing of the old vector stays.
     const auto c = random({2, 4, N}, 1);
     const auto alpha = random({2, 4}, 2);

@@ -365,7 +365,7 @@ TEST_CASE("the policies' parameters are named among the decoder's own, in the or
         "embedding cell.W cell.b cell.U cell.U_h second.W second.b second.U second.U_h W_s b_s U_o V_o C_o b_o W_o b ");
 }
 
-// The lines of docs/guide.md; tests/quotes.cmake compares them.
+// The lines of docs/how_to/guide.md; tests/quotes.cmake compares them.
 namespace mine {
 
 // section: part

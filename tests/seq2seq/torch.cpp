@@ -17,7 +17,7 @@
 #include <vector>
 
 // The layers of PyTorch, with the outputs and gradients that it computes: stored in torch.safetensors, or just now by
-// torch.py, which runs this program. docs/guide.md quotes the sections.
+// torch.py, which runs this program. docs/how_to/guide.md quotes the sections.
 
 using namespace heed;
 using support::distance;
@@ -260,7 +260,7 @@ TEST_CASE("a whole model from PyTorch, and back")
 {
     const io::archive& file = values();
     tagger model;
-    // The lines of docs/guide.md, with a prefix.
+    // The lines of docs/how_to/guide.md, with a prefix.
     io::load_torch(file, io::as_embedding(model.words), "tagger.words");
     io::load_torch(file, model.rnn, "tagger.rnn");
     io::load_torch(file, model.layer, "tagger.layer");

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Smaller models: `translate quantize`, and what reads its files.
-page=$(realpath -- "$(dirname "${BASH_SOURCE[0]}")/../../docs/smaller_models.md")
+page=$(realpath -- "$(dirname "${BASH_SOURCE[0]}")/../../docs/how_to/smaller_models.md")
 # shellcheck source=tests/tools/common.bash
 source "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 sentences 200 1 train

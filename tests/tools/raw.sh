@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Raw text: in as people write it, out as people write it; everything that reads text reads it. docs/raw_text.md shows these
+# Raw text: in as people write it, out as people write it; everything that reads text reads it. docs/how_to/raw_text.md shows these
 # commands.
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/tools/common.bash
@@ -165,7 +165,7 @@ train "${raw[@]}" --epochs 1 --system luong --reverse-source --model reversed.sa
 "$translate" align --model reversed.safetensors --source valid.a --target valid.b --threads 1 >links 2>log ||
     fail "align with --reverse-source"
 
-# The lines of docs/raw_text.md, with a small model.
+# The lines of docs/how_to/raw_text.md, with a small model.
 mkdir page
 for side in train valid; do cp $side.a page/$side.en && cp $side.b page/$side.de; done
 (
@@ -180,12 +180,12 @@ for side in train valid; do cp $side.a page/$side.en && cp $side.b page/$side.de
         fi
     }
     evaluate() { "$evaluate" "$@"; }
-    eval "$(sed -n '/^```bash$/,/^```$/{/^```/d;p}' "$here/../../docs/raw_text.md")"
-) >output 2>log || fail "a line of docs/raw_text.md"
-[[ $(head -n 1 output) == 'Ein Mann schläft.' ]] || fail "docs/raw_text.md promises another translation"
-grep -q '^chrF = 100' output || fail "the scores of docs/raw_text.md"
-[[ -s page/links.svg && -s page/page.html && -s page/scored.nbest ]] || fail "the files of docs/raw_text.md"
-cmp page/valid.out valid.b || fail "the translations of docs/raw_text.md"
+    eval "$(sed -n '/^```bash$/,/^```$/{/^```/d;p}' "$here/../../docs/how_to/raw_text.md")"
+) >output 2>log || fail "a line of docs/how_to/raw_text.md"
+[[ $(head -n 1 output) == 'Ein Mann schläft.' ]] || fail "docs/how_to/raw_text.md promises another translation"
+grep -q '^chrF = 100' output || fail "the scores of docs/how_to/raw_text.md"
+[[ -s page/links.svg && -s page/page.html && -s page/scored.nbest ]] || fail "the files of docs/how_to/raw_text.md"
+cmp page/valid.out valid.b || fail "the translations of docs/how_to/raw_text.md"
 
 # The lines of README, with a smaller model and one epoch; the service gets no line.
 mkdir readme

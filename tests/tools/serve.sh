@@ -67,17 +67,17 @@ wait $service || status=$?
 exec 9>&-
 ((status == 0)) || fail "SIGINT ends lines with $status"
 
-# The commands of docs/service.md, with a small model.
-page=$here/../../docs/service.md
+# The commands of docs/how_to/service.md, with a small model.
+page=$here/../../docs/how_to/service.md
 for name in en-de one two; do ln -s model.safetensors $name.safetensors; done
 ln -s valid.a sentences
 translate() { exec "$translate" "$@"; }
-command=$(grep '^    tail -f ' "$page") || fail "docs/service.md has no lines on standard input"
+command=$(grep '^    tail -f ' "$page") || fail "docs/how_to/service.md has no lines on standard input"
 (
     tail() { cat -- "$2"; }  # it would wait for more
     eval "$command"
-) >lines 2>log || fail "docs/service.md: $command"
-cmp lines offline || fail "docs/service.md translates lines in another way"
+) >lines 2>log || fail "docs/how_to/service.md: $command"
+cmp lines offline || fail "docs/how_to/service.md translates lines in another way"
 
 serve --help >help
 awk 'length > 100' help | grep . && fail "--help is wider than 100 columns"
@@ -101,18 +101,18 @@ members() { grep -o '"[a-z_]*":'; }
 command=$(grep '^    curl ' "$page") shown=$(grep -A 1 '^    curl ' "$page" | sed 1d)
 curl()
 {
-    [[ $1 == http://127.0.0.1:8080/translate && $2 == --json && $# == 3 ]] || fail "docs/service.md asks otherwise: $*"
+    [[ $1 == http://127.0.0.1:8080/translate && $2 == --json && $# == 3 ]] || fail "docs/how_to/service.md asks otherwise: $*"
     ask POST /translate "$3" | tail -n 1
 }
 count=0
 while read -r line; do
     [[ $line == *' --port '* ]] || line+=' --port 0'
     begin eval "$line"
-    [[ $(eval "$command" | members) == "$(members <<<"$shown")" ]] || fail "docs/service.md shows another answer than $(eval "$command")"
+    [[ $(eval "$command" | members) == "$(members <<<"$shown")" ]] || fail "docs/how_to/service.md shows another answer than $(eval "$command")"
     stop
     count=$((count + 1))
 done < <(grep '^    translate serve ' "$page" | sed 's/#.*//')
-((count == 3)) || fail "docs/service.md starts $count services"
+((count == 3)) || fail "docs/how_to/service.md starts $count services"
 
 start --max-length 20 --max-size 5000 --queue 50
 translates 200 '{"translations":[{"text":"' '{"text": "one two"}'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A trained model in a program of one's own: the commands and the program of docs/trained_models.md.
+# A trained model in a program of one's own: the commands and the program of docs/how_to/trained_models.md.
 here=$(cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/tools/common.bash
 source "$here/common.bash"
@@ -12,7 +12,7 @@ use_model=$(dirname "$translate")/../examples/use_model
 sentences 600 1 train
 sentences 40 2 valid
 for part in train valid; do ln -s $part.a $part.en && ln -s $part.b $part.de; done
-command=$(grep '^translate train ' "$here/../../docs/trained_models.md") || fail "the page trains no model"
+command=$(grep '^translate train ' "$here/../../docs/how_to/trained_models.md") || fail "the page trains no model"
 translate() { "$translate" "$@"; }
 eval "$command ${tiny[*]} --epochs 6 --learning-rate 0.02" 2>log || fail "the page's command: $command"
 

@@ -305,7 +305,7 @@ TEST_CASE("Stopping finishes what was accepted and refuses the rest")
     CHECK(kept->get() == strings{"first/0"});
 }
 
-TEST_CASE("The lines of docs/service.md")
+TEST_CASE("The lines of docs/how_to/service.md")
 {
     namespace translator = heed::translator;
     struct how {

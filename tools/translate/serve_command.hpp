@@ -52,7 +52,7 @@ struct serve_command {
         app.description("Translate for other programs: HTTP with JSON and a page, or lines on standard input.");
         app.footer(
             "What comes while a batch is in work is the next batch. POST /translate, GET /health, /metrics,\n"
-            "and / for the page; docs/service.md has all of it. SIGINT and SIGTERM finish what has come and\n"
+            "and / for the page; docs/how_to/service.md has all of it. SIGINT and SIGTERM finish what has come and\n"
             "end; a second one ends at once. Only this machine can reach it unless --host says otherwise.\n\n"
             "Examples:\n"
             "  translate serve --model en-de.safetensors\n"
@@ -218,7 +218,7 @@ private:
             now->stop();
         });
         if (!is_local())
-            say("note: other machines may reach " + host + "; docs/service.md shows a proxy with TLS before it");
+            say("note: other machines may reach " + host + "; docs/how_to/service.md shows a proxy with TLS before it");
         std::cout << address << std::endl;
         flush_output();
         say("serving at " + address + "/, which is a page; Ctrl-C finishes what has come and ends");

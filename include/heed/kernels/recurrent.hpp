@@ -18,7 +18,7 @@
 ///     h̃  = tanh(x_h + u_h)                        u_h = (r ⊙ h) U_h
 ///     h' = (1 - z) ⊙ h + z ⊙ h̃
 ///
-/// z is the candidate's share. Cho et al. 2014 and much code have z and 1 - z the other way round (docs/gru.md). One
+/// z is the candidate's share. Cho et al. 2014 and much code have z and 1 - z the other way round (docs/learn/gru.md). One
 /// step is: product, `gru_gates`, product, `gru_blend`; backward: `gru_blend_backward`, product, `gru_gates_backward`,
 /// product. If the reset gate acts on the product, h̃ = tanh(x_h + r ⊙ (u_h + b_h)), u_z|u_r|u_h = h U, one step is a
 /// product and `gru_reset_after`.

@@ -64,7 +64,7 @@ auto sentence_context(const tensor auto& x, const lengths& real, const tensor au
 ///     x_t' = x_t ⊙ σ(M c + m), and target words likewise       Choi, Cho, Bengio 2017
 ///
 /// The 2018 paper prints only c and otherwise "closely follow[s]" the earlier one. Ours: NN is one tanh layer, and the
-/// mask is this gate (docs/decisions.md).
+/// mask is this gate (docs/explanation/decisions.md).
 ///
 ///     const auto c = contextualize.context(x, real);           // x [B,T,E]
 ///     const auto annotations = encode(contextualize.source(x, c, real));

@@ -71,7 +71,7 @@ namespace heed::inline HEED_TARGET::nn {
 ///     c̃_j = tanh(W_c y + α_j a_c + r ⊙ U_c c_j)
 ///     c_j' = z ⊙ c_j + (1 − z) ⊙ c̃_j          Mi et al. 2016, printed in Sankaran et al. 2016, §4.1
 ///
-/// Unlike nn::gru, z keeps the *old* coverage, and r acts after the product (docs/decisions.md). No bias, as printed.
+/// Unlike nn::gru, z keeps the *old* coverage, and r acts after the product (docs/explanation/decisions.md). No bias, as printed.
 template <class Matrix, class Vector>
 struct coverage_gru {
     Matrix W;  // [E,3N], for z|r|c̃

@@ -17,7 +17,7 @@ namespace heed::inline HEED_TARGET::nn {
 ///     h' = (1 − z) ⊙ h + z ⊙ h̃               Bahdanau et al. 2015, appendix A.1.1
 ///
 /// Cho et al. 2014, who introduced the unit, have z the other way round. The reset gate acts on the state before the
-/// product; cuDNN's acts after it. docs/gru.md has the conventions of other libraries and how to convert their weights.
+/// product; cuDNN's acts after it. docs/learn/gru.md has the conventions of other libraries and how to convert their weights.
 /// Deviation: biases, which the paper leaves out of its formulas.
 template <class Matrix, class Vector>
 struct gru {
@@ -65,7 +65,7 @@ auto make_gru(random_source& random, std::size_t input, std::size_t hidden, init
 ///     h' = (1 − z) ⊙ h + z ⊙ h̃               NVIDIA cuDNN, CUDNN_GRU; Cho et al. 2014, first version on arXiv
 ///
 /// The candidate has a second bias, c_h, inside of the gate; those of z and r would only add up. Deviation: z is the
-/// share of the candidate, as in nn::gru; cuDNN's is that of the old state (docs/gru.md). One product with the state
+/// share of the candidate, as in nn::gru; cuDNN's is that of the old state (docs/learn/gru.md). One product with the state
 /// per step, where nn::gru has two, one after the other.
 template <class Matrix, class Vector>
 struct gru_reset_after {

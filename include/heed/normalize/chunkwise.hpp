@@ -195,7 +195,7 @@ namespace heed::inline HEED_TARGET::normalize {
 /// dimension, too. Throws heed::error if w is 0.
 ///
 /// Deviation: the paper's chunk energies u are a second score with parameters of its own. Here u = s e with a learned
-/// number s [1], which sets how sharply a chunk is looked at (0: its mean); the scan has e + r (docs/decisions.md).
+/// number s [1], which sets how sharply a chunk is looked at (0: its mean); the scan has e + r (docs/explanation/decisions.md).
 template <class Vector, class Inner>
 struct chunkwise {
     std::size_t width = 2;  // w

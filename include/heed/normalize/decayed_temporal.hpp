@@ -38,7 +38,7 @@ namespace heed::inline HEED_TARGET::normalize {
 ///     L_1 = -∞,  L_t = logaddexp(L_{t-1} - δ, e_{t-1})
 ///     α_t = inner(u_t),  u_1 = e_1,  u_t = e_t - β L_t        after Sankaran et al. 2016, eq. 6-8
 ///
-/// Both numbers are settings of ours (docs/decisions.md). β = 1 and δ = 0 is the paper's `temporal`; β = 0 is `inner`
+/// Both numbers are settings of ours (docs/explanation/decisions.md). β = 1 and δ = 0 is the paper's `temporal`; β = 0 is `inner`
 /// alone; β < 0 draws the query back to where it was. A step k steps before the last one counts exp(-δ k) as much; δ =
 /// infinity remembers the last step only, which is `recent_temporal{1}`. The state is one number per score, through
 /// which gradients flow. Throws heed::error at `start` if β is not finite or δ is negative or NaN.

@@ -22,7 +22,7 @@ namespace heed::inline HEED_TARGET::normalize {
 ///     L_{1,j} = H_w − log m_w,  w = w_j                         before the next one; m_w: how often w is in it
 ///
 /// Sankaran et al. 2016, §7, name as future work "to memorize the alignments for the phrase-pairs across individual
-/// sentence pairs", without a formula. This one is ours (docs/decisions.md): a source word's Σ exp(L) is carried from
+/// sentence pairs", without a formula. This one is ours (docs/explanation/decisions.md): a source word's Σ exp(L) is carried from
 /// sentence to sentence, shared equally by its occurrences, and never fades until `forget`. A word that is new to the
 /// document starts without history. For scores per position, and without gradient: a document's past is a constant.
 ///

@@ -18,7 +18,7 @@ namespace heed::inline HEED_TARGET::normalize {
 ///     α_t = inner(u_t)                        Sankaran et al. 2016, footnote 3 (an ablation)
 ///
 /// The footnote, "adding an extra connection instead from temporal alignments", gives no formula. Ours is the smallest
-/// that fits (docs/decisions.md): one learned number w [1], and the sum of the weights so far, of shape of the scores
+/// that fits (docs/explanation/decisions.md): one learned number w [1], and the sum of the weights so far, of shape of the scores
 /// and initially 0, through which gradients flow. w = 0 is `inner`. Prefer `temporal`.
 template <class Weight, class Inner = softmax>
 struct learned_temporal {

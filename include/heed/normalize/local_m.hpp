@@ -17,7 +17,7 @@ namespace heed::inline HEED_TARGET::normalize {
 ///     α_t = inner(e_{t,s}),  s within [p_t - D, p_t + D]      Luong et al. 2015, §3.2
 ///
 /// Only the window is computed: scores, weights and context cost 2D + 1 positions however long the sentence is. For
-/// t > S + D the paper's window is empty; here p_t stops at the sentence's last word (docs/decisions.md). Steps and
+/// t > S + D the paper's window is empty; here p_t stops at the sentence's last word (docs/explanation/decisions.md). Steps and
 /// positions count from 0 here. The paper's inner normalizer is softmax; for one with state, say what it remembers:
 ///
 ///     local_m{D, temporal{}}                             all positions, inside the window or not: costs a whole row

@@ -189,7 +189,7 @@ namespace heed::inline HEED_TARGET::normalize {
 /// Only the window is computed, as in `local_m`, which also explains what an inner normalizer remembers. As in the
 /// paper, weights sum to less than 1; with `{.renormalize = true}`, the last of its members, they are divided by their
 /// sum. An inner normalizer with state sees the resulting weights, Gaussian included. The gradient reaches W_p and v_p
-/// through the Gaussian alone; where p_t ± D passes a position the weights jump (docs/decisions.md). Throws heed::error
+/// through the Gaussian alone; where p_t ± D passes a position the weights jump (docs/explanation/decisions.md). Throws heed::error
 /// if D is 0.
 template <class Matrix, class Vector, class Inner = softmax, class History = history::everywhere>
 struct local_p {

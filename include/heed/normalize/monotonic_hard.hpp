@@ -49,7 +49,7 @@ namespace heed::inline HEED_TARGET::normalize {
 ///     attention decode{model.score, normalize::monotonic_hard{model.normalize.r}, model.combine};
 ///
 /// If no position stops the scan, all weights are 0, and all later ones: the paper leaves it open; so it is in the
-/// limit of `monotonic` for p of 0 and 1 (docs/decisions.md), and in TensorFlow's implementation, which stops only
+/// limit of `monotonic` for p of 0 and 1 (docs/explanation/decisions.md), and in TensorFlow's implementation, which stops only
 /// where p > 1/2. The scores get no gradient. Works per dimension, too.
 template <class Vector>
 struct monotonic_hard {

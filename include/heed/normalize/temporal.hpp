@@ -31,7 +31,7 @@ past_attention(History, Past = {}) -> past_attention<History, Past>;
 ///     b_{1,j} = exp(e_{1,j}),  b_{t,j} = exp(e_{t,j}) / Σ_{k<t} exp(e_{k,j})
 ///     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, eq. 6-8
 ///
-/// Computed in the log domain, where nothing overflows (docs/decisions.md):
+/// Computed in the log domain, where nothing overflows (docs/explanation/decisions.md):
 ///
 ///     L_1 = -∞,  L_t = logaddexp(L_{t-1}, e_{t-1})
 ///     α_t = softmax(u_t),  u_1 = e_1,  u_t = e_t - L_t

@@ -22,7 +22,7 @@
 namespace heed::inline HEED_TARGET {
 
 /// The history that a normalizer inside a window keeps. Sankaran et al. 2016, §7, name windows with temporal modulation
-/// as future work and leave this open (docs/decisions.md).
+/// as future work and leave this open (docs/explanation/decisions.md).
 namespace normalize::history {
 
 /// Of all positions: the window hides positions only when weights are computed. It costs the whole row.

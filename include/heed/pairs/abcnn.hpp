@@ -120,7 +120,7 @@ inline constexpr pool_windows_op pool_windows{};
 /// columns, j to j + w - 1 (the paper's "j : j + w"): the wide convolution turns S columns into S + w - 1, pooling
 /// turns these into S again, and blocks can be stacked. The paper pads all sentences to one length, and padding takes
 /// part. Here a sentence has the same result in a batch as alone; one without words has results of 0
-/// (docs/decisions.md).
+/// (docs/explanation/decisions.md).
 namespace heed::inline HEED_TARGET::abcnn {
 
 /// A batch of sentence pairs.

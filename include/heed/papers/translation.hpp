@@ -67,7 +67,7 @@ auto make_additive(random_source& random, const sizes& n = {})
 /// Luong, Pham, Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation".
 ///
 /// The query is the decoder's state of *this* step, h_t. Each attention returns the context c_t, from which
-/// `attentional` computes the paper's h̃_t. docs/decisions.md lists misprints in slides and a survey on the paper.
+/// `attentional` computes the paper's h̃_t. docs/explanation/decisions.md lists misprints in slides and a survey on the paper.
 namespace heed::inline HEED_TARGET::papers::luong2015 {
 
 /// Global attention: a_t = softmax(score(h_t, h̄_s)) over all positions; eq. 7.

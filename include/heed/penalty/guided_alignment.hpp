@@ -114,7 +114,7 @@ array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t step
 /// over the batch and not scaled; use `ops::scale` for the paper's mean over target words and its share of the cost.
 ///
 /// Deviation: below `floor` the logarithm continues as its tangent, so that a weight of exactly 0 (a window, sparsemax)
-/// has a finite loss and a gradient of at most A/floor (docs/decisions.md).
+/// has a finite loss and a gradient of at most A/floor (docs/explanation/decisions.md).
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const array<element_of<Weights>, 3>& link_weights,
                       const lengths& source, const lengths& target, double floor = 1e-6)

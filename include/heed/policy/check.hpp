@@ -169,7 +169,7 @@ consteval bool check_map()
 /// Why a score, a normalizer and a combiner make no attention.
 enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights, negative_scores };
 
-// A static assertion takes a literal, and docs/composition.md the same words.
+// A static assertion takes a literal, and docs/explanation/composition.md the same words.
 #define HEED_SAYS_DIFFERENT_WEIGHTS                                                                                    \
     "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "    \
     "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum; combine::attentional "  \

@@ -30,7 +30,7 @@ coverage_state(Coverage, Weights) -> coverage_state<Coverage, Weights>;
 ///
 /// C c is added to the keys of any base score: inside the tanh of an `additive` one, as printed; to h_j in `general`.
 /// The query is `state_and_word{s_t, y_{t−1}}` with the embedding of the last emitted word, and c_{t−1} is computed
-/// when it arrives (docs/decisions.md). Step 1 reads c_0 unchanged, and no y.
+/// when it arrives (docs/explanation/decisions.md). Step 1 reads c_0 unchanged, and no y.
 ///
 /// c_0 is zero, or looked up for each source word in a learned table of fertilities (Sankaran et al. 2016, §4.1):
 ///

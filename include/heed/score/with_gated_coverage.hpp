@@ -18,7 +18,7 @@ namespace heed::inline HEED_TARGET::score {
 /// f is nn::gated_coverage. V C is added to the keys of any base score: inside the tanh of an `additive` one, as
 /// printed; to h_j in `general`. h_j are the memory's values; s_t is the query, or its `state` if it has further parts.
 /// (The paper calls it t_{i−1}, the decoder's state before the word of step i.) C_0 = 0 is from the authors' code
-/// (docs/decisions.md); `start_from` takes another one:
+/// (docs/explanation/decisions.md); `start_from` takes another one:
 ///
 ///     auto state = attend.start(memory, attend.score.start_from(memory, first));    // first [B,T,N]
 ///

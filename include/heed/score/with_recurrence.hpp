@@ -17,7 +17,7 @@ namespace heed::inline HEED_TARGET::score {
 ///     score::with_recurrence{base, W_r, nn::make_gru<float>(random, E + D, R)}
 ///
 /// Sankaran et al. 2016, §5, print no formula, only the unit's inputs: "previous attention RNN hidden state, previous
-/// target label and current attention generated context". Ours (docs/decisions.md): f is nn::gru, and W_r a is added to
+/// target label and current attention generated context". Ours (docs/explanation/decisions.md): f is nn::gru, and W_r a is added to
 /// the projected query of any base score (over `general`, (W s + W_r a)ᵀ h_j; over a base that does not project the
 /// query, s + W_r a, with W_r [R,D]). Feng et al.'s terms for fertility and distortion belong to the cost.
 ///

@@ -54,7 +54,7 @@ inline constexpr scale_gradient_op scale_gradient{};
 ///
 ///                                             Gehring et al. 2017, section 3
 ///
-/// Deviations, explained in docs/decisions.md: attention reads h before the residual is added, as in the authors' code
+/// Deviations, explained in docs/explanation/decisions.md: attention reads h before the residual is added, as in the authors' code
 /// (equation 1 adds it first); no weight normalization.
 namespace heed::inline HEED_TARGET::seq2seq {
 

@@ -52,7 +52,7 @@ std::string round_trip(const raw_text& text, const std::string& line)
 
 }  // namespace
 
-TEST_CASE("what docs/raw_text.md shows")
+TEST_CASE("what docs/how_to/raw_text.md shows")
 {
     namespace text = heed::text;
     // section: tokens
