@@ -42,4 +42,17 @@ int main()
             std::printf("  context %.2f …\n", double(context(b, 0)));
         }
     }
+
+    // clang-format off
+    attention temporal{score::additive{W, U, v}, normalize::temporal{}, combine::weighted_sum{}};
+    // clang-format on
+    const auto remembered = temporal.on(annotations, lengths);
+    auto past = temporal.start(remembered);
+    for (const auto& s : decoder_states) {
+        auto [context, weights, next] = temporal.step(remembered, s, past);
+        past = next;
+        std::printf("temporal, step %zu: weights of sentence 2", past.step);
+        for (std::size_t t = 0; t < lengths[1]; ++t) std::printf(" %.2f", double(weights(1, t)));
+        std::printf("\n");
+    }
 }

@@ -1,26 +1,43 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# cmake -DSOURCE_DIR=... -P readme.cmake: the code of README is that of programs that are compiled and run: at its start
-# of examples/snippet.cpp and examples/q_k_v.cpp, then of tests/translator/load.cpp. Its commands are run by tests/tools/raw.sh. And what it, the
-# pages and the examples teach is not what docs/how_to/what_goes_wrong.md warns of.
+# cmake -DSOURCE_DIR=... -P readme.cmake: the code in README.md is that of programs that are compiled and run:
+# examples/snippet.cpp and examples/start/main.cpp; in include/heed_translator/README.md, that of tests/translator/load.cpp.
+# And the pages and the examples do not teach a mistake that docs/how_to/what_goes_wrong.md warns of.
 
-file(READ "${SOURCE_DIR}/README.md" readme)
-
-# heed_quoted(<program> <end>): README has the lines between the marks in the program, followed by this.
-function(heed_quoted program end)
+# heed_quoted(<page> <program> <end>...): the page has each part of the program between clang-format's marks, and the end
+# of the part behind it.
+function(heed_quoted page program)
+  file(READ "${SOURCE_DIR}/${page}" readme)
   file(READ "${SOURCE_DIR}/${program}" text)
-  if(NOT text MATCHES "// clang-format off\n(.*)\n *// clang-format on")
-    message(FATAL_ERROR "${program}: the marks around the quoted lines are gone")
-  endif()
-  string(REPLACE "\n    " "\n" quoted "\n${CMAKE_MATCH_1}")
-  string(FIND "${readme}" "${quoted}\n${end}" position)
-  if(position EQUAL -1)
-    message(FATAL_ERROR "README.md no longer quotes ${program}. These lines are not in it:\n${quoted}")
-  endif()
+  foreach(end IN LISTS ARGN)
+    string(FIND "${text}" "// clang-format off\n" begin)
+    string(FIND "${text}" "// clang-format on" last)
+    if(begin EQUAL -1 OR last LESS begin)
+      message(FATAL_ERROR "${program}: the marks around the quoted lines are gone")
+    endif()
+    math(EXPR begin "${begin} + 20")
+    math(EXPR length "${last} - ${begin}")
+    string(SUBSTRING "${text}" ${begin} ${length} quoted)
+    string(REGEX REPLACE " +$" "" quoted "${quoted}")
+    string(REPLACE "\n    " "\n" quoted "\n${quoted}")
+    string(FIND "${readme}" "${quoted}${end}" position)
+    if(position EQUAL -1)
+      message(FATAL_ERROR "${page} no longer quotes ${program}. These lines are not in it:\n${quoted}")
+    endif()
+    math(EXPR last "${last} + 10")
+    string(SUBSTRING "${text}" ${last} -1 text)
+  endforeach()
 endfunction()
-heed_quoted(examples/snippet.cpp "}")
-heed_quoted(examples/q_k_v.cpp "```")
-heed_quoted(tests/translator/load.cpp "```")
+heed_quoted(README.md examples/snippet.cpp "}" "```")
+heed_quoted(include/heed_translator/README.md tests/translator/load.cpp "```")
+file(READ "${SOURCE_DIR}/README.md" readme)
+file(READ "${SOURCE_DIR}/examples/start/main.cpp" program)
+string(FIND "${program}" "#include" begin)
+string(SUBSTRING "${program}" ${begin} -1 program)
+string(FIND "${readme}" "```cpp\n${program}```" position)
+if(position EQUAL -1)
+  message(FATAL_ERROR "README.md no longer quotes examples/start/main.cpp")
+endif()
 string(REGEX MATCHALL "```cpp" snippets "${readme}")
 list(LENGTH snippets count)
 if(NOT count EQUAL 3)

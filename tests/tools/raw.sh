@@ -187,7 +187,7 @@ grep -q '^chrF = 100' output || fail "the scores of docs/how_to/raw_text.md"
 [[ -s page/links.svg && -s page/page.html && -s page/scored.nbest ]] || fail "the files of docs/how_to/raw_text.md"
 cmp page/valid.out valid.b || fail "the translations of docs/how_to/raw_text.md"
 
-# The lines of README, with a smaller model and one epoch; the service gets no line.
+# The lines of tools/README.md, with a smaller model and one epoch; the service gets no line.
 mkdir readme
 for language in en:a de:b; do
     cp train.${language#*:} readme/train.${language%:*}
@@ -203,11 +203,11 @@ done
         *) "$translate" "$@" ;;
         esac
     }
-    eval "$(sed -n '/^    translate train --raw/,/^    translate quantize/p' "$here/../../README.md")"
-) >output 2>log || fail "a line of README"
-grep -q '^perplexity = ' output || fail "README's scores"
-grep -q 'translate: translated 0 sentences' log || fail "README's service"
-for file in en-de.csv where.html small.safetensors; do [[ -s readme/$file ]] || fail "README makes no $file"; done
+    eval "$(sed -n '/^    translate train --raw/,/^    translate quantize/p' "$here/../../tools/README.md")"
+) >output 2>log || fail "a line of tools/README.md"
+grep -q '^perplexity = ' output || fail "the scores of tools/README.md"
+grep -q 'translate: translated 0 sentences' log || fail "the service of tools/README.md"
+for file in en-de.csv where.html small.safetensors; do [[ -s readme/$file ]] || fail "tools/README.md makes no $file"; done
 
 # A smaller file of it does the same.
 "$translate" quantize --model model.safetensors --to int8 --output small.safetensors 2>log || fail "quantize"

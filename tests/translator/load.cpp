@@ -179,7 +179,7 @@ TEST_CASE("a line that is no longer wanted gets no translation, the others what 
     }
 }
 
-TEST_CASE("the lines of README")
+TEST_CASE("the lines of include/heed_translator/README.md")
 {
     stored("en-de.safetensors", "rnnsearch");
     // clang-format off
