@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Formats all C++ in the project as .clang-format says; with --check, changes nothing and fails where it would.
+# Formats all C++ in the project as .clang-format says; with --check, changes nothing and fails where it would, where a
+# habit of language is counted more often than scripts/habits.txt allows, or where a line of Markdown is too long.
 # clang-format 14, and no other: versions differ in how they apply the same settings.
 
 set -euo pipefail
@@ -18,6 +19,26 @@ case ${1:-} in
 *) echo "usage: scripts/format.sh [--check]" >&2 && exit 1 ;;
 esac
 
+failed=0
+prose() {
+    find include src tools tests examples bench scripts packaging docs cmake -type f \
+        ! -path 'scripts/habits.txt' ! -path 'tests/fuzz/found/*' ! -path '*/__pycache__/*' \
+        \( -name '*.[ch]pp' -o -name '*.md' -o -name '*.sh' -o -name '*.py' -o -name '*.cmake' -o -name '*.txt' -o -name '*.in' -o -name '*.1' \) -print0
+    printf '%s\0' README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CMakeLists.txt
+}
+while IFS=$'\t' read -r allowed pattern better; do
+    [[ $allowed == [0-9]* ]] || continue
+    count=$(prose | xargs -0 grep -aohiE -- "$pattern" | wc -l)
+    if ((count > allowed)); then
+        echo "scripts/habits.txt: $count hits of /$pattern/, $allowed allowed; better: $better. Find them: grep -rniE" >&2
+        failed=1
+    fi
+done <scripts/habits.txt
+# One sentence a line, at most 160 characters; rows of tables, code and lines of HTML may be longer.
+prose | grep -zE '\.md$' | xargs -0 awk 'FNR == 1 { code = 0 } /^ *```/ { code = !code; next }
+    !code && length > 160 && !/^ *[|<]/ && !/^    / { print FILENAME ":" FNR ": " length " characters, 160 allowed"; bad = 1 }
+    END { exit bad }' >&2 || failed=1
+
 # A copy is formatted, since --dry-run takes a quarter more time.
 copy=$(mktemp -d)
 trap 'rm -rf -- "$copy"' EXIT
@@ -29,3 +50,4 @@ xargs -0 -r sha256sum <"$copy/files" >"$copy/sums"
     sed 's/: FAILED$//' "$copy/changed" | while IFS= read -r file; do diff -u "$file" "$copy/$file" || true; done
     exit 1
 }
+exit "$failed"
