@@ -114,7 +114,7 @@ def write(site: SiteMap, public: list[Name]) -> None:
             "The words that policies, layers and losses are written in: `ops::linear(x, W)`. Each runs on owning tensors, in a "
             "thread's workspace and on the tape. ∂x is the derivative of the loss by x, and `∂x += …` what the operation adds to "
             "it in the backward pass. B is the batch, T source positions, S steps or queries; the other letters are sizes.", "",
-            "[A guide to heed](../docs/how_to/guide.md#an-operation-of-your-own) says how to write one.", "",
+            "How to add one: [write an operation](../docs/how_to/write_an_operation.md).", "",
             "```{list-table}", ":class: operations", ":header-rows: 1", ":widths: 20 30 22 28", "",
             "* - call", "  - equation", "  - shapes", "  - derivative"]
     by_header: dict[str, list] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where things are in the site, and links to them.
 
-The pages keep the places of the files in the repository (docs/how_to/guide.md is docs/how_to/guide.html), so that links between
+The pages keep the places of the files in the repository (docs/how_to/train.md is docs/how_to/train.html), so that links between
 Markdown files work in both. Beside them are reference/ and source/: the text of a file that some page links.
 """
 
