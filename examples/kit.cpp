@@ -46,7 +46,7 @@ std::vector<sentence> corpus()
 }
 
 // section: model
-/// A bigram model by counting: as small as a model can be.
+/// A bigram model by counting: a minimal model.
 class bigrams {
 public:
     bigrams(const std::vector<std::vector<text::word_id>>& corpus, std::size_t words) : words_(words)
@@ -58,7 +58,7 @@ public:
         }
     }
 
-    // What a search needs. A row is a hypothesis.
+    // The interface of a search. A row is a hypothesis.
     std::size_t vocabulary() const { return words_; }
     void step(std::span<const std::uint32_t> previous, std::span<float> scores)  // [rows] -> [rows, vocabulary]
     {

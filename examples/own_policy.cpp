@@ -32,6 +32,7 @@ namespace mine {
 /// Written with heed's operations, for a whole batch at once: from keys h [B,T,D] and query s [B,Q] to scores [B,T].
 /// The same code runs on plain arrays and, in training, on variables of a tape. (U h_j does not depend on the query: a
 /// member `prepare`, as score::additive has, would compute it once per batch instead of once per step.)
+// section: score
 template <class Matrix>
 struct nearness {
     Matrix W, U;  // [Q,A], [D,A]
@@ -45,6 +46,7 @@ struct nearness {
 };
 template <class Matrix>
 nearness(Matrix, Matrix) -> nearness<Matrix>;  // clang before 17 cannot deduce this itself
+// end
 
 }  // namespace mine
 

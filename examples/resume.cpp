@@ -93,12 +93,12 @@ int train_largest(const std::filesystem::path& path, unsigned patience)
     const auto save = [&] { train::save_checkpoint(path, model, optimizer, at, last, train::named("loss", loss)); };
     if (std::filesystem::exists(path)) {
         train::load_checkpoint(path, model, optimizer, at, last, train::named("loss", loss));
-        std::printf("goes on in epoch %zu, batch %zu\n", at.epoch + 1, at.batch + 1);
+        std::printf("resumes in epoch %zu, batch %zu\n", at.epoch + 1, at.batch + 1);
     }
     // end
 
     // section: loop
-    const train::stop_signals stop;  // Ctrl-C, SIGTERM and SIGHUP are noted from here on
+    const train::stop_signals stop;  // records Ctrl-C, SIGTERM and SIGHUP
     ad::tape<float> tape;
     while (at.epoch < epochs) {
         for (; at.batch < batches; ++at.batch) {
@@ -116,8 +116,8 @@ int train_largest(const std::filesystem::path& path, unsigned patience)
         }
         std::printf("epoch %2zu  loss %.6f\n", at.epoch + 1, loss);
         last.add(model);
-        optimizer.settings.rate *= 0.95;  // which the checkpoint keeps
-        ++at.epoch;                       // before it is written, or this epoch's end would come twice
+        optimizer.settings.rate *= 0.95;  // the checkpoint saves it
+        ++at.epoch;                       // before saving, or the end of this epoch would run twice
         at.batch = 0;
         loss = 0;
         save();

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # cmake -DSOURCE_DIR=... -DPAGE=docs/... -DPROGRAM=... [-DNOTHING_ELSE=ON] -P quotes.cmake: the page quotes all sections
-# of the program (and no other code); all of its links exist.
+# of the program (and no other code); all of its links exist. PAGE may be several pages, separated by commas: each section
+# is in one of them.
 
 file(READ "${SOURCE_DIR}/${PROGRAM}" program)
-file(READ "${SOURCE_DIR}/${PAGE}" page)
+string(REPLACE "," ";" pages "${PAGE}")
+set(page "")
+foreach(one IN LISTS pages)
+  file(READ "${SOURCE_DIR}/${one}" text)
+  string(APPEND page "${text}\n")
+endforeach()
 string(REPLACE "\n    " "\n" unindented "${program}")  # sections are in functions, indented by four spaces
 
 string(REGEX MATCHALL "// section: [a-z]+" sections "${program}")
@@ -33,7 +39,8 @@ if(count EQUAL 0 OR (NOTHING_ELSE AND NOT quoted EQUAL count))
   message(SEND_ERROR "${PAGE} has ${quoted} quotations, ${PROGRAM} ${count} sections")
 endif()
 
-get_filename_component(folder "${PAGE}" DIRECTORY)
+list(GET pages 0 first)
+get_filename_component(folder "${first}" DIRECTORY)  # the pages are in one folder
 string(REGEX MATCHALL "(\\.\\./)+(include|examples|docs|pictures)/[a-z0-9_/]+\\.[a-z]+" links "${page}")
 foreach(link IN LISTS links)
   if(NOT EXISTS "${SOURCE_DIR}/${folder}/${link}")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """build.py --root ROOT --xml DIR --to DIR [--site DIR] [--programs DIR] [--live]: writes Sphinx's source directory, --to/source.
 
---xml: what Doxygen wrote; --programs: the built steps of the course, which are run for their output; --site: an earlier
-site, from which pages are removed that are no more; --live: heed as WebAssembly is in --to/extra/live.
+--xml: Doxygen's output; --programs: the built steps of the course, which are run for their output; --site: an earlier
+site, from which obsolete pages are removed; --live: heed as WebAssembly is in --to/extra/live.
 Called by scripts/docs.sh.
 """
 
@@ -57,12 +57,12 @@ def main() -> None:
 
 
 def children(site: SiteMap, path: str) -> str:
-    """A folder's README leads to the other pages of the folder."""
+    """The toctree of a folder's README: the other pages of the folder."""
     if path not in ("docs/mechanisms/README.md", "docs/results/README.md"):
         return ""
     folder = path.removesuffix("README.md")
     linked = re.findall(r"\]\(([a-z0-9-]+)\.md\)", (site.root / path).read_text(encoding="utf-8"))
-    elsewhere = ("docs/results/speed.md",)  # the start page leads there
+    elsewhere = ("docs/results/speed.md",)  # in the toctree of the start page
     files = [p.removeprefix(folder).removesuffix(".md") for p in sorted(site.pages) if p.startswith(folder) and p != path and p not in elsewhere]
     return pages.toctree(sorted(files, key=lambda f: linked.index(f) if f in linked else len(linked)), depth=1)
 
@@ -81,7 +81,7 @@ def write_course_index(site: SiteMap, steps: list[str]) -> None:
 
 
 def start_page(site: SiteMap) -> str:
-    """docs/site/index.md, with {{code}} and {{picture}} from README.md, so that they are tested there."""
+    """docs/site/index.md, with {{code}} and {{picture}} taken from README.md, which is tested."""
     readme = (site.root / "README.md").read_text(encoding="utf-8")
     text = (site.root / "docs/site/index.md").read_text(encoding="utf-8")
     text = text.replace("{{code}}", re.search(r"```cpp\n.*?```", readme, re.S).group(0))
@@ -90,11 +90,11 @@ def start_page(site: SiteMap) -> str:
 
 
 def own_page(site: SiteMap, path: Path) -> str:
-    """{{section FILE Title}}: a section of another page, without its title; {{program FILE}}: prose and code of a file;
-    {{live PAGE PICTURE text}}: a page of live/, where there is one, else the picture."""
+    """{{section FILE Title}}: a section of another page, without its title; {{program FILE}}: the code of a file;
+    {{live PAGE PICTURE text}}: a page of live/, or the picture if the site has no live/."""
     page = f"own/{path.stem}"
     text = path.read_text(encoding="utf-8")
-    # What is quoted is written for its own place, so each part is converted by itself.
+    # Links in quoted text are relative to its file, so each part is converted separately.
     result = []
     for part in re.split(r"^(\{\{.*\}\})$", text, flags=re.M):
         quote = re.match(r"\{\{(\w+) (\S+)(?: (.*))?\}\}$", part)
@@ -105,7 +105,7 @@ def own_page(site: SiteMap, path: Path) -> str:
             found = re.search(rf"^## {re.escape(quote.group(3))}\n(.*?)(?=^## |\Z)", (site.root / file).read_text(encoding="utf-8"),
                               flags=re.M | re.S)
             if not found:
-                raise SystemExit(f"{path.name} quotes a section of {file} that is not there: {quote.group(3)}")
+                raise SystemExit(f"{path.name} quotes a missing section of {file}: {quote.group(3)}")
             result.append(moved(site, file, page, found.group(1)))
         elif quote.group(1) == "live":
             picture, _, says = quote.group(3).partition(" ")
@@ -117,7 +117,7 @@ def own_page(site: SiteMap, path: Path) -> str:
 
 
 def moved(site: SiteMap, file: str, page: str, text: str) -> str:
-    """Links to other Markdown pages, which are left to Sphinx, are relative to where the text comes from."""
+    """Adapts links to other Markdown pages, which Sphinx resolves, from the text's file to the page."""
     text = pages.converted(site, file, text, page)
 
     def link(match):

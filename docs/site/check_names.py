@@ -19,9 +19,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--xml", type=Path, required=True)
-    parser.add_argument("--members", action="store_true", help="also list members without a comment of their own")
-    parser.add_argument("--least", type=int, default=500, help="names that must be found at all")
-    parser.add_argument("--pages", action="store_true", help="also that a page of the reference takes each header")
+    parser.add_argument("--members", action="store_true", help="also list members without a comment")
+    parser.add_argument("--least", type=int, default=500, help="the minimum number of names")
+    parser.add_argument("--pages", action="store_true", help="also check that a page of the reference contains each header")
     given = parser.parse_args()
     public = rules.public(names.read(given.xml, given.root / "include"))
     if len(public) < given.least:
@@ -39,8 +39,8 @@ def main() -> int:
         print(f"include/{name.header}:{name.first}: the comment of {name.full} lacks an equation, shapes (`y = …: x [B,T] -> "
               "[B]`) or, indented, a derivative (`∂x += …`)", file=sys.stderr)
     members = sum(len(name.members) for name in public)
-    print(f"{len(public)} public names, {len(faults)} without a comment or with half a one; {members} members, "
-          f"{len(found) - len(faults)} of them data that their type explains")
+    print(f"{len(public)} public names, {len(faults)} without a comment or with an incomplete one; {members} members, "
+          f"{len(found) - len(faults)} are data explained by their type")
     return 1 if faults else 0
 
 

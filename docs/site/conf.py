@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx's settings. scripts/docs.sh passes the folders: what build.py wrote, and what goes into the site as it is."""
+"""Sphinx's settings. scripts/docs.sh passes the folders: the output of build.py, and the files to copy unchanged."""
 
 import os
 import re

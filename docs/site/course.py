@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The course, from its programs: prose as text, code as code, what the program prints and draws behind it.
+"""The pages of the course, from its programs: prose, code, then the output and the plots of the program.
 
-Prose is a block of // comments that begins in column 0 and has an empty line (or an end of the file) on both sides.
+Prose is a block of // comments that begins in column 0, with an empty line (or an end of the file) on both sides.
 """
 
 import re
@@ -53,7 +53,7 @@ def arguments(text: str) -> list[str]:
 
 
 def run(program: Path, given: list[str], work: Path) -> tuple[str, list[Path]]:
-    """What the program prints, and the pictures that it writes, in their order."""
+    """The output of the program, and the pictures that it writes, in order."""
     out = work / "out"
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*"):
@@ -70,7 +70,7 @@ def run(program: Path, given: list[str], work: Path) -> tuple[str, list[Path]]:
 
 
 def write(site: SiteMap, programs: Path | None) -> list[str]:
-    """Writes the pages; `programs`: the folder of the built programs, None to leave their output out."""
+    """Writes the pages. `programs`: the folder of the built programs; None omits their output."""
     names = []
     for path in steps(site.root):
         number = Path(path).stem[:2]
@@ -96,7 +96,7 @@ def write_step(site: SiteMap, path: str, number: str, text: str, output: str, pi
         to.write_bytes(picture.read_bytes())
 
     def own_pictures(prose: str) -> str:
-        """![what it is](weights.svg): a picture that this very program draws; left out where it did not run."""
+        """![caption](weights.svg): a picture that the program draws; omitted if it did not run."""
         def place(match):
             name = match.group(2)
             if "/" in name or (site.root / Path(path).parent / name).exists():
@@ -115,10 +115,10 @@ def write_step(site: SiteMap, path: str, number: str, text: str, output: str, pi
             parts.append(f"```cpp\n{part}\n```")
     prints = []
     if output:
-        prints += ["## What it prints", "", '```{code-block} text\n:class: output\n', output, "```", ""]
+        prints += ["## Output", "", '```{code-block} text\n:class: output\n', output, "```", ""]
     left = [name for name in drawn if name not in shown]
     if left:
-        prints += ["## What it draws", ""]
+        prints += ["## Plots", ""]
         prints += [figure(number, name) for name in left]
     at = next((i for i, part in enumerate(parts) if re.search(r"^## Exercises", part, flags=re.M)), len(parts))
     if at < len(parts) and prints:
@@ -131,13 +131,13 @@ def write_step(site: SiteMap, path: str, number: str, text: str, output: str, pi
 
 
 def figure(number: str, name: str) -> str:
-    """A picture with what it is called: 06_copy_before.svg is "copy before"."""
-    what = re.sub(r"^\d\d ", "", Path(name).stem.replace("_", " ").replace("-", " "))
-    return f'<figure><img src="{number}/{name}" alt="{what}"><figcaption>{what}</figcaption></figure>\n'
+    """A picture with a caption from its name: 06_copy_before.svg is "copy before"."""
+    caption = re.sub(r"^\d\d ", "", Path(name).stem.replace("_", " ").replace("-", " "))
+    return f'<figure><img src="{number}/{name}" alt="{caption}"><figcaption>{caption}</figcaption></figure>\n'
 
 
 def prose_with_links(site: SiteMap, path: str, page: str, prose: str) -> str:
-    """As on all pages; pictures that the program draws are already in place."""
+    """As on all pages, except that pictures of the program are already in place."""
     kept: list[str] = []
 
     def hide(match) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The text of a declaration and of the comment that belongs to it, from a header's lines.
 
-Doxygen says which names there are and on which line each stands. What is written there is taken from the header itself,
-so that equations, shapes and spacing stay as the author wrote them.
+Doxygen provides the names and their lines. The text is read from the header itself, so that equations, shapes and spacing
+stay as written.
 """
 
 import functools
@@ -16,7 +16,7 @@ def lines_of(path: Path) -> tuple[str, ...]:
 
 
 def without_comment(line: str) -> str:
-    """The line without its trailing // comment; quotation marks are respected."""
+    """The line without its trailing // comment; // in quotation marks is kept."""
     match = re.match(r'(?:[^"/]|"(?:[^"\\]|\\.)*"|/(?!/))*', line)
     return match.group(0).rstrip() if match else line
 
@@ -30,7 +30,7 @@ def is_comment(line: str) -> bool:
 
 
 def first_line(lines, line: int) -> int:
-    """The index at which the declaration begins whose name stands in `lines[line]`."""
+    """The index of the first line of the declaration whose name is in `lines[line]`."""
     while line > 0:
         before = lines[line - 1]
         code = without_comment(before).strip()
@@ -93,7 +93,7 @@ def declaration(lines, first: int, name_line: int) -> tuple[str, list[str]]:
         if cut is not None:
             break
     text = "\n".join(k for k in kept if k.strip())
-    # The indentation of the first line is that of all.
+    # Remove the indentation of the first line from all lines.
     indent = re.match(r" *", text).group(0)
     return "\n".join(l[len(indent):] if l.startswith(indent) else l.lstrip() for l in text.split("\n")), comments
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Equations as the repository's Markdown and comments write them, in Unicode and indented, as HTML that KaTeX sets.
+"""Converts equations in Unicode, as in the repository's Markdown and comments, to HTML for KaTeX.
 
     α_{t,j} = b_{t,j} / Σ_i b_{t,i}         Sankaran et al. 2016, eq. 6-8
 
-A block is a grid of rows: what stands before the equation (a name), its left side, the rest, and what stands behind three
-spaces (a source). Words between are text. Each piece of mathematics is a span with its LaTeX, of maths.py, in data-tex; its own
-text stays as it was written, for readers without scripts and for the search. A block that is not understood is None, and stays
-as it is.
+A block is a grid of rows: a label before the equation, its left side, the rest, and a note after three spaces (a source).
+Words between are text. Each formula is a span with its LaTeX, from maths.py, in data-tex. Its text stays as written, for
+readers without scripts and for the search. A block that cannot be parsed is None, and stays as it is.
 """
 
 import html
@@ -16,12 +15,12 @@ from maths import FUNCTIONS, OF_LATEX, RELATIONS, Node, NotUnderstood, Parser, i
 
 PROSE, MATHS = "prose", "maths"
 
-# ---- what is mathematics, and what are words ----------------------------------------------------------------------------------
+# ---- mathematics and words ----------------------------------------------------------------------------------------------------
 
 
 class Line:
-    """The nodes of a line, and for each whether it is PROSE or MATHS: a letter, an operation and what stands beside one are
-    mathematics, a word alone is none."""
+    """The nodes of a line, and for each whether it is PROSE or MATHS: letters, operations and their neighbors are mathematics,
+    a word alone is prose."""
 
     def __init__(self, nodes: list[Node]):
         self.nodes, self.kinds = nodes, [""] * len(nodes)
@@ -36,7 +35,7 @@ class Line:
                 self.kinds[i] = MATHS if within and len(node.text) < 2 else PROSE
 
     def near(self, i: int, step: int) -> int:
-        """The place of the node before or behind, without spaces; -1 if there is none."""
+        """The index of the previous or next node, without spaces; -1 if none."""
         j = i + step
         while 0 <= j < len(self.nodes) and self.nodes[j].kind == "space":
             j += step
@@ -86,7 +85,7 @@ class Line:
             alone = node.text == "(" and [n.kind for n in node.inside] in (["indexed"], ["letter"])  # (T5)
             alone = alone and before >= 0 and self.kinds[before] == PROSE
             return PROSE if (words or alone) and not node.has_script else MATHS
-        if node.kind == "indexed":  # a name of something, as T5
+        if node.kind == "indexed":  # a name, as T5
             alone = not (beside_op or node.has_script or self.is_maths(before))
             return PROSE if alone and (after < 0 or self.is_kind(after, "point", "word")) else MATHS
         if node.kind == "number":
@@ -95,7 +94,7 @@ class Line:
         return MATHS if node.kind in ("op", "large", "root") else ""
 
     def separates(self, i: int, node: Node) -> bool:
-        """A comma between two pieces of mathematics, that do not stand apart."""
+        """A comma between two adjacent formulas."""
         apart = i + 1 < len(self.nodes) and self.is_kind(i + 1, "space") and len(self.nodes[i + 1].text) > 1
         return node.text == "," and not apart and self.is_maths(self.near(i, -1)) and self.is_maths(self.near(i, 1))
 
@@ -106,7 +105,7 @@ def span(tex: str, text: str) -> str:
 
 def prose(node: Node, text: str) -> str:
     if node.kind == "space":
-        return "\u2002 " if len(node.text) > 1 else " "  # wider, and a place to break
+        return "\u2002 " if len(node.text) > 1 else " "  # wider, and a possible line break
     if node.kind == "group":
         inner = text[node.begin + 1:node.end].rstrip()
         return html.escape(text[node.begin]) + mixed(inner[:-1]) + html.escape(inner[-1])
@@ -115,7 +114,7 @@ def prose(node: Node, text: str) -> str:
 
 
 def mixed(text: str, before: str = "") -> str:
-    """A line as HTML: words as they are, mathematics in spans. `before`: LaTeX that begins the first piece."""
+    """A line as HTML: words unchanged, mathematics in spans. `before`: LaTeX to prepend to the first formula."""
     parser = Parser(text)
     nodes, text = parser.nodes(), parser.text
     kinds = Line(nodes).kinds
@@ -134,7 +133,7 @@ def mixed(text: str, before: str = "") -> str:
 
 
 def whole(text: str) -> str:
-    """All of it as one piece of mathematics."""
+    """All of it as one formula."""
     return span(r"\displaystyle " + latex(Parser(text).nodes()), text)
 
 
@@ -164,8 +163,8 @@ REFUSED = re.compile(r"""
 
 
 def segments(line: str) -> list[tuple[int, str]]:
-    """The parts of a line that three spaces separate, with their columns; spaces that align a relation do not count, and those
-    behind a comma or a colon do not where more mathematics follows."""
+    """The parts of a line that three spaces separate, with their columns. Spaces that align a relation do not count, nor do
+    those after a comma or a colon if more mathematics follows."""
     line = re.sub(r" {2,}(?=(?:=|≈|∝|←|~|[-−+]=) )", lambda m: " " + "\0" * (len(m.group(0)) - 1), line)
     found: list[tuple[int, str]] = []
     for match in re.finditer(r"\S+(?: {1,2}\S+)*", line):
@@ -184,7 +183,7 @@ def rows_of(lines: list[str]) -> list[list]:
     rows, note_at = [], -1
     for row in parts:
         at = next((i for i, (_, text) in enumerate(row) if RELATION.search(text)), None)
-        if len(row) == 1 and rows:  # does the note of the row before go on?
+        if len(row) == 1 and rows:  # does the note of the previous row continue?
             column, text = row[0]
             below_note = note_at > 0 and abs(column - note_at) <= (2 if at is None else 0)
             if below_note or at is None and not rows[-1][2] and column >= 24:
@@ -207,7 +206,7 @@ def label_of(text: str) -> str:
 
 
 def of_block(lines: list[str]) -> str | None:
-    """A block of lines as HTML, in one line; None if it is no equation, or one that is not understood."""
+    """A block of lines as HTML, in one line; None if it is not an equation, or cannot be parsed."""
     text = "\n".join(lines)
     if not RELATION.search(text) or any(REFUSED.search(line) for line in lines):
         return None

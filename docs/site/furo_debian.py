@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx extension: mends files of Debian 12's furo, which ships them as they are before upstream bundles them.
+"""Sphinx extension: fixes files of Debian 12's furo, which ships them in their state before upstream's bundling.
 
-- scripts/furo.js imports a module, which a plain script must not: nothing of it would run, not even the button that
-  chooses light or dark. The imported file is put before it.
-- styles/furo.css has dark colors only for readers who chose them, not for those whose system asks for dark.
-- styles/furo.css imports normalize.css from the root of a web server, which is another place than the site's: it is put in.
+- scripts/furo.js imports a module, which a plain script must not: none of it would run, including the button for light and
+  dark. The imported file is inserted before it.
+- styles/furo.css has dark colors only if the reader chose them, not if the system's setting is dark.
+- styles/furo.css imports normalize.css from the root of a web server, which is not the site's root: its text is inserted.
 """
 
 import re

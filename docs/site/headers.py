@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a header says about itself: the docstring that stands above its first namespace, or alone at its head."""
+"""The docstring of a header: the one above its first namespace, or alone at its head."""
 
 from pathlib import Path
 
@@ -18,6 +18,6 @@ def opening(path: Path) -> str:
             end = i
             while end < len(lines) and lines[end].startswith("///"):
                 end += 1
-            # a docstring with a declaration right below belongs to that declaration
+            # a docstring directly above a declaration belongs to that declaration
             return declarations.comment_above(lines, end) if not lines[end].strip() else ""
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Source text as HTML: comments, strings, numbers and keywords colored, each line a place that can be linked."""
+"""Source text as HTML: comments, strings, numbers and keywords are colored, and each line is an anchor."""
 
 import html
 import re
@@ -41,7 +41,7 @@ def to_html(text: str, language: str) -> str:
     for match in tokens.finditer(text):
         parts.append(html.escape(text[at:match.start()], quote=False))
         kind = match.lastgroup if match.lastgroup != "raw" else "s"
-        # A token over several lines is colored line by line.
+        # A token of several lines is colored line by line.
         parts.append("\n".join(f'<i class="{kind}">{html.escape(line, quote=False)}</i>' for line in match.group(0).split("\n")))
         at = match.end()
     parts.append(html.escape(text[at:], quote=False))

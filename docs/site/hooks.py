@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of the hooks, from the table in policy/hooks.hpp."""
+"""The page of hooks, from the table in policy/hooks.hpp."""
 
 import re
 
@@ -29,8 +29,8 @@ def write(site: SiteMap) -> None:
         text += ["```", ""]
     for title, header in (("Operations", "heed/ops/operation.hpp"), ("Parameters", "heed/core/parameters.hpp")):
         text += [f"## {title}", "", markdown.of_docstring(headers.opening(include / header), link, plain)]
-    text += [f"What is missing in a policy of yours, the compiler says in one sentence: "
-             f"{site.link(page, site.names['check_score_policy'], '`check_score_policy`')} and its siblings.", ""]
+    text += [f"If your policy lacks a requirement, the compiler reports it in one sentence: "
+             f"{site.link(page, site.names['check_score_policy'], '`check_score_policy`')} and related checks.", ""]
     pages.put(site, page, "\n".join(text))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx extension: $…$, $$…$$ and what equations.py writes are set by KaTeX, from the files of Debian's libjs-katex and
-fonts-katex, which are copied into the site. Pages without equations load nothing.
+"""Sphinx extension: KaTeX typesets $…$, $$…$$ and the output of equations.py, with the files of Debian's libjs-katex and
+fonts-katex, which are copied into the site. Pages without equations load no files.
 """
 
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx extension: C++ in which "…" may stand for what is left out, and symbols for what an equation says."""
+"""Sphinx extension: C++ in which "…" marks omissions, and symbols are those of an equation."""
 
 from pygments.lexer import inherit
 from pygments.lexers.c_cpp import CppLexer
@@ -7,7 +7,7 @@ from pygments.token import String, Text
 
 
 class CppOfPages(CppLexer):
-    name = "C++ of heed's pages"
+    name = "C++ in pages of heed"
     aliases = []
     filenames = []
     tokens = {

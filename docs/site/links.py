@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""links.py DIR: every link of the built site leads to a file of the site, and to a place in it that exists.
+"""links.py DIR: checks that every link of the built site leads to an existing file and anchor.
 
-External links are not followed: they are written to DIR/external-links.txt, each with a page that has it.
+External links are not followed, but written to DIR/external-links.txt, each with a page that contains it.
 """
 
 import posixpath
@@ -46,11 +46,11 @@ def check(site: Path) -> tuple[list[str], int, dict[str, str]]:
             path = urllib.parse.unquote(parts.path)
             target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
             if not (site / target).is_file():
-                faults.append(f"{name}: {link} leads to no file")
+                faults.append(f"{name}: {link}: no such file")
                 continue
             place = urllib.parse.unquote(parts.fragment)
             if place and target in pages and place not in pages[target].places:
-                faults.append(f"{name}: {link}: {target} has no place '{place}'")
+                faults.append(f"{name}: {link}: {target} has no anchor '{place}'")
     return faults, count, external
 
 
@@ -61,8 +61,8 @@ def main() -> int:
                                              encoding="utf-8")
     for fault in faults:
         print(fault, file=sys.stderr)
-    print(f"{count} links inside the site lead somewhere, {len(external)} lead out of it (external-links.txt)" if not faults
-          else f"{len(faults)} of {count} links lead nowhere")
+    print(f"{count} links inside the site are valid, {len(external)} are external (external-links.txt)" if not faults
+          else f"{len(faults)} of {count} links are broken")
     return 1 if faults else 0
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs in the site: heed as WebAssembly in live/, which scripts/docs.sh makes where emscripten is installed.
+"""Live pages: heed as WebAssembly in live/, which scripts/docs.sh builds if emscripten is installed.
 
-Each page of docs/mechanisms gets its product of the playground, in a figure around its picture. examples/browser/pages/embed.js
-puts the playground below it when it is asked for; without scripts or WebAssembly the picture is alone.
+Each page of docs/mechanisms gets its product of the playground, in a figure around its picture. On request,
+examples/browser/pages/embed.js inserts the playground below it; without scripts or WebAssembly, only the picture is shown.
 """
 
 import html
@@ -27,24 +27,24 @@ def of_mechanism(page: str, text: str) -> str:
     found, count = re.subn(r"^(?:<picture>.*</picture>|<img [^>]*>)$", lambda m: figure(m.group(0), data) + f"\n{script(page)}",
                            text, count=1, flags=re.M)
     if count != 1:
-        raise SystemExit(f"{page}.md has no picture on a line of its own, around which its live figure would stand")
+        raise SystemExit(f"{page}.md has no picture on a separate line for its live figure")
     return found
 
 
-def of_page(site, page: str, live: str, picture: str, says: str) -> str:
+def of_page(site, page: str, live: str, picture: str, caption: str) -> str:
     """A page of live/ in a page of the site, or the picture alone."""
     import pages
     pages.copy(site, picture, site.extra)
-    inner = f'<img src="{posixpath.relpath(picture, posixpath.dirname(page))}" alt="{html.escape(says)}">'
+    inner = f'<img src="{posixpath.relpath(picture, posixpath.dirname(page))}" alt="{html.escape(caption)}">'
     if not site.live:
-        return f"{inner}\n\nThis site was built without emscripten: `scripts/docs.sh` with it puts the page here."
+        return f"{inner}\n\nThis site was built without emscripten; with it, `scripts/docs.sh` inserts the live page here."
     return figure(inner, f'data-live="{live}"') + "\n" + script(page)
 
 
 def links(site, page: str) -> str:
-    """A line that leads to the pages of live/; none without them."""
+    """A line with links to the pages of live/, if any."""
     if not site.live:
         return ""
     to = posixpath.relpath(FOLDER, posixpath.dirname(page) or ".")
-    return (f'<p class="live-links">Without the site around them: <a href="{to}/index.html">number words</a>, '
+    return (f'<p class="live-links">The pages alone: <a href="{to}/index.html">number words</a>, '
             f'<a href="{to}/playground.html">the playground</a>, <a href="{to}/captions.html">captions</a>.</p>')

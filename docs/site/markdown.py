@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Markdown as the site needs it: what of a text is prose, docstrings as Markdown, commands told from equations."""
+"""Markdown for the site: finds prose, converts docstrings, and separates commands from equations."""
 
 import re
 
@@ -51,14 +51,14 @@ def on_prose(text: str, change) -> str:
 
 
 def on_spans(text: str, change_code, change_rest) -> str:
-    """`change_code` on what stands in backticks (with them), `change_rest` on everything between."""
+    """Applies `change_code` to text in backticks (inclusive), `change_rest` to the rest."""
     parts = re.split(r"(`+[^`]+?`+)", text)
     return "".join(change_code(p) if p.startswith("`") else change_rest(p) for p in parts)
 
 
 def fence_commands(text: str) -> str:
-    """Indented blocks become fences: shell commands of bash, with colors and a button that copies them; equations of HTML that
-    KaTeX sets; what is neither, of text."""
+    """Converts indented blocks to fences: shell commands to bash, with colors and a copy button; equations to HTML for KaTeX;
+    other blocks to text."""
     result, block = [], []
 
     def flush():
@@ -86,14 +86,14 @@ def fence_commands(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Plain text in which only **bold** and `code` mean anything."""
+    """Plain text with **bold** and `code` as its only markup."""
     text = re.sub(r"(?<!\*)\*(?!\*)", r"\\*", text)
     return re.sub(r"([<>$_\[\]|])", r"\\\1", text)
 
 
 def of_docstring(doc: str, link=lambda code: code, plain=escaped) -> str:
-    """A docstring as Markdown. Equations stay as they are laid out: lines that are indented, or that put something far to
-    the right. `link` makes a reference of `code`, `plain` Markdown of what stands between."""
+    """A docstring as Markdown. Equations keep their layout: indented lines, and lines with a note far to the right. `link`
+    converts `code` to a reference, `plain` the text between to Markdown."""
     result: list[str] = []
     block: list[str] = []
     paragraph: list[str] = []
@@ -119,7 +119,7 @@ def of_docstring(doc: str, link=lambda code: code, plain=escaped) -> str:
                     languages.append("html")
                     continue
                 if result and result[-2:] == ["```", ""] and languages[-1:] == [language]:
-                    result[-2:] = ["", *part.split("\n"), "```", ""]  # an empty line within the same text
+                    result[-2:] = ["", *part.split("\n"), "```", ""]  # an empty line within one text
                 else:
                     result.extend([f"```{language}", *part.split("\n"), "```", ""])
                 languages.append(language)

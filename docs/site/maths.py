@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mathematics in Unicode, as equations.py finds it, as LaTeX: `α_{t,j} = b_{t,j} / Σ_i b_{t,i}`.
+"""Converts mathematics in Unicode, found by equations.py, to LaTeX: `α_{t,j} = b_{t,j} / Σ_i b_{t,i}`.
 
 - Scripts: e_j, W_{t-1,j}, x^{2m/d}, γ^(n-1), xᵀ, g², λ_init (a word is upright), c', h̃, →h.
-- Fractions: `a / b` between spaces, of the products on both sides, parentheses around them left out; `a/b` stays in the line.
-- Sums and products: Σ_k, Σ_{k<t}, Σ_{k=1}^n, Σ_{k=1..n}. What follows one, belongs to it.
-- A name before a parenthesis is a function; √ takes the factor behind it; |x| and ‖x‖ are norms.
+- Fractions: `a / b` between spaces, of the products on both sides, without parentheses around them; `a/b` stays inline.
+- Sums and products: Σ_k, Σ_{k<t}, Σ_{k=1}^n, Σ_{k=1..n}. They include the text that follows.
+- A name before a parenthesis is a function; √ takes the factor after it; |x| and ‖x‖ are norms.
 """
 
 import re
@@ -56,7 +56,7 @@ class NotUnderstood(Exception):
 
 @dataclass
 class Node:
-    """A part of a line: a token, or what is between parentheses, with its scripts as LaTeX and its place in the text."""
+    """A part of a line: a token, or a group in parentheses, with its scripts as LaTeX and its position in the text."""
     kind: str
     text: str
     inside: list = field(default_factory=list)  # of a group
@@ -88,7 +88,7 @@ def tokens(text: str) -> list:
 class Parser:
     def __init__(self, text: str):
         self.text, self.at = re.sub(r"-inf\b", "-∞", text.replace("...", "…")), 0
-        # A letter with its mark in one character, as two.
+        # Split a letter with a diacritic into two characters.
         self.text = re.sub(r"(?<![^\W\d_])[^\W\d_](?![^\W\d_])", lambda m: unicodedata.normalize("NFD", m.group(0)), self.text)
         self.tokens = tokens(self.text)
 
@@ -121,7 +121,7 @@ class Parser:
         return self.tokens[self.at][2] if self.at < len(self.tokens) else len(self.text)
 
     def opens_bar(self, before: list[Node]) -> bool:
-        """Within bars, another bar closes them unless nothing, or an operation, stands before it."""
+        """Within bars, another bar closes them unless it comes first or follows an operation."""
         real = [n for n in before if n.kind != "space"]
         return not real or real[-1].kind in ("op", "large")
 
@@ -138,7 +138,7 @@ class Parser:
             node.above += (r"\," if node.above else "") + self.argument(node)
 
     def argument(self, node: Node) -> str:
-        """What stands behind _ or ^: {…}, (…), a word, a letter or a number."""
+        """The script after _ or ^: {…}, (…), a word, a letter or a number."""
         if self.at >= len(self.tokens):
             raise NotUnderstood("nothing behind _ or ^")
         kind, text, begin = self.tokens[self.at]
@@ -242,7 +242,7 @@ def without_parentheses(nodes: list[Node]) -> list[Node]:
 
 
 def factor_at(nodes: list[Node], at: int) -> int:
-    """The end of the factor that begins there: what follows without a space, and all behind a sum."""
+    """The end of the factor that begins there: the text up to a space, and everything after a sum."""
     end = at
     while end < len(nodes) and nodes[end].kind == "space":
         end += 1
@@ -257,7 +257,7 @@ def factor_at(nodes: list[Node], at: int) -> int:
 
 
 def gap(last: Node | None, node: Node, before: Node) -> str:
-    """The space between two factors, of which one is a word, or between two norms."""
+    """The space between two norms, or between two factors if one is a word."""
     if last and last.kind == node.kind == "group" and last.text in "|‖" and node.text in "|‖":
         return r"\,"
     if last and last.kind in ("word", "name") and before.kind == "space" and last.text not in FUNCTIONS:
@@ -266,8 +266,8 @@ def gap(last: Node | None, node: Node, before: Node) -> str:
 
 
 def latex(nodes: list[Node], small: bool = False) -> str:
-    """`small`: in a script, where fractions stay in the line and words are short."""
-    out: list[tuple[str, Node | None]] = []  # pieces since the last delimiter are the numerator
+    """`small`: in a script, where fractions stay inline and words are short."""
+    out: list[tuple[str, Node | None]] = []  # the parts since the last delimiter are the numerator
     start, at = 0, 0
     while at < len(nodes):
         node = nodes[at]
@@ -308,5 +308,5 @@ def latex(nodes: list[Node], small: bool = False) -> str:
             if is_op(node, RELATIONS, SUMS) or node.kind == "point":
                 start = len(out)
         at += 1
-    text = "".join(piece for piece, _ in out)
+    text = "".join(part for part, _ in out)
     return re.sub(r" +", " ", text).strip()

@@ -20,11 +20,11 @@ class Name:
     line: int  # of the name, from 1
     text: str = ""  # the declaration as it is written, without its body
     doc: str = ""  # the comment above it
-    beside: list[str] = field(default_factory=list)  # comments behind its lines: shapes
+    beside: list[str] = field(default_factory=list)  # trailing comments: shapes
     members: list[Name] = field(default_factory=list)
     plain: bool = False  # doc is a // comment, not a docstring
     first: int = 0  # the line, from 1, on which its declaration begins
-    generated: bool = False  # by a macro
+    generated: bool = False  # declared by a macro
 
     @property
     def full(self) -> str:
@@ -51,7 +51,7 @@ def described(include: Path, kind: str, name: str, scope: str, location) -> Name
         return None
     lines = declarations.lines_of(path)
     line = int(location.get("line")) - 1
-    # Of a concept Doxygen gives the line of `template`; of others, that of the name.
+    # For a concept, Doxygen gives the line of `template`; otherwise that of the name.
     while kind == "concept" and line + 1 < len(lines) and not re.search(rf"\bconcept {re.escape(name)}\b", lines[line]):
         if lines[line].lstrip().startswith("HEED_"):
             break
@@ -69,7 +69,7 @@ def described(include: Path, kind: str, name: str, scope: str, location) -> Name
 
 
 def read(xml: Path, include: Path) -> list[Name]:
-    """All compounds and members of namespaces, types with their public members; no order."""
+    """All compounds and members of namespaces, and types with their public members, in no order."""
     result: list[Name] = []
     types: dict[str, Name] = {}
     inner: list[tuple[str, str, str]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One table of all operations: how each is called, its equation, its shapes and its derivative, from its docstring."""
+"""One table of all operations: call, equation, shapes and derivative, from the docstrings."""
 
 import re
 
@@ -13,7 +13,7 @@ SHAPE = re.compile(r"\[[^\]]*\]")
 
 
 def object_of(type_: Name, names: list[Name]) -> Name | None:
-    """`linear` for linear_op, if it stands behind it."""
+    """`linear` for linear_op, if declared after it."""
     if type_.kind != "struct":
         return None
     for name in names:
@@ -80,7 +80,7 @@ def parts_of(doc: str) -> tuple[str, str, str]:
 
 
 def split_shapes(text: str) -> tuple[str, str]:
-    """'y = x W: x [...,K], W [K,N] -> [...,N]. More.' at the colon before the shapes."""
+    """Splits 'y = x W: x [...,K], W [K,N] -> [...,N]. More.' at the colon before the shapes."""
     for match in re.finditer(r"(?<=\S): (?=\S)", text):
         rest = text[match.end():]
         if SHAPE.search(rest.split(". ")[0]):
@@ -111,10 +111,10 @@ def is_choice(type_: Name) -> bool:
 def write(site: SiteMap, public: list[Name]) -> None:
     page = "reference/operations"
     text = ["---", "hide-toc: true", "---", "", "# Operations", "",
-            "The words that policies, layers and losses are written in: `ops::linear(x, W)`. Each runs on owning tensors, in a "
-            "thread's workspace and on the tape. ∂x is the derivative of the loss by x, and `∂x += …` what the operation adds to "
-            "it in the backward pass. B is the batch, T source positions, S steps or queries; the other letters are sizes.", "",
-            "[A guide to heed](../docs/how_to/guide.md#an-operation-of-your-own) says how to write one.", "",
+            "The operations of policies, layers and losses: `ops::linear(x, W)`. Each runs on owning tensors, in a "
+            "thread's workspace and on the tape. ∂x is the derivative of the loss by x, and `∂x += …` is added to it "
+            "in the backward pass. B is the batch, T source positions, S steps or queries; the other letters are sizes.", "",
+            "How to add one: [write an operation](../docs/how_to/write_an_operation.md).", "",
             "```{list-table}", ":class: operations", ":header-rows: 1", ":widths: 20 30 22 28", "",
             "* - call", "  - equation", "  - shapes", "  - derivative"]
     by_header: dict[str, list] = {}
@@ -138,6 +138,6 @@ FIRST = ("elementwise", "products", "all_pairs", "sums", "softmax", "sparse", "m
 
 
 def order(header: str) -> tuple[int, str]:
-    """What most models are made of comes first."""
+    """The most common operations come first."""
     stem = header.removeprefix("heed/ops/").removesuffix(".hpp")
     return (FIRST.index(stem) if stem in FIRST else len(FIRST), stem)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The repository's Markdown as pages of the site: the same text, links to files turned into links to pages."""
+"""The repository's Markdown as pages of the site: the same text, with links to files replaced by links to pages."""
 
 import html
 import posixpath
@@ -76,7 +76,7 @@ def linked(site: SiteMap, path: str, page: str, prose: str) -> str:
 
     prose = re.sub(r"^\| \*\*([a-z ]+)\*\* \|.*$", lambda row: named_in_row(site, page, row), prose, flags=re.M)
 
-    # A link's text may contain code, so links come first; what they are is hidden from the rest.
+    # A link's text may contain code, so links come first and are hidden from the later steps.
     kept: list[str] = []
 
     def hide(text: str) -> str:
@@ -114,12 +114,12 @@ def named_in_row(site: SiteMap, page: str, row) -> str:
     return markdown.on_spans(row.group(0), link, lambda rest: rest) if scope else row.group(0)
 
 
-REFERENCE = "reference:"  # begins a link that is known already
+REFERENCE = "reference:"  # begins a known link
 
 
 def image(site: SiteMap, path: str, page: str, match) -> str:
-    """Stays as it is, so that it keeps its width; Sphinx does not know of it, so the picture goes beside the page. Where it shows
-    several things side by side, narrow screens get one in which they are one below the other."""
+    """Kept as HTML, so that it keeps its width. Sphinx does not copy the picture, so it is copied next to the page. If it shows
+    several panels side by side, narrow screens get a version with one panel below another."""
     picture = beside(site, path, match.group(1))
     file = posixpath.normpath(posixpath.join(posixpath.dirname(path), picture))
     svg = (site.root / file).read_text(encoding="utf-8") if file.endswith(".svg") else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of several mechanisms side by side, as view::svg draws them, one below the other for narrow screens."""
+"""Rearranges pictures of several mechanisms by view::svg, from side by side to one column, for narrow screens."""
 
 import re
 
@@ -13,7 +13,7 @@ def width_of(svg: str) -> int:
 
 
 def stacked(svg: str) -> str | None:
-    """The panels of a picture in one column; None if they are already, or if there are none."""
+    """The panels of a picture in one column; None if they already are, or if the picture has no panels."""
     panels = PANEL.findall(svg)
     if len({x for _, _, x, _ in panels}) < 2:
         return None

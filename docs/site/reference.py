@@ -14,7 +14,7 @@ from site_map import SiteMap
 
 
 def writers(site: SiteMap, page: str):
-    """What makes links of `code` and of plain text on this page."""
+    """The functions that link `code` and plain text on this page."""
     return lambda span: site.code(page, span), lambda text: site.prose(page, text)
 
 
@@ -23,7 +23,7 @@ def anchor(name: str) -> str:
 
 
 def entries(names: list[Name]) -> list[list[Name]]:
-    """Names that are described together: overloads; a type and the object of it that users call."""
+    """Names that are described together: overloads; a type and the object that users call."""
     groups: dict[str, list[Name]] = {}
     for name in names:
         if name.is_guide or name.name.startswith("operator"):
@@ -39,7 +39,7 @@ def main_name(group: list[Name]) -> Name:
 
 
 def register(site: SiteMap, public: list[Name]) -> None:
-    """Says where every name and header will be, before any page is written."""
+    """Determines the page of every name and header, before any page is written."""
     for subject, names in zip(subjects.SUBJECTS, subjects.by_subject(public).values()):
         page = f"reference/{subject.page}"
         for name in names:
@@ -81,7 +81,7 @@ def write_subject(site: SiteMap, subject, names: list[Name], include) -> None:
         if opening and header != "heed/policy/concepts.hpp":
             text += [markdown.of_docstring(opening, link, plain)]
         if header == "heed/policy/concepts.hpp":
-            text += ["The members that these concepts ask for, and the hooks: " +
+            text += ["The members that these concepts require, and the hooks: " +
                      site.link(page, "reference/hooks", "hooks of policies") + ".", ""]
         for group in entries(by_header[header]):
             text += entry(site, page, group, seen)
@@ -114,7 +114,7 @@ def entry(site: SiteMap, page: str, group: list[Name], seen: set[str]) -> list[s
     described = [markdown.of_docstring(doc, link, plain) for doc in docs]
     if name.kind == "variable" and type_:
         lines += described
-    elif name.kind in ("struct", "class"):  # what it is, before what is in it
+    elif name.kind in ("struct", "class"):  # the type before its members
         lines += described + code
     else:
         lines += code + described
@@ -124,7 +124,7 @@ def entry(site: SiteMap, page: str, group: list[Name], seen: set[str]) -> list[s
 
 
 def members(group: list[Name], link, plain) -> list[str]:
-    """What the comments above members say, as a list of definitions."""
+    """The comments above members, as a list of definitions."""
     lines = []
     for owner in group:
         for member in owner.members:
@@ -140,7 +140,7 @@ def members(group: list[Name], link, plain) -> list[str]:
 
 def write_names(site: SiteMap, public: list[Name]) -> None:
     page = "reference/names"
-    text = ["# All names", "", "Every public name, in alphabetical order, with its first sentence. Namespaces are left out of the order.", ""]
+    text = ["# All names", "", "Every public name, in alphabetical order, with its first sentence. Namespaces do not affect the order.", ""]
     letter = ""
     rows: dict[str, tuple[str, str]] = {}
     types = {name.full: name for name in public if name.is_type}
@@ -148,7 +148,7 @@ def write_names(site: SiteMap, public: list[Name]) -> None:
         if name.is_guide or name.name.startswith("operator") or name.short not in site.names:
             continue
         if operations.object_of(name, public):
-            continue  # the object has its row
+            continue  # listed as the object
         of = types.get(operations.type_of(name) or "")
         documented = name.doc or (of.doc if of else "") or rows.get(name.short, ("", ""))[1]
         if name.short not in rows or not rows[name.short][1]:
@@ -165,10 +165,10 @@ def write_index(site: SiteMap, public: list[Name]) -> None:
     page = "reference/index"
     groups = subjects.by_subject(public)
     text = ["# Reference", "",
-            "Every public name of heed, from its headers: what it computes, its shapes, what it throws. "
-            "All is in the namespace `heed`, whose name is left out here.", "",
+            "Every public name of heed, from its headers: computation, shapes, errors. "
+            "All names are in the namespace `heed`, which is omitted here.", "",
             "| | |", "|---|---|",
-            f"| {site.link(page, 'reference/operations', '**Operations**')} | all of them in one table: call, equation, shapes, derivative |",
+            f"| {site.link(page, 'reference/operations', '**Operations**')} | one table: call, equation, shapes, derivative |",
             f"| {site.link(page, 'reference/hooks', '**Hooks**')} | the members of policies that heed uses if they exist |",
             f"| {site.link(page, 'reference/names', '**All names**')} | in alphabetical order |"]
     for subject in subjects.SUBJECTS:

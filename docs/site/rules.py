@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is public, and what of it needs a sentence of its own. The one place where this is written down.
+"""Defines the public names, and which require a comment.
 
 Public is every name that the headers of include declare at namespace scope, and every public member of a public
 type, except
 
-- what is in a namespace `detail`, and headers that only heed includes (INTERNAL below): how things are computed, not what users call;
+- names in a namespace `detail`, and headers that only heed includes (INTERNAL below): implementation, not called by users;
 - macros, and names that a macro declares (the concepts of heed::hook, which the page of the hooks explains).
 
-A public name must have a comment above it, or behind it, as the shapes of members have. It is a fault if a name at
-namespace scope or a member function has none. Data members and nested types without one are counted, and listed by
-check_names.py --members: their declaration and their type's sentence explain most of them. An operation's comment must have its equation, its shapes and its derivative (operations.py). Exempt are
+A public name needs a comment above it, or a trailing one, such as the shape of a member. A missing comment is a fault for
+names at namespace scope and for member functions. Data members and nested types without a comment are counted, and listed by
+check_names.py --members: their declaration and the comment of their type explain most. The comment of an operation must have
+its equation, its shapes and its derivative (operations.py). Exempt are
 
 - a deduction guide, which only repeats its type;
-- an operator, a constructor, a destructor, an assignment: the type's sentence covers them;
-- an overload or a specialisation of a name that is documented once, anywhere in the same namespace or type;
+- an operator, a constructor, a destructor, an assignment: the type's comment covers them;
+- an overload or a specialization of a name that is documented once, anywhere in the same namespace or type;
 - an object of a documented type on the next lines: `struct linear_op { … }; inline constexpr linear_op linear{};`;
 - a member that the hooks' page explains for all policies, operations and modules (HOOKS below), and a function that
   overrides one of the base class;
-- a member of a type whose own sentence names it, and data that stand in one block, without an empty line, with a
-  neighbor that has a comment.
+- a member named in the comment of its type, and data in one block, without an empty line, with a neighbor that has a
+  comment.
 """
 
 import re
@@ -27,7 +28,7 @@ from names import Name
 
 # The table at the head of policy/concepts.hpp; the members of operations and their families (ops/operation.hpp,
 # ops/rows.hpp, ops/penalties.hpp), of modules (core/parameters.hpp), of predicate
-# masks (simd/score_index.hpp); and those of which every container or tensor has the like.
+# masks (simd/score_index.hpp); and those common to all containers or tensors.
 HOOKS = set("""
 traits prepare continue_keys project match start observe_memory advance groups score_matrix asked_all project_words check_state kernel_tag
 in_tiles query query_all keys init_state update_state observe_query weigh_and_advance weights_for_combiner window inner_in_window tile_rule linear_rule differentiable
@@ -38,7 +39,7 @@ begin end size empty data rows columns operator()
 """.split())
 
 
-# Headers that only heed's own include.
+# Headers included only by headers of heed.
 INTERNAL = ("heed/kernels/", *(f"heed/simd/{name}.hpp" for name in ("registers", "dual_registers", "simd", "trig", "lookup")),
             *(f"heed/gemm/{name}.hpp" for name in ("gemm_kernel", "panels", "int8_panels", "weight_panels", "weights")))
 
@@ -66,7 +67,7 @@ def is_fault(name: Name, at_namespace_scope: set[str]) -> bool:
 
 
 def undocumented(names: list[Name], owner: Name | None = None) -> list[Name]:
-    """Those of these public names, and of their members, that need a comment and have none."""
+    """The public names and members that lack a required comment."""
     documented = {name.full for name in names if name.doc}
     types = {name.full: name for name in names if name.is_type}
     found = []
@@ -82,14 +83,14 @@ def undocumented(names: list[Name], owner: Name | None = None) -> list[Name]:
 
 
 def is_object_of_documented(name: Name, types: dict[str, Name]) -> bool:
-    """`inline constexpr linear_op linear{};` behind the documented type linear_op."""
+    """`inline constexpr linear_op linear{};` after the documented type linear_op."""
     match = re.match(r"inline constexpr (\w+)(?:<>)? \w+$", name.text)
     type_ = types.get(f"{name.scope}::{match.group(1)}") if match and name.kind == "variable" else None
     return type_ is not None and bool(type_.doc)
 
 
 def in_documented_block(names: list[Name], i: int, owner: Name | None) -> bool:
-    """Data members, enumerators and aliases in lines that follow one another share the comments of their block."""
+    """Data members, enumerators and aliases on consecutive lines share the comments of their block."""
     kinds = ("variable", "enumvalue", "typedef")
     if names[i].kind not in kinds or (owner is None and names[i].kind != "typedef"):
         return False

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How the site's search weighs what it finds: Sphinx's numbers, but a page of docs/mechanisms whose title or index entry is exactly
-// what was searched (100) comes first. Its entries are its names in code: search_names.py.
+// The ranking of the site's search: Sphinx's weights, except that a page of docs/mechanisms comes first if its title or an index
+// entry equals the search term (100). Its entries are its names in code: search_names.py.
 
 var Scorer = {
     score: ([page, title, anchor, description, score]) => page.startsWith('docs/mechanisms/') && score === 100 ? 200 : score,

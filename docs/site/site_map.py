@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things are in the site, and links to them.
+"""Paths in the site, and links.
 
-The pages keep the places of the files in the repository (docs/how_to/guide.md is docs/how_to/guide.html), so that links between
-Markdown files work in both. Beside them are reference/ and source/: the text of a file that some page links.
+Pages keep the paths of their files in the repository (docs/how_to/train.md is docs/how_to/train.html), so that links between
+Markdown files work in both. In addition, the site has reference/, and source/ with the text of linked files.
 """
 
 import html
@@ -13,7 +13,7 @@ from pathlib import Path
 import markdown
 from names import Name
 
-# The folders of include, of which a docstring may leave the name out.
+# The folders of include, whose names docstrings may omit.
 PRODUCTS = ("heed", "heed_kit", "heed_mpi", "heed_translator")
 
 
@@ -21,7 +21,7 @@ class SiteMap:
     def __init__(self, root: Path, out: Path):
         self.root = root
         self.out = out  # Sphinx's source directory
-        self.extra = out.parent / "extra"  # files that go into the site as they are
+        self.extra = out.parent / "extra"  # files copied into the site unchanged
         self.pages: set[str] = set()  # Markdown files of the repository that are pages
         self.steps: dict[str, str] = {}  # examples/course/01_by_hand.cpp -> its page, without suffix
         self.headers: dict[str, str] = {}  # heed/score/additive.hpp -> reference page#anchor
@@ -29,7 +29,7 @@ class SiteMap:
         self.last: dict[str, list[str]] = {}  # additive -> [score::additive, ...]
         self.sources: list[str] = []  # to be rendered: files and folders
         self.live = False  # is heed as WebAssembly in extra/live?
-        self.write_again: set[str] = set()  # what this run wrote; the rest is of an earlier one
+        self.write_again: set[str] = set()  # files that this run wrote; the others are from an earlier run
 
     def add_name(self, name: Name, where: str) -> None:
         if name.short not in self.names:
@@ -65,7 +65,7 @@ class SiteMap:
         return self.source(path)
 
     def name_of(self, code: str) -> str | None:
-        """The place of what `code` names, if that is certain: score::additive{W, U, v}, heed::verify, beam_options."""
+        """The anchor of the name in `code`, if unambiguous: score::additive{W, U, v}, heed::verify, beam_options."""
         match = re.match(r"^(?:heed::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:[<({].*)?$", code, re.S)
         if not match:
             return None
@@ -77,11 +77,11 @@ class SiteMap:
         if "::" not in name and "_" in name and len(self.last.get(name, [])) == 1:
             only = self.last[name][0]
             if only.rpartition("::")[0] in ("", "score", "normalize", "combine"):
-                return self.names[only]  # elsewhere such a word may mean something else
+                return self.names[only]  # elsewhere such a word may have another meaning
         return None
 
     def header_of(self, text: str) -> str | None:
-        """The place of a header: heed/score/additive.hpp, score/additive.hpp, score/additive."""
+        """The anchor of a header: heed/score/additive.hpp, score/additive.hpp, score/additive."""
         path = text.removesuffix(".hpp") + ".hpp"
         for known in (path, *(f"{product}/{path}" for product in PRODUCTS)):
             if known in self.headers and "/" in text:
@@ -89,7 +89,7 @@ class SiteMap:
         return None
 
     def prose(self, page: str, text: str) -> str:
-        """Plain text of a docstring as Markdown; names, headers and pages become links."""
+        """Plain text of a docstring as Markdown, with links for names, headers and pages."""
         parts = re.split(r"((?<![\w/])(?:[a-z0-9_]+/)+[a-z0-9_]+\.hpp|docs/[a-z0-9/_-]+\.md|(?<![\w:])(?:[a-z0-9_]+::)+[a-z0-9_]+)", text)
         result = []
         for part in parts:
@@ -106,7 +106,7 @@ class SiteMap:
         return "".join(result)
 
     def code(self, page: str, span: str) -> str:
-        """`code` as a link to the reference, if it names something there."""
+        """`code` as a link to the reference, if the reference has the name."""
         code = span.strip("`").strip()
         place = self.name_of(code) or self.header_of(code)
         return self.link(page, place, span) if place and span.count("`") == 2 else span

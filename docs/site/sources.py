@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages that show a file or a folder of the repository, for those that some page links.
+"""Pages that show the files and folders of the repository that other pages link.
 
-They are written beside Sphinx's pages, not by it: there are hundreds, they need neither search nor navigation, and so
-take no time.
+They are written without Sphinx: there are hundreds, and they need neither search nor navigation.
 """
 
 import html

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A name's declaration as a reader wants it: without inline, attributes and bodies, a type with its public members."""
+"""The declaration of a name for readers: without inline, attributes and bodies; a type with its public members."""
 
 import re
 
@@ -67,8 +67,8 @@ def gap(a: Name, b: Name) -> bool:
 
 
 def call_of(name: Name, type_: Name) -> list[str]:
-    """How an operation is called: linear(x, W) and linear(x, W, b), from its forward functions. An argument that one
-    function leaves without a name has it from another one."""
+    """The calls of an operation: linear(x, W) and linear(x, W, b), from its forward functions. An argument that is unnamed in
+    one function has its name from another."""
     lists = {function: [arguments_of(m) for m in type_.members if m.name == function]
              for function in ("forward", "shape", "backward", "operator()", "each_move", "piece", "fill")}
     calls: list[str] = []
@@ -87,19 +87,19 @@ def call_of(name: Name, type_: Name) -> list[str]:
 def numbers_of(name: Name) -> list[str]:
     """p and q of binary<functions::scaled_sum, double, double>: 'with numbers p and q' in its docstring."""
     match = re.match(r"inline constexpr binary<[^>]*?((?:, double)+)>", name.text)
-    said = re.search(r"\bnumbers? (\w+)(?: and (\w+))?", name.doc)
-    return [said.group(i + 1) if said else "number" for i in range(match.group(1).count("double"))] if match else []
+    named = re.search(r"\bnumbers? (\w+)(?: and (\w+))?", name.doc)
+    return [named.group(i + 1) if named else "number" for i in range(match.group(1).count("double"))] if match else []
 
 
 def arguments_of(function: Name) -> list[str]:
-    """Names of the arguments that the caller gives, '' for one without a name."""
+    """Names of the caller's arguments; '' if unnamed."""
     match = re.search(re.escape(function.name) + r"\((.*)\)", function.text, re.S)
     names = []
     for part in split(match.group(1)) if match else []:
         if re.search(r"\b(out|adjoint)<", part) or re.match(r"auto&?&? (move|f)$", part):
             break
         if "..." in part:
-            continue  # the numbers of a binary function: call_of knows how many
+            continue  # the numbers of a binary function: call_of counts them
         part = part.split("=")[0].strip()
         last = re.search(r"[\s&*>]([A-Za-z_]\w*)$", part)
         known = last.group(1) if last and last.group(1) not in ("double", "auto", "bool", "size_t") else ""

@@ -205,7 +205,7 @@ TEST_CASE("files that cannot be opened")
     CHECK_THROWS_WITH_AS(load_npy(here), (here + ": is a directory; an .npy file is needed").c_str(), heed::error);
 }
 
-TEST_CASE("the lines of the guide")
+TEST_CASE("the code of docs/how_to/load_weights.md")
 {
     const temporary_directory directory;
     const auto path = directory.path() / "x.npy", other = directory.path() / "a.npy";

@@ -12,8 +12,8 @@
 #include <support/approx.hpp>
 #include <support/gradients.hpp>
 
-// The operation that docs/how_to/guide.md shows: a user's own, in every family, with its derivative. tests/quotes.cmake
-// compares the text.
+// The operation that docs/how_to/write_an_operation.md shows: a user's own, in every family, with its derivative.
+// tests/quotes.cmake compares the text.
 
 using namespace heed;
 using support::random;
@@ -25,7 +25,7 @@ namespace mine {
 struct gate_op : ops::operation<gate_op> {
     static auto shape(const auto& x, const auto& g)
     {
-        require_shape("gate", "g", g.shape, x.shape, "one number for each of x");
+        require_shape("gate", "g", g.shape, x.shape, "one value per element of x");
         return x.shape;
     }
     static void forward(const auto& x, const auto& g, const auto& y)
@@ -41,7 +41,7 @@ struct gate_op : ops::operation<gate_op> {
     }
     static auto sigma(auto g)
     {
-        using std::exp;  // and exp(x), not std::exp(x): x may be a dual number, for second derivatives
+        using std::exp;  // then exp(x), not std::exp(x): x may be a dual number, for second derivatives
         return 1 / (1 + exp(-g));
     }
 };
@@ -97,7 +97,7 @@ TEST_CASE("a user's operation refuses shapes that do not fit")
     const auto message = support::message_of<shape_error>([] {
         (void)mine::gate(random({2, 3}, 1), random({2, 4}, 2));
     });
-    CHECK(message == "gate: g is [2,4] but must be [2,3] (one number for each of x)");
+    CHECK(message == "gate: g is [2,4] but must be [2,3] (one value per element of x)");
 }
 
 TEST_CASE("a score of a user's operation trains, a sentence at a time")

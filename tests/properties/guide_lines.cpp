@@ -21,7 +21,7 @@ using namespace heed;
 using support::random;
 using support::same_bits;
 
-// The lines of docs/how_to/guide.md, as a user types them. tests/quotes.cmake compares the sections.
+// Code of the pages in docs/how_to, as a user types it. tests/quotes.cmake compares the sections.
 
 TEST_CASE("numbers that are elsewhere")
 {
@@ -35,10 +35,10 @@ TEST_CASE("numbers that are elsewhere")
     const float* const frames = annotations.data();
 
     // section: views
-    auto mine = view_of(weights, Q, A);   // of a std::vector, [Q,A]
-    auto constant = view_of(file, D, A);  // of a const one: read, not trained
+    auto mine = view_of(weights, Q, A);   // a std::vector, [Q,A]
+    auto constant = view_of(file, D, A);  // a const vector: read, not trained
     attention attend{score::additive{mine, constant, v}, normalize::softmax{}, combine::weighted_sum{}};
-    auto memory = attend.on(view_of(frames, B, T, D));  // of a pointer, [B,T,D]: nothing is copied
+    auto memory = attend.on(view_of(frames, B, T, D));  // a pointer, [B,T,D]: no copy
     auto seen = attend.step(memory, query, attend.start(memory));
     // end
 
@@ -54,7 +54,7 @@ namespace mine {
 template <class Layer, class Vector>
 struct deep {
     std::vector<Layer> layers;    // parameters "layers.0.W_1" and so on
-    std::optional<Vector> scale;  // "scale", if there is one
+    std::optional<Vector> scale;  // "scale", if present
 
     static auto parameters(auto& self, auto&& visit)
     {
@@ -87,9 +87,9 @@ TEST_CASE("shapes")
     const auto row = random<float>({N}, 2), factors = random<float>({B}, 3);
 
     // section: shapes
-    auto shifted = ops::add(x, row);                        // x [B,N], row [N]: the row meets every row
-    auto column = ops::reshaped(factors, -1, 1);            // [B] -> [B,1]; -1 is what the other sizes leave
-    auto weighed = ops::multiply(x, column);                // each number meets a row of x; also subtract, divide
+    auto shifted = ops::add(x, row);                        // x [B,N], row [N]: added to every row
+    auto column = ops::reshaped(factors, -1, 1);            // [B] -> [B,1]; -1: inferred from the other sizes
+    auto weighed = ops::multiply(x, column);                // one factor per row of x; also subtract, divide
     auto wide = ops::add(many, ops::reshaped(x, B, 1, N));  // many [B,T,N]: any axis of the second may be 1
     auto turned = ops::permuted(many, 1, 0, 2);             // [T,B,N]
     auto part = ops::slice(many, 1, 0, 2);                  // the first two of axis 1: [B,2,N]
@@ -121,7 +121,7 @@ TEST_CASE("functions of the score and its place")
     // end
 
     // section: learned
-    auto bias = zeros<float>(heads, 2 * reach + 1);  // T5: a number for each head and distance
+    auto bias = zeros<float>(heads, 2 * reach + 1);  // T5: one bias per head and distance
     attention t5{
         score::modified{score::scaled_dot{}, bias,
                         [=](auto e, score_index p, const auto& b) { return e + b(p.head, p.key - p.query + reach); }},
@@ -149,7 +149,7 @@ TEST_CASE("predicate masks")
     const auto document = looked_up(ids);  // which document each position belongs to
     const auto same = [=](score_index p) { return document(p.query) == document(p.key); };
     auto contexts = attend(memory, queries, causal{} & same);
-    std::cout << view::blocks(causal{} & sliding_window{16}, 96, 96, 8);  // which blocks it sees
+    std::cout << view::blocks(causal{} & sliding_window{16}, 96, 96, 8);  // prints the visible blocks
     // end
     for (std::size_t i = 0; i < 4; ++i) CHECK(contexts(0, 3, i) == queries(0, 3, i));
 }
@@ -193,7 +193,7 @@ TEST_CASE("a cache of keys and values")
     // section: caching
     auto memory = with_cache(attend.on(keys, values, lengths{5, 3}));       // both [B,T,.]
     memory = attend.extend(memory, more_keys, more_values);                 // both [B,t,.], several positions at once
-    memory = attend.extend(memory, more_keys, more_values, lengths{2, 0});  // so many of each row
+    memory = attend.extend(memory, more_keys, more_values, lengths{2, 0});  // 2 positions of row 0, none of row 1
     memory = memory.without_oldest(4);                                      // of each row; or lengths
     auto state = from_query(attend.start(memory), memory.next_position() - 1);
     // end
@@ -211,7 +211,7 @@ TEST_CASE("losses of numbers, and AdamW")
     const lengths real{3, 1};
 
     // section: losses
-    auto squares = ops::mean_squared_error(x, expected, real);  // of real positions; or give a mask, or weights
+    auto squares = ops::mean_squared_error(x, expected, real);  // over real positions; or pass a mask, or weights
     auto classes = ops::binary_cross_entropy(x, labels, real);  // x are logits, labels from 0 to 1; a sum, in nats
     // end
     CHECK(squares() > 0);

@@ -12,10 +12,14 @@ using support::random;
 
 namespace mine {
 
-/// The example of docs/how_to/guide.md: e = −Σ (q − k)²
+// The example of docs/how_to/write_a_tile_score.md. tests/quotes.cmake compares it.
+// section: squares
+/// e = −Σ (q − k)²
 struct squares {
     static constexpr bool has_factors = false, bends = false;
-    static constexpr int outer = 2;
+    static constexpr int outer = 2;  // a factor of both derivatives
+
+    /// Adds the terms of one query and a few keys; V is a SIMD register.
     template <std::size_t few, class V>
     static void add(V (&sum)[few], V q, const V (&k)[few], V)
     {
@@ -26,6 +30,7 @@ struct squares {
     {
         return sum;
     }
+    /// Adds to the gradients of query and keys, given d = ∂e; the caller multiplies by `outer`.
     template <std::size_t few, class V>
     static void back(V q, const V (&k)[few], const V (&d)[few], V& to_query, V (&to_keys)[few], V&)
     {
@@ -47,6 +52,7 @@ struct nearness {
     }
     static auto parameters(auto&, auto&&) { return mine::nearness{}; }
 };
+// end
 
 }  // namespace mine
 

@@ -96,7 +96,7 @@ TEST_CASE("contextual embeddings: each sentence is translated as with embeddings
     }
 }
 
-// The lines of docs/how_to/guide.md; tests/quotes.cmake compares them.
+// The code of docs/how_to/build_a_model.md; tests/quotes.cmake compares them.
 TEST_CASE("features instead of words")
 {
     const std::size_t B = 2, T = 6, F = 5, V = 9;

@@ -365,11 +365,11 @@ TEST_CASE("the policies' parameters are named among the decoder's own, in the or
         "embedding cell.W cell.b cell.U cell.U_h second.W second.b second.U second.U_h W_s b_s U_o V_o C_o b_o W_o b ");
 }
 
-// The lines of docs/how_to/guide.md; tests/quotes.cmake compares them.
+// The code of docs/how_to/choose_parts.md; tests/quotes.cmake compares them.
 namespace mine {
 
 // section: part
-/// s_0 is the same for every sentence, and learned.
+/// A learned s_0, the same for every sentence.
 template <class Vector>
 struct learned_start {
     Vector s_0;  // [H]
@@ -395,8 +395,8 @@ TEST_CASE("a system with a part of its own")
     auto with =
         parts{}
             .with_start([](auto& init, const auto& n) { return mine::learned_start{init.small_vector(n.hidden)}; })
-            .with_cells(nn::stacked_factory{2, nn::lstm_factory{}})  // ready-made, with options
-            .with_query_from(query_from::current_state{});           // a part itself
+            .with_cells(nn::stacked_factory{2, nn::lstm_factory{}})  // a ready-made factory with options
+            .with_query_from(query_from::current_state{});           // a finished part
     auto model = make_translator<float>(1, {.source_vocabulary = words, .target_vocabulary = words, .hidden = 16},
                                         attentions::additive_factory{}, with);
     // end

@@ -17,7 +17,7 @@
 #include <vector>
 
 // The layers of PyTorch, with the outputs and gradients that it computes: stored in torch.safetensors, or just now by
-// torch.py, which runs this program. docs/how_to/guide.md quotes the sections.
+// torch.py, which runs this program. docs/how_to/load_weights.md quotes the sections.
 
 using namespace heed;
 using support::distance;
@@ -260,7 +260,7 @@ TEST_CASE("a whole model from PyTorch, and back")
 {
     const io::archive& file = values();
     tagger model;
-    // The lines of docs/how_to/guide.md, with a prefix.
+    // The lines of docs/how_to/load_weights.md, with a prefix.
     io::load_torch(file, io::as_embedding(model.words), "tagger.words");
     io::load_torch(file, model.rnn, "tagger.rnn");
     io::load_torch(file, model.layer, "tagger.layer");
@@ -294,7 +294,7 @@ TEST_CASE("a whole model from PyTorch, and back")
     }
 }
 
-TEST_CASE("the lines of the guide")
+TEST_CASE("the code of docs/how_to/load_weights.md")
 {
     const temporary_directory directory;
     std::filesystem::copy_file(std::filesystem::path(__FILE__).parent_path() / "torch.safetensors",
@@ -310,7 +310,7 @@ TEST_CASE("the lines of the guide")
     // end
     CHECK(model.W(0, 1) == file.at("tagger.out.weight").values<double>()[4]);
     // section: onetensor
-    const auto table = io::array_of<double, 2>(file.at("tagger.words.weight"));  // [7,3]; F16, BF16 and F32 fit, too
+    const auto table = io::array_of<double, 2>(file.at("tagger.words.weight"));  // [7,3]; also from F16, BF16 or F32
     // end
     CHECK(table == model.words);
     tagger other = model;

@@ -319,8 +319,8 @@ TEST_CASE("The lines of docs/how_to/service.md")
     std::streambuf* const before = std::cout.rdbuf(shown.rdbuf());
     // section: batcher
     translator::batcher<how, std::string> at(translate, {.batch = 32, .queue = 256});
-    const auto asked = at.submit({{"a man sleeps .", 4}}, how{.beam = 12}, std::chrono::seconds(10));
-    std::cout << asked->get().front();
+    const auto result = at.submit({{"a man sleeps .", 4}}, how{.beam = 12}, std::chrono::seconds(10));
+    std::cout << result->get().front();
     // end
     std::cout.rdbuf(before);
     CHECK(shown.str() == "a man sleeps ./12");

@@ -218,7 +218,8 @@ private:
             now->stop();
         });
         if (!is_local())
-            say("note: other machines may reach " + host + "; docs/how_to/service.md shows a proxy with TLS before it");
+            say("note: other machines may reach " + host +
+                "; docs/how_to/service_deployment.md shows a proxy with TLS");
         std::cout << address << std::endl;
         flush_output();
         say("serving at " + address + "/, which is a page; Ctrl-C finishes what has come and ends");

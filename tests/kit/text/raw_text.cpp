@@ -60,7 +60,7 @@ TEST_CASE("what docs/how_to/raw_text.md shows")
     const auto cut = text::raw_text::learn(lines, {.pieces = 60});
     const text::tokenized_line line = cut.read("The dog (or a man) reads.");
     // line.words   The  dog  (  or  a  man  )  reads  .
-    // line.tokens  ▁the ▁dog ▁(￭ ▁or ▁a ▁man ￭) ▁reads ￭.     in pieces, where words are rarer than here
+    // line.tokens  ▁the ▁dog ▁(￭ ▁or ▁a ▁man ￭) ▁reads ￭.     rarer words have several subwords
 
     const text::written_line again = cut.write(line.tokens);
     const std::string same = text::spaced(again.words, again.joined);  // "The dog (or a man) reads."
