@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Formats all C++ in the project as .clang-format says; with --check, changes nothing and fails where it would.
-# clang-format 14, and no other: versions differ in how they apply the same settings.
+# Formats all C++ in the project with .clang-format; --check changes nothing, and fails if a file is not formatted.
+# Requires clang-format 14: other versions apply the same settings differently.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,7 +18,7 @@ case ${1:-} in
 *) echo "usage: scripts/format.sh [--check]" >&2 && exit 1 ;;
 esac
 
-# A copy is formatted, since --dry-run takes a quarter more time.
+# Formats a copy, since --dry-run takes a quarter more time.
 copy=$(mktemp -d)
 trap 'rm -rf -- "$copy"' EXIT
 files >"$copy/files"
