@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <heed/core/parallel.hpp>
-#include <heed/gemm/blas.hpp>  // declares cblas_sgemm, too, whichever way HEED_BLAS says
+#include <heed/gemm/blas.hpp>  // also declares cblas_sgemm, for every HEED_BLAS
 
 #include "harness.hpp"
 #include "sizes.hpp"
