@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Measures this checkout against another one: the same benchmark sources, compiled once with the headers here and once
-# with the headers there, run in turns. See README.md.
+# Compares this checkout with another: the same benchmark sources, compiled with the headers of each, run in turn. See
+# README.md.
 set -euo pipefail
 export LC_ALL=C
 
@@ -11,14 +11,14 @@ usage() {
 bench/against.sh OLD_CHECKOUT [--programs "steps training ..."] [--filter REGEX] [--rounds N] [--threads "1 2"]
                  [--min-time S] [--build DIR] [--out DIR] [--jobs N]
 
-  OLD_CHECKOUT       a checkout of heed whose include folder is measured against this one's; only read
-  --programs LIST    of bench/*.cpp (default "steps attention training search kept")
+  OLD_CHECKOUT       another checkout of heed, whose include folder is compared with this one; only read
+  --programs LIST    programs of bench/*.cpp (default "steps attention training search kept")
   --filter REGEX     only benchmarks whose name matches
-  --rounds N         rounds, each with one turn for either side; the table shows medians over them (default 5)
+  --rounds N         rounds, with one turn of either version each; the table shows their medians (default 5)
   --threads LIST     thread counts (default "1 2")
   --min-time S       seconds that a benchmark runs in each turn (default 0.2)
-  --build DIR        where both are built (default: build-against beside this folder)
-  --out DIR          where the figures (figures.tsv) and the table (table.md) go (default: <build>/against)
+  --build DIR        build folder (default: build-against next to this folder)
+  --out DIR          folder for the figures (figures.tsv) and the table (table.md) (default: <build>/against)
   --jobs N           compilers at a time (default: 2)
 
 Ratios are old / new: above 1, this checkout is faster.
@@ -50,12 +50,12 @@ while [ $# -gt 0 ]; do
         --jobs) jobs=$2; shift ;;
         -h | --help) usage; exit 0 ;;
         -*) echo "against.sh: unknown option $1" >&2; usage >&2; exit 2 ;;
-        *) [ -z "$old" ] || { echo "against.sh: one checkout, not also $1" >&2; exit 2; }; old=$1 ;;
+        *) [ -z "$old" ] || { echo "against.sh: takes one checkout, not also $1" >&2; exit 2; }; old=$1 ;;
     esac
     shift
 done
 [ -n "$old" ] || { usage >&2; exit 2; }
-[ -f "$old/include/heed/heed.hpp" ] || { echo "against.sh: no heed in $old/include" >&2; exit 1; }
+[ -f "$old/include/heed/heed.hpp" ] || { echo "against.sh: $old/include does not contain heed" >&2; exit 1; }
 old=$(cd "$old" && pwd)
 [ -n "$out" ] || out="$build/against"
 mkdir -p "$build" "$out"
@@ -77,7 +77,7 @@ for program in $programs; do
         echo "against.sh: bench/$program.cpp does not compile with $old/include, see $out/old_$program.log" >&2
         exit 1
     fi
-    echo "against.sh: bench/$program.cpp does not compile with $old/include: its source is taken from there as well" >&2
+    echo "against.sh: bench/$program.cpp does not compile with $old/include: using the source in that checkout" >&2
     taken="$taken${taken:+;}$program"
     configure "$taken"
     compile "old_$program" || { echo "against.sh: see $out/old_$program.log" >&2; exit 1; }
@@ -85,14 +85,14 @@ done
 
 # ---- turns -------------------------------------------------------------------------------------------------------------
 
-# All programs run the same OpenBLAS kernels; a choice made in the environment is kept.
+# All programs run the same OpenBLAS kernels; a setting in the environment takes precedence.
 if [ -z "${OPENBLAS_CORETYPE:-}" ] && heed_has_avx512; then export OPENBLAS_CORETYPE=SkylakeX; fi
 
 figures="$out/figures.tsv" # threads, side, round, benchmark, what, figure
 : >"$figures"
 
-# of_json <threads> <side> <round>: Google Benchmark's JSON to lines of figures.tsv. With one thread, time is the CPU's,
-# so that other load on the machine matters less.
+# of_json <threads> <side> <round>: converts Google Benchmark's JSON to lines of figures.tsv. With one thread, time is
+# CPU time, so that other load matters less.
 of_json() {
     awk -v head="$1\t$2\t$3" -v clock="$([ "$1" = 1 ] && echo cpu || echo real)_time" '
         /"benchmarks":/ { inside = 1 }
@@ -121,7 +121,7 @@ turn() {
     of_json "$1" "$2" "$3" <"$json" >>"$figures"
 }
 
-benchmarks_of() { # <program>: those to be measured; the floors are not heed's work
+benchmarks_of() { # <program>: the benchmarks to measure, without the floors, which are not heed's work
     if [ "$1" = search ]; then
         printf 'search/%s\n' beam12/B16 beam12/B1 greedy/B1 greedy/B64 | { grep -E "$filter" || true; }
     else
@@ -156,7 +156,7 @@ awk -F '\t' '
     function figure(threads, name, what, side) { return m[threads, name, what, side] }
     { m[$1, $2, $3, $4] = $5; if ($3 == "ns") fastest[$1, $2, $4] = $6; if (!(($1, $2) in seen)) { seen[$1, $2] = 1; at[++lines] = $1; names[lines] = $2 } }
     END {
-        print "Medians of the turns; ratios are old / new, also that of the fastest turns: what else the machine did only adds.\n"
+        print "Medians of the turns; ratios are old / new. \"fastest\" is the ratio of the fastest turns, which other load disturbs least.\n"
         print "| threads | work | old, µs | new, µs | old / new | fastest | bytes per step: old | new | old / new |"
         print "|---|---|---|---|---|---|---|---|---|"
         for (i = 1; i <= lines; ++i) {
@@ -176,7 +176,7 @@ awk -F '\t' '
             a = figure(t, w, "digest", "old"); b = figure(t, w, "digest", "new")
             if ((a - b) ^ 2 > (1e-3 * a) ^ 2) print "against.sh: the results of " w " differ: " a " and " b > "/dev/stderr"
         }
-        print "\n| threads | group | works | geometric mean | of fastest | least | which | most |"
+        print "\n| threads | group | workloads | geometric mean | of fastest | minimum | workload | maximum |"
         print "|---|---|---|---|---|---|---|---|"
         for (i = 1; i <= number_of_groups; ++i) {
             g = groups[i]; split(g, part, SUBSEP)

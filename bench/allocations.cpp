@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The number of allocations in a steady-state inference step into results that are kept: the bar is 0. All ways to the
-// heap are counted, including OpenBLAS's.
+// The number of allocations in a steady-state inference step into reused results; the target is 0. All heap functions
+// are counted, including those that OpenBLAS calls.
 
 #include <atomic>
 #include <cerrno>
@@ -15,7 +15,7 @@
 #include "sizes.hpp"
 
 extern "C" {
-// glibc's own names for the functions replaced here
+// glibc's internal names of the functions replaced here
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
@@ -68,7 +68,7 @@ array<float, 2> matrix(std::size_t rows, std::size_t columns)
 
 constexpr std::size_t B = 12, T = 50, Q = 256, D = 512, A = 256;
 
-/// Registers the count of one mechanism's step, averaged over many after a few that may allocate.
+/// Registers the number of allocations per step of a mechanism: the average of many steps after a few warm-up steps.
 template <class Attention>
 void count(const char* name, Attention attend)
 {

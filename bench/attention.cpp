@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// heed's attention steps, and the floor of the per-dimension one.
+// heed's attention steps, and the matrix products of the per-dimension step alone.
 
 #include <cmath>
 #include <memory>
@@ -35,7 +35,7 @@ matrix random_weight(long in, long out, unsigned seed)
     return random_array<2>({size_of(in), size_of(out)}, seed, std::sqrt(3.0F / static_cast<float>(in)));
 }
 
-/// Keys are already prepared here, so U is never used: one row stands for it.
+/// Keys are already prepared here, so U is never used: one row is enough.
 auto additive_attention(const attention_size& z)
 {
     return attention{
@@ -68,7 +68,7 @@ struct inputs {
     lengths real;
 };
 
-/// One step of inference, into results that are kept.
+/// One step of inference, into reused results.
 template <class Make>
 bench::work forward(const attention_size& z, Make make_attention)
 {
@@ -98,8 +98,8 @@ bench::work forward(const attention_size& z, Make make_attention)
             [s] { return bench::sum_of_absolutes(s->result.context.data(), s->result.context.size()); }};
 }
 
-// As many steps are recorded before the backward pass as a decoder makes for a short sentence: the gradients of keys
-// and values accumulate over them and are set to zero once.
+// The decoder steps of a short sentence are recorded before the backward pass: the gradients of keys and values
+// accumulate over these steps and are set to zero once.
 constexpr int recorded_steps = 15;
 
 template <class Make>

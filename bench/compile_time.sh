@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The compile time of heed for its users. Six files:
+# bench/compile_time.sh measures the compile time of heed for its users. Six files:
 #
-#   xtensor   includes xtensor's container, and nothing else
-#   heed      includes heed/attention.hpp and one mechanism                   (the bar: at most 1.5 s more)
-#   step      the same, and one step of that mechanism compiled               (the cost of a first program)
-#   another   the same, and one step of a second mechanism, of other policies (the cost of one more policy)
-#   function  includes heed and trains attention of many queries in tiles, forward and backward, whose scores a function
-#             changes
-#   functions the same, and once more with another function                   (the bar: at most 1.0 s more with g++ -O2)
+#   xtensor   includes only xtensor's container
+#   heed      includes heed/attention.hpp and one mechanism                (target: at most 1.5 s more)
+#   step      adds one step of that mechanism                              (the cost of a first program)
+#   another   adds one step of a second mechanism with other policies      (the cost of one more policy)
+#   function  includes heed and trains attention of many queries in tiles with a score function, forward and backward
+#   functions adds the same training with another function                 (target: at most 1.0 s more with g++ -O2)
 #
-# FILES names those that are compiled, all of them if it is not set.
-# Prints compiler, options, file and the median processor time of the interleaved rounds in seconds, separated by tabs.
-# ROUNDS (5) and COMPILERS ("g++ clang++") may be set.
+# Prints compiler, options, file and the median CPU time of the interleaved rounds in seconds, separated by tabs.
+# Environment: FILES selects files (default: all), ROUNDS (5), COMPILERS ("g++ clang++").
+
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '/^$/q; 4,$s/^# \{0,1\}//p' "$0"; exit ;; esac
 export LC_ALL=C
 
 rounds=${ROUNDS:-5}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The cost of the policies: composed mechanisms against the same mechanisms written by hand (by_hand/*.hpp).
+// The cost of the policies: composed mechanisms compared with hand-written ones (by_hand/*.hpp).
 //
-// Each round times a block of calls of one and a block of the other, so that both see the same machine; the ratio of a
-// pair is the median over the rounds' ratios. Ends with an error if their results differ.
+// Each round times a block of calls of one form and then of the other, so that both run under the same conditions. The
+// ratio of a pair is the median of the rounds' ratios. Exits with an error if the results differ.
 
 #include <algorithm>
 #include <chrono>
@@ -52,8 +52,8 @@ matrix random_weight(std::size_t in, std::size_t out, unsigned seed)
     return random_array<2>({in, out}, seed, std::sqrt(3.0F / static_cast<float>(in)));
 }
 
-/// All inputs and parameters of the mechanisms. Both sides read the same memory and the same parameters, those of the
-/// mechanism: the address of a tensor makes a difference of several per cent.
+/// All inputs and parameters of the mechanisms. Both sides read the parameters of the mechanism from the same memory,
+/// since the address of a tensor changes times by several percent.
 struct problem {
     explicit problem(const pair_size& z)
         : H{z.hidden},
@@ -81,7 +81,7 @@ struct problem {
     cube queries;
     heed::memory<cube, cube> memory;
     matrix W, Y, V, V_of_groups, C;
-    matrix U;  // keys are already prepared here, so U is never used: one row stands for it
+    matrix U;  // keys are already prepared here, so U is never used: one row is enough
     vector v;
     nn::coverage_gru<matrix, vector> cell;
 };
@@ -97,7 +97,7 @@ double difference(const X& a, const X& b)
     double most = a.size() == b.size() ? 0 : INFINITY;
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
         const double d = std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i]));
-        if (!(d <= most)) most = d;  // NaN too
+        if (!(d <= most)) most = d;  // also if d is NaN
     }
     return most;
 }
@@ -120,7 +120,7 @@ void add(const std::string& mechanism, const char* pass, const pair_size& z, std
         two.by_hand();
         const double apart = two.difference();
         if (!(apart <= 1e-6)) {
-            std::fprintf(stderr, "%s: the composed form and the one by hand differ by %g\n", name.c_str(), apart);
+            std::fprintf(stderr, "%s: the composed and the hand-written form differ by %g\n", name.c_str(), apart);
             std::exit(1);
         }
         const double once = std::min(microseconds(two.composed, 3), microseconds(two.composed, 3));
@@ -146,7 +146,7 @@ void add(const std::string& mechanism, const char* pass, const pair_size& z, std
         ->Unit(benchmark::kMicrosecond);
 }
 
-/// One step into results that are kept, by the policies and by hand. `start` makes the initial state of the step.
+/// One step into reused results, composed and hand-written. `start` makes the initial state of the step.
 template <class Attend, class Query, class Start, class ByHand>
 pair step(const std::shared_ptr<problem>& p, const Attend& attend, const Query& query, const Start& start,
           const ByHand& by_hand)
@@ -176,7 +176,7 @@ pair step(const std::shared_ptr<problem>& p, const Attend& attend, const Query& 
             }};
 }
 
-/// Many queries at once; both sides make a new tensor of the contexts.
+/// Many queries at once; both sides allocate a new tensor of contexts.
 template <class Attend, class ByHand>
 pair all_at_once(const std::shared_ptr<problem>& p, const Attend& attend, const ByHand& by_hand)
 {
@@ -207,7 +207,7 @@ const auto after_one = [](const auto& query) {
     };
 };
 
-/// A mechanism of this score, softmax and a weighted sum.
+/// A mechanism with this score, softmax and a weighted sum.
 template <class Score, class Normalize = normalize::softmax>
 auto summed(Score score, Normalize normalize = {})
 {

@@ -13,9 +13,9 @@
 #include "harness.hpp"
 #include "sizes.hpp"
 
-/// Decoder steps on a tape, for the programs that train attention by itself: each step uses the state of the previous
-/// one, and the loss is a weighted sum of all contexts. Only heed's public interface is used, so that the same source
-/// compiles with another version's headers (against.sh).
+/// Decoder steps on a tape, for programs that train attention alone: each step uses the state of the previous step, and
+/// the loss is a weighted sum of all contexts. Uses only heed's public interface, so that the source also compiles with
+/// the headers of another version (against.sh).
 namespace bench {
 
 using matrix = heed::array<float, 2>;
@@ -41,7 +41,7 @@ inline vector random_vector(long n, unsigned seed)
     return random_array<1>({size_of(n)}, seed, std::sqrt(3.0F / static_cast<float>(n)));
 }
 
-/// Lengths from a quarter of T to T, always the same ones; the first sentence has T.
+/// Fixed lengths from a quarter of T to T; the first sentence has T.
 inline heed::lengths ragged(long batch, long positions)
 {
     std::vector<float> u(size_of(batch));
@@ -58,14 +58,13 @@ inline heed::lengths ragged(long batch, long positions)
 /// The parts of a query.
 enum class asks { state, state_and_word };
 
-/// A tape with `steps` decoder steps of one mechanism on it.
+/// A tape with `steps` decoder steps of one mechanism.
 template <asks with, class Attend>
 class decoder_steps {
 public:
     static constexpr int steps = 8;
 
-    /// Keys are already prepared: [B,T,A], or [B,T,D] for a score that compares the query with the annotations
-    /// themselves.
+    /// Keys are already prepared: [B,T,A], or [B,T,D] for a score that compares the query with the annotations.
     decoder_steps(const attention_size& z, Attend attend, heed::lengths real, float scale = 1)
         : attend_{std::move(attend)},
           values_{random_array<3>({size_of(z.batch), size_of(z.positions), size_of(z.value)}, 3)},
@@ -97,7 +96,7 @@ public:
     }
 
     /// Bytes of the tape's arena that one more step takes: after recording, and after the backward pass with all
-    /// gradients. Exact: from the second recording on the arena is one block, so that addresses can be subtracted.
+    /// gradients. Exact: from the second recording on, the arena is one block, so that addresses can be subtracted.
     struct bytes {
         double recorded, with_gradients;
     };
@@ -125,7 +124,7 @@ private:
         auto loss = tape_.constant(heed::filled<float, 0>({}, 0.0F));
         for (std::size_t s = 0; s < size_of(count); ++s) {
             auto seen = attend.read(source, query(s), state);
-            // One weight per sentence: `inner` keeps a copy of its constants, which belongs to the loss and not to
+            // One weight per sentence: `inner` keeps a copy of its constants, which is part of the loss and not of
             // attention.
             loss = heed::ops::add(loss, heed::ops::dot(heed::ops::sum_last(seen.context), slope_));
             state = std::move(seen.state);
@@ -165,7 +164,7 @@ private:
     heed::tensor_view<const float, 3> values_gradient_, keys_gradient_;
 };
 
-/// A user's score: that of examples/own_policy.cpp, with U h_j computed once per batch.
+/// A custom score: that of examples/own_policy.cpp, with U h_j computed once per batch.
 ///
 ///     e_j = -|W s - U h_j|²
 template <class Matrix>
@@ -190,7 +189,7 @@ struct nearness {
 template <class Matrix>
 nearness(Matrix, Matrix) -> nearness<Matrix>;
 
-/// Keys are already prepared in these programs, so U is never used: one row stands for it.
+/// Keys are already prepared in these programs, so U is never used: one row is enough.
 inline matrix no_keys_weight() { return matrix(heed::shape_of_rank<2>{1, 1}); }
 
 inline auto additive_of(const attention_size& z)
@@ -199,8 +198,7 @@ inline auto additive_of(const attention_size& z)
                                  random_vector(z.alignment, 5)};
 }
 
-/// The parameters that wrapping scores add, at the papers' sizes except for the number of coverage dimensions, which is
-/// given.
+/// The parameters that wrapping scores add, at the papers' sizes. The caller sets the number of coverage dimensions.
 inline auto with_coverage_of(const attention_size& z, long dimensions)
 {
     return heed::score::with_coverage{additive_of(z), random_weight(dimensions, z.alignment, 11),

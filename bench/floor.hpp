@@ -7,17 +7,17 @@
 #include <vector>
 
 #include <heed/core/parallel.hpp>
-#include <heed/gemm/blas.hpp>  // declares cblas_sgemm, too, whichever way HEED_BLAS says
+#include <heed/gemm/blas.hpp>  // also declares cblas_sgemm, for every HEED_BLAS
 
 #include "harness.hpp"
 #include "sizes.hpp"
 
 extern "C" void openblas_set_num_threads(int count);
 
-/// The floor: the matrix products of a work through cblas_sgemm and nothing else. No activation, no softmax, no sum.
+/// The floor: only the matrix products of a workload, through cblas_sgemm. No activation, no softmax, no sum.
 ///
-/// With two threads there are two ways, and the table takes the faster one: heed's threads share the rows or the
-/// columns of each product (OpenBLAS on one thread each), or OpenBLAS uses its own threads (`#openblas-threads`).
+/// With two threads the table uses the faster of two methods: heed's threads share the rows or the columns of each
+/// product (with OpenBLAS on one thread each), or OpenBLAS uses its threads (`#openblas-threads`).
 namespace bench::floor {
 
 enum class sharing { ours, openblas };
@@ -51,7 +51,7 @@ public:
         }
     }
 
-    /// Set around a run of products: whose threads work.
+    /// Called around a run of products: selects the library whose threads run.
     void begin() const { openblas_set_num_threads(way_ == sharing::openblas ? threads_ : 1); }
     void end() const { openblas_set_num_threads(1); }
 
@@ -126,8 +126,8 @@ private:
     std::vector<float> weight_, input_, result_, input_gradient_, weight_gradient_;
 };
 
-/// RNNsearch's training step. B 64, S = T = 15, E = H = A = 256, maxout 2 * 256, V 8000; each row of this list stands
-/// for the product, the gradient of its input (rows the same, times the transposed weight) and the gradient of its
+/// RNNsearch's training step. B 64, S = T = 15, E = H = A = 256, maxout 2 * 256, V 8000. Each row of this list is three
+/// products: the one shown, the gradient of its input (same rows, times the transposed weight) and the gradient of its
 /// weight (one product over all rows of all steps):
 ///
 ///     encoder, each of 2 directions   x W            [960,256]x[256,768]          once
@@ -230,8 +230,8 @@ private:
         logits_;
 };
 
-/// The per-dimension attention step: s W [B,Q]x[Q,A] and tanh(..) V [B·T,A]x[A,D]. Backward adds, as any method must,
-/// the gradients of both factors of the second product and of the first.
+/// The per-dimension attention step: s W [B,Q]x[Q,A] and tanh(..) V [B·T,A]x[A,D]. Backward adds the gradients of both
+/// factors of each product, which every method must compute.
 class per_dimension {
 public:
     explicit per_dimension(const attention_size& z)
@@ -257,7 +257,7 @@ private:
     product query_, score_;
 };
 
-/// One floor under its name, and under a second name if OpenBLAS's own threads are an alternative.
+/// Registers a floor under its name, and under a second name if OpenBLAS's threads are an alternative.
 template <class Make>
 void add(const std::string& name, const options& chosen, Make make)
 {

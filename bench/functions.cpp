@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Functions of scores in attention of many queries: how much longer each takes than none. Every function of the
-// catalogue (examples/catalogue/scores.hpp), tables that learn, and scores that know places.
+// The cost of score functions in attention of many queries, compared with none: every function of the catalogue
+// (examples/catalogue/scores.hpp), learned tables, and scores that read positions.
 //
 //     build-bench/bench/functions [--threads=N] [--rounds=N] [--work=NAME]
 //
-// Each function takes turns with none, round after round: the ratio is the median of the ratios within a round. Seconds
-// are CPU time with one thread, wall time with more. A name is `forward/…` or `forward+backward/…`.
+// In each round, attention runs with and without the function; the ratio is the median of the rounds' ratios. Seconds
+// are CPU time with one thread, wall time with more. Names are `forward/…` or `forward+backward/…`.
 
 #include <cmath>
 #include <cstddef>
@@ -33,9 +33,9 @@ using bench::made;
 
 constexpr bench::size sizes{4, 1, 1024, 64};
 constexpr auto L = static_cast<std::int32_t>(sizes.length);
-constexpr std::int32_t reach = 64;  // distances with a number of their own
+constexpr std::int32_t reach = 64;  // distances with a separate number
 
-/// A line for each pass.
+/// Prints a line for each pass.
 void compare(const bench::choices& with, const std::string& what, const auto& score)
 {
     for (const bool backward : {false, true}) {
@@ -70,7 +70,7 @@ void functions(const bench::choices& with)
     });
 }
 
-/// Tables that learn.
+/// Functions with a learned table.
 template <std::size_t N>
 void learned(const bench::choices& with, const char* name, const shape_of_rank<N>& shape, const auto& f)
 {

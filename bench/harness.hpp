@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
-/// Shared by the executables of bench/: their arguments, and how a work is registered and warmed up.
+/// Shared by the executables of bench/: command-line arguments, registration and warm-up of workloads.
 namespace bench {
 
 struct options {
     int threads = 1;        // --threads=N, or HEED_BENCH_THREADS
-    bool variants = false;  // --variants: also every variant that was tried and is not the fastest
+    bool variants = false;  // --variants: also the variants that were tried and are not the fastest
 };
 
-/// Takes its own arguments out of argv and leaves the others to Google Benchmark.
+/// Removes these arguments from argv and leaves the others to Google Benchmark.
 inline options take_options(int& argc, char** argv)
 {
     options result;
@@ -50,11 +50,11 @@ inline double median(std::vector<double> x)
     return x[x.size() / 2];
 }
 
-/// Further figures of a work besides its time, by name.
+/// Additional figures of a workload, by name.
 using counters = std::vector<std::pair<std::string, double>>;
 
-/// The timed call, and the sum of the absolute results of its first call (0 if there is nothing to compare): heed's and
-/// the peer's must agree, or they did not do the same work. `count` is called once, untimed.
+/// The timed call, and the sum of the absolute results of its first call (0: no comparison). The sums of heed and of
+/// the peer must agree, or their work differs. `count` is called once, untimed.
 struct work {
     std::function<void()> call;
     std::function<double()> digest = nullptr;
@@ -68,10 +68,10 @@ inline double sum_of_absolutes(const float* first, std::size_t count)
     return sum;
 }
 
-/// Registers one work. `make` allocates everything and returns the call to be timed; it runs only if the work is
-/// selected, and the call runs twice before the clock starts, so that no page is first touched while timing. Its memory
-/// is released before the next work begins: the largest sizes take half a gigabyte. If a call does `steps` steps, the
-/// time of one of them is reported.
+/// Registers a workload. `make` allocates everything and returns the call to time; it runs only if the workload is
+/// selected. The call runs twice before the clock starts, so that timing does not include page faults. The memory is
+/// released before the next workload starts: the largest sizes take half a gigabyte. If a call performs `steps` steps,
+/// the time of one step is reported.
 inline void add(const std::string& name, std::function<work()> make, int steps = 1)
 {
     struct current_work {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Products of few rows with weights of 8 bits, beside those of floats that are laid out in the same way, and the
-// BLAS's; on one thread.
+// Products of few rows with 8-bit weights, compared with float weights in the same layout and with the BLAS, on one
+// thread.
 //
 //     build-bench/bench/int8_products [--rounds=N] [--work=NAME]
 //
-// The three take turns; ratios are medians of the ratios within a round. Rounding the rows to 8 bits and scaling the
-// sums back counts. Sizes RxNxK: output layers, gates of a recurrent unit and layers of a Transformer for 1 row, for
-// the 12 of a beam, and for 64 sentences.
+// The three take turns; ratios are medians of the ratios within a round. Times include rounding the rows to 8 bits and
+// rescaling the sums. Sizes RxNxK: output layers, gates of a recurrent unit and layers of a Transformer for 1 row, for
+// the 12 rows of a beam, and for 64 sentences.
 
 #include <algorithm>
 #include <cstddef>
@@ -70,8 +70,9 @@ int main(int argc, char** argv)
 {
     const bench::choices with = bench::take_choices(argc, argv, 9);
     heed::set_threads(1);
-    std::printf("%s\n", heed::kernels::int8_is_fast() ? "the instructions multiply bytes"
-                                                      : "without instructions for bytes: no search uses int8 here");
+    std::printf("%s\n", heed::kernels::int8_is_fast()
+                            ? "this processor has 8-bit multiply instructions"
+                            : "this processor has no 8-bit multiply instructions: searches do not use int8");
     for (const std::size_t R : {1u, 12u, 64u}) {
         compare(with, R, 8000, 256);
         compare(with, R, 768, 256);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The memory that a tape takes for one more decoder step of additive attention: with each normalizer, and with each
-// score that can wrap it. Beside it, the limit for a step: three times the numbers of one row of scores, one context
-// and one query per sentence, 3 B (T + D + Q). Nothing is timed.
+// The memory that a tape takes for one more decoder step of additive attention, with each normalizer and with each
+// wrapping score. Also prints the limit for a step, 3 B (T + D + Q) numbers: three times one row of scores, one context
+// and one query per sentence. Does not measure time.
 
 #include <string>
 

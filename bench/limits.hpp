@@ -5,15 +5,14 @@
 
 #include <heed/simd/simd.hpp>
 
-/// What a processor can do at best: multiplications with additions, and reading from memory.
+/// The limits of a processor: multiplications with additions, and reading from memory.
 namespace bench {
 
-/// Sums of products in registers and nothing else; returns something of all of them. Two operations for each of
-/// `steps` and lane.
+/// Multiply-adds in registers, two operations per step and lane. Returns a value that depends on all results.
 [[gnu::noinline]] inline float multiply_and_add(std::size_t steps, float by, float plus)
 {
     namespace simd = heed::simd;
-    constexpr std::size_t chains = 12;  // more than a processor can begin before the first one ends
+    constexpr std::size_t chains = 12;  // more than are in flight at a time
     simd::vec<float> sums[chains], all{};
     for (std::size_t c = 0; c < chains; ++c) sums[c] = simd::splat<float>(0.5F + 0.01F * static_cast<float>(c));
     const simd::vec<float> factor = simd::splat<float>(by), term = simd::splat<float>(plus);
@@ -23,7 +22,7 @@ namespace bench {
     return simd::sum(all);
 }
 
-/// Σ_i x_i as fast as memory is read: what comes next is asked for, as the step does. Returns something of all of it.
+/// Σ_i x_i at the speed of memory, with prefetching as in the step. The result depends on all x_i.
 [[gnu::noinline]] inline float read_all_of(std::size_t n, const float* x)
 {
     namespace simd = heed::simd;

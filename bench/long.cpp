@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Attention of many queries: how near to the processor's peak, what masks, functions and normalizers cost, and what
-// linear time saves.
+// Attention of many queries: the share of the processor's peak; the cost of masks, functions and normalizers; the gain
+// of linear attention.
 //
 //     build-bench/bench/long [--threads=N] [--rounds=N] [--work=NAME] [--peer=build-bench/peers/peer_libtorch_long]
 //
-// There may be several peers, and a way that one knows may follow its name, as in --peer=…/peer_onednn_long:whole.
+// --peer may be repeated; a method of the peer may follow its name, as in --peer=…/peer_onednn_long:whole.
 //
-// The columns of a line take turns, round after round: ratios are the medians of the ratios within a round. Seconds are
+// The columns of a line take turns, round after round; ratios are the medians of the ratios within a round. Seconds are
 // CPU time with one thread, wall time with more. A product of a query with a key costs 2 d operations, and so does a
-// value with its weight: forward 4 d for each pair that is seen, backward twice and a half as much.
+// value with its weight: forward costs 4 d for each visible pair, backward 2.5 times as much.
 
 #include <algorithm>
 #include <cmath>
@@ -43,7 +43,7 @@ using bench::numbers;
 using bench::size;
 using bench::timed;
 
-/// Operations a second.
+/// Operations per second.
 double peak(int threads)
 {
     constexpr std::size_t steps = 12 * (std::size_t{1} << 22);
@@ -55,7 +55,7 @@ double peak(int threads)
     return 2.0 * static_cast<double>(steps * simd::lanes<float>) * threads / (bench::search::now(threads) - begin);
 }
 
-/// Heads side by side, forward, or forward and backward on a tape that is kept.
+/// Several heads, forward, or forward and backward on a reused tape.
 template <class Operation>
 column tiles(int threads, const std::string& name, const size& z, bool backward, const Operation& attend)
 {
@@ -78,8 +78,8 @@ column tiles(int threads, const std::string& name, const size& z, bool backward,
             })};
 }
 
-/// What a peer answers with its seconds: the sum of the absolute contexts, or of the gradients of queries, keys and
-/// values.
+/// The digest that a peer returns with its seconds: the sum of the absolute contexts, or of the gradients of queries,
+/// keys and values.
 template <class Operation>
 double digest(const size& z, bool backward, const Operation& attend)
 {
@@ -93,7 +93,7 @@ double digest(const size& z, bool backward, const Operation& attend)
     return sum(tape.gradient(queries)) + sum(tape.gradient(keys)) + sum(tape.gradient(values));
 }
 
-/// Another library's program.
+/// A program that measures another library.
 struct named_peer {
     std::string name;
     std::unique_ptr<bench::peer> program;
@@ -118,8 +118,8 @@ struct settings : bench::choices {
     std::vector<named_peer> peers;
 };
 
-/// One line, with the first column's share of the peak where its operations are known; and if the other columns compute
-/// so great a `share` of the first one's pairs, with their time in shares.
+/// Prints one line. If the operations of the first column are known, it includes its share of the peak. If the other
+/// columns compute only a `share` of the first column's pairs, it includes their time relative to that share.
 void line(const settings& with, const std::string& name, const std::vector<column>& columns, double operations = 0,
           double share = 0)
 {
@@ -130,7 +130,7 @@ void line(const settings& with, const std::string& name, const std::vector<colum
     std::printf("%-34s", name.c_str());
     if (operations > 0) {
         std::vector<double> reached;
-        for (std::size_t i = 0; i < took.seconds[0].size(); ++i)  // the first round is not among them
+        for (std::size_t i = 0; i < took.seconds[0].size(); ++i)  // excludes the first round
             reached.push_back(100 * operations / took.seconds[0][i] / peaks[i + 1]);
         std::printf(" %3.0f %% of the peak", bench::median(reached));
     }
@@ -234,7 +234,7 @@ void one_window(const settings& with)
          0, 1 - outside / causal_pairs);
 }
 
-/// Masks that are asked: one that hides whole blocks, and one that hides none.
+/// Predicate masks: one that hides whole blocks, and one that does not.
 void masks(const settings& with)
 {
     const size z{1, 1, 4096, 64};
@@ -262,7 +262,7 @@ void masks(const settings& with)
     }
 }
 
-/// Heads that are projected already: as rows, as [B,H,S,d], side by side in [B,S,H·d], and taken apart by copies.
+/// Projected heads: as rows, as [B,H,S,d], side by side in [B,S,H·d], and split by copying.
 void projected_heads(const settings& with)
 {
     constexpr std::size_t B = 8, H = 8, S = 512, d = 64;
@@ -322,7 +322,7 @@ void in_linear_time(const settings& with)
     }
 }
 
-/// One query, as in generation: nothing but reading keys and values once. Beside it, reading them for their sum.
+/// One query, as in generation, which reads keys and values once; compared with a loop that sums the same numbers.
 void one_query(const settings& with)
 {
     if (!with.wants("one query")) return;
@@ -358,8 +358,8 @@ void one_query(const settings& with)
     }
 }
 
-/// Words that are generated behind a text, each of which sees all before it: with a memory that grows, and with one
-/// that is copied for each word. A beam goes on with four of its five hypotheses, one of them twice.
+/// Words generated after a text, each of which attends to all earlier words: with a growing cache, and with a memory
+/// copied for each word. A beam continues four of its five hypotheses, one of these twice.
 void generation(const settings& with)
 {
     if (!with.wants("generation")) return;
@@ -373,7 +373,7 @@ void generation(const settings& with)
             const auto query = ops::step_of(word, std::size_t{0});
             const auto of = [&, attend](const char* name, auto begin) {
                 return column{name, [=, threads = with.threads] {
-                                  auto known = attend.extend(begin(text), word);  // there is room behind it from now on
+                                  auto known = attend.extend(begin(text), word);  // leaves room for further words
                                   const double before = bench::search::now(threads);
                                   for (std::size_t i = 0; i < words; ++i) {
                                       if (hypotheses > 1) known = known.rows(chosen);
@@ -384,7 +384,7 @@ void generation(const settings& with)
                               }};
             };
             line(with,
-                 "generation: " + std::to_string(words) + " words behind " + std::to_string(length) +
+                 "generation: " + std::to_string(words) + " words after " + std::to_string(length) +
                      (hypotheses > 1 ? ", beam of 5" : ""),
                  {of("growing", [](const auto& memory) { return with_cache(memory); }),
                   of("copied", [](const auto& memory) { return memory; })});
@@ -392,7 +392,7 @@ void generation(const settings& with)
     }
 }
 
-/// The backward pass of one head of one sentence, which threads share.
+/// The backward pass of one head of one sentence, divided among threads.
 void one_head(const settings& with)
 {
     if (!with.wants("one head")) return;

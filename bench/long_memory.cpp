@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Memory of attention of many queries in tiles: what a forward and backward pass needs beside inputs, results and
-// gradients. No [S,T] is stored, so that it must not grow with the length.
+// Memory of attention of many queries in tiles: the bytes that a forward and backward pass needs in addition to inputs,
+// results and gradients. No [S,T] matrix is stored, so that they must not grow with the length.
 //
 //     build-bench/bench/long_memory [--threads=N]
 //
-// Each line is a process of its own, so that its peak of resident memory (VmHWM, Linux) is that of its own work. It
-// first does the same at a small size and gives back what that left, so that code and threads are there; this is the
-// base. Then two passes: in the second one the tape has put its blocks together. Inputs are queries, keys and values;
-// the loss is the sum of the contexts' squares, so that nothing but contexts and gradients comes from it.
+// Each line is a separate process, so that its peak of resident memory (VmHWM, Linux) includes no other work. It first
+// runs a small size, so that code and threads are loaded, and releases the memory of that run; this is the base. Two
+// passes follow; before the second, the tape merges its blocks. Inputs are queries, keys and values. The loss is the
+// sum of the contexts' squares, so that it adds only contexts and gradients.
 //
-// "a thread keeps" is exact: the capacity of the threads' workspaces, the largest of them.
+// "a thread keeps" is exact: the capacity of the largest workspace of a thread.
 
 #include <malloc.h>
 #include <sys/wait.h>
@@ -37,17 +37,17 @@ using namespace heed;
 struct size {
     std::size_t heads, queries, keys, width;
 
-    /// Queries, keys, values, contexts, and the gradients of all of them.
+    /// Queries, keys, values, contexts, and their gradients.
     std::size_t bytes() const { return 2 * sizeof(float) * heads * width * (2 * queries + 2 * keys); }
     ops::heads_of how() const { return {heads, heads, 1 / std::sqrt(static_cast<double>(width))}; }
 };
 
-/// The number of kilobytes in a line of /proc/self/status, in bytes.
+/// A line of /proc/self/status that is in kilobytes, converted to bytes.
 std::size_t status(const std::string& name)
 {
     std::FILE* const file = std::fopen("/proc/self/status", "r");
     if (file == nullptr) {
-        std::fprintf(stderr, "long_memory: no /proc/self/status; this needs Linux\n");
+        std::fprintf(stderr, "long_memory: cannot read /proc/self/status; this program needs Linux\n");
         std::exit(1);
     }
     char line[256];
@@ -88,7 +88,7 @@ void passes(const size& z, const Operation& attend, std::size_t count)
     }
 }
 
-/// One line, measured in a process of its own.
+/// Prints one line, measured in a separate process.
 template <class Operation>
 void measure(const char* name, int threads, const size& z, const Operation& attend)
 {
@@ -103,7 +103,7 @@ void measure(const char* name, int threads, const size& z, const Operation& atte
         return;
     }
     if (child < 0) {
-        std::fprintf(stderr, "long_memory: no process\n");
+        std::fprintf(stderr, "long_memory: cannot start a process\n");
         std::exit(1);
     }
     set_threads(static_cast<std::size_t>(threads));
@@ -138,7 +138,7 @@ int main(int argc, char** argv)
     using kernels::tiles::unmodified;
     const auto of = [](const auto& mask, const auto& rule) { return ops::attend_tiled_op{unmodified{}, mask, rule}; };
     const auto softmax = of(unmasked{}, kernels::tiles::softmax{});
-    // This comparison prepares a head's keys for all of its queries: one more copy of them for each thread.
+    // This comparison prepares a head's keys for all its queries: each thread makes one more copy of the keys.
     const ops::attend_tiled_op sum{unmodified{}, unmasked{}, kernels::tiles::softmax{}, kernels::tiles::additive{}};
     const array<float, 1> v(shape_of_rank<1>{64}, 0.1F), sink(shape_of_rank<1>{1}, -INFINITY), table{0.0F};
     const auto additive = [&](const auto& queries, const auto& keys, const auto& values, const lengths& real,

@@ -11,10 +11,10 @@
 
 #include "sizes.hpp"
 
-/// Shared by bench/long and its peers: what is asked for, and the numbers that attention is computed with.
+/// Shared by bench/long and its peers: the requests, and the inputs of attention.
 namespace bench::long_attention {
 
-/// A line "full|causal backward batch heads length width".
+/// A request: the line "full|causal backward batch heads length width".
 struct request {
     std::string mask;
     bool backward = false;
@@ -29,7 +29,7 @@ struct request {
 /// Queries, keys, values, and the gradient of the contexts.
 enum seeds : unsigned { of_queries = 1, of_keys = 2, of_values = 3, of_gradient = 4 };
 
-/// The numbers that heed has as [batch,length,heads·width], head by head: [batch·heads,length,width].
+/// heed's [batch,length,heads·width] rearranged head by head: [batch·heads,length,width].
 inline std::vector<float> head_by_head(const request& of, unsigned seed)
 {
     std::vector<float> together(of.numbers()), result(of.numbers());
@@ -50,15 +50,15 @@ inline double sum_of_absolutes(const float* x, std::size_t count)
     return sum;
 }
 
-/// How many threads the peer was told to use.
+/// The number of threads that the peer should use.
 inline int threads_of_peer()
 {
     const char* const said = std::getenv("OMP_NUM_THREADS");
     return said == nullptr ? 1 : std::atoi(said);
 }
 
-/// Answers requests, one a line, with f(request): the seconds, and the sum of the absolute contexts, or of the
-/// gradients of queries, keys and values, if it goes back. Seconds 0: there is no such thing.
+/// Answers each line of the input with f(request): the seconds, and the sum of the absolute contexts, or of the
+/// gradients of queries, keys and values if the request is backward. Seconds 0: not supported.
 template <class F>
 void answer(const F& f)
 {

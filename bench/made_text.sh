@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 
-# heed_made_text SOURCE TARGET LINES: pairs of 5 to 20 words, which are as frequent as words are.
+# heed_made_text SOURCE TARGET LINES: generates pairs of 5 to 20 words with natural word frequencies.
 heed_made_text()
 {
     awk -v a="$1" -v b="$2" -v lines="$3" 'BEGIN {

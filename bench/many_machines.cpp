@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What a step of training costs on 2 to 64 hosts at 1, 10 and 100 Gbit/s, and where another host no longer pays:
-// computed from what is measured here.
+// The time of a training step on 2 to 64 hosts at 1, 10 and 100 Gbit/s, and the number of hosts beyond which scaling no
+// longer pays off: computed from measurements on this machine.
 //
 //     build-bench/bench/many_machines [--threads N] [--system NAME]... [--fraction X] [--hosts N] >> page.md
 //
-// Prints Markdown, as docs/results/many_machines.md has it; what it is at goes to standard error.
+// Prints Markdown for docs/results/many_machines.md; progress goes to standard error.
 //
-// Measured, for each system at its paper's sizes: the seconds of forward, backward and update when a host has 1/n of
-// the batch (the longest of its parts); the bytes of its gradients, and how many rows of tables a batch touches; when,
-// in the backward pass, the gradient of each parameter is final; and how fast this machine adds. --fraction 0.5 halves
-// all sizes. --hosts 8 computes 2 to 8 hosts; every number of hosts is a power of two.
+// Measured, for each system at the sizes of its paper: the seconds of forward, backward and update when a host has 1/n
+// of the batch (the longest part); the bytes of the gradients, and the number of table rows that a batch touches; when,
+// in the backward pass, each gradient is final; and how fast this machine adds. --fraction 0.5 halves all sizes.
+// --hosts 8 computes 2 to 8 hosts; the number of hosts is a power of two.
 //
-// Computed, one process a host, by how heed_mpi/mpi.hpp sums (D bytes over n hosts):
+// Computed, with one process per host, following the all-reduce of heed_mpi/mpi.hpp (D bytes over n hosts):
 //
 //     network(D) = 2 (n−1)/n · D / bandwidth + 2 (latency + (n−1) · overhead)
-//     adding(D)  = (n−1)/n · D / (bytes added a second)
+//     adding(D)  = (n−1)/n · D / (bytes added per second)
 //     after      = compute(n) + Σ network + Σ adding + update
-//     during     = the same, but each gradient is sent as soon as it is final, one behind the other
+//     during     = like after, but each gradient is sent as soon as it is final, one after another
 //
-// Each host sends and receives its share. `after` sums when the backward pass has ended. `during` is the best that can
-// be: messages move as if nobody had to look after them, while an MPI may move them only when a rank asks it to, which
-// heed does whenever a gradient is final.
+// Each host sends and receives its share. `after` sums after the backward pass. `during` is a lower bound: it assumes
+// that messages progress without polling, while an MPI may progress them only when a rank calls it, which heed does
+// whenever a gradient is final.
 //
-// Rows are sent when the backward pass has ended, in both cases. Hosts are as fast as this one, and nothing else uses
-// the network. It stops paying where twice as many hosts make the step less than a tenth shorter.
+// Rows are sent after the backward pass in both cases. All hosts are as fast as this one, and the network is otherwise
+// idle. Scaling stops paying off where doubling the hosts shortens the step by less than a tenth.
 
 #include <algorithm>
 #include <bit>
@@ -55,9 +55,9 @@ namespace {
 using namespace heed;
 using translator::training_step_input;
 
-constexpr double latency = 30e-6, overhead = 3e-6;  // seconds: of a message over Ethernet and TCP, and to post one
+constexpr double latency = 30e-6, overhead = 3e-6;  // seconds: per message over Ethernet and TCP, and to post one
 
-/// CPU time with one thread, so that what else this machine does counts little; wall time with more.
+/// CPU time with one thread, which other load hardly affects; wall time with more.
 double now()
 {
     timespec time{};
@@ -65,7 +65,7 @@ double now()
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// What is measured, and at which sizes.
+/// A measured system and its sizes.
 struct work {
     const char* system;
     std::size_t embedding, hidden, layers, words, batch;
@@ -103,7 +103,7 @@ translator::options options_of(const work& what, double fraction)
     return how;
 }
 
-/// Sentences of 10 to 40 words, whose frequencies fall as 1 / rank (Zipf), as long as each other in a batch or nearly.
+/// Sentences of nearly equal length; word frequencies fall as 1 / rank (Zipf).
 training_step_input some_batch(std::size_t sentences, std::size_t vocabulary)
 {
     using seq2seq::id_sentence;
@@ -116,7 +116,7 @@ training_step_input some_batch(std::size_t sentences, std::size_t vocabulary)
                                  std::min(std::exp(uniform(1, drawn++) * most), static_cast<double>(vocabulary - 5))));
     };
     for (std::size_t b = 0; b < sentences; ++b) {
-        fill(targets[b], 23 + 5 * b / sentences);  // as shuffled_batches makes them
+        fill(targets[b], 23 + 5 * b / sentences);  // as in shuffled_batches
         fill(sources[b], 20 + below(10, 2, b));
     }
     std::vector<const id_sentence*> from, to;
@@ -127,20 +127,20 @@ training_step_input some_batch(std::size_t sentences, std::size_t vocabulary)
     return {seq2seq::make_training_batch<float>(from, to), {}, {}};
 }
 
-/// A gradient that is sent by itself, or several small ones together.
+/// One message: a large gradient, or several small ones.
 struct bucket {
-    double bytes, ready;  // when all of it is final, in seconds after the backward pass has begun
+    double bytes, ready;  // ready: seconds from the start of the backward pass until all of it is final
 };
 
 struct measured {
     std::vector<std::size_t> hosts;
-    std::vector<double> compute;  // seconds of forward and backward, of the longest part, by hosts
+    std::vector<double> compute;  // seconds of forward and backward of the longest part, by number of hosts
     double backward = 0, update = 0;
-    std::vector<bucket> dense;  // in the order in which they are final
+    std::vector<bucket> dense;  // in the order in which they become final
     double dense_bytes = 0, row_bytes = 0;
 };
 
-/// Looks at a step between its backward pass and its update.
+/// Records the times of a step, and of its gradients.
 struct looking final : translator::system::gradient_exchange {
     struct seen {
         const ad::slot<float>* slot;
@@ -149,7 +149,7 @@ struct looking final : translator::system::gradient_exchange {
     double back = 0, end = 0;
     std::vector<seen> final_at;
 
-    /// Asks the tape to say when a gradient is final; null: no longer.
+    /// Records when each gradient is final; null: stops recording.
     static void watch(ad::tape<float>& on, looking* self)
     {
         const auto note = [](void* to, ad::slot<float>& s) {
@@ -173,7 +173,7 @@ struct looking final : translator::system::gradient_exchange {
         watch(on, nullptr);
         dense.clear();
         row_bytes = 0;
-        using packs = distributed::gradients<float>;  // which makes the same ones
+        using packs = distributed::gradients<float>;  // packs gradients into the same messages
         bucket small{0, 0};
         const auto close = [&] {
             if (small.bytes > 0) dense.push_back(small);
@@ -213,7 +213,7 @@ measured measure(const work& what, double fraction, std::size_t most_hosts)
     measured result;
     random_source random{1};
     looking look;
-    for (std::size_t n = most_hosts; n > 0; n /= 2) {  // the smallest part first: it touches all memory
+    for (std::size_t n = most_hosts; n > 0; n /= 2) {  // the smallest part first, as a warm-up that touches all memory
         double compute = std::numeric_limits<double>::infinity();
         for (int round = 0; round < 3; ++round) {
             std::vector<training_step_input> one{n == 1 ? whole : translator::part_of(whole, 0, n)};
@@ -236,7 +236,7 @@ measured measure(const work& what, double fraction, std::size_t most_hosts)
     return result;
 }
 
-/// How many bytes of numbers this machine adds to others in a second.
+/// Bytes that this machine adds per second.
 double bytes_added()
 {
     std::vector<float> to(1 << 22), from(1 << 22, 1.0f);
@@ -253,7 +253,7 @@ struct step {
     double after, during;  // seconds
 };
 
-/// A step on n hosts, `k` in the list of what was measured.
+/// A step on m.hosts[k] hosts.
 step computed(const measured& m, std::size_t k, double bytes_a_second, double added)
 {
     const auto n = static_cast<double>(m.hosts[k]);
@@ -264,7 +264,7 @@ step computed(const measured& m, std::size_t k, double bytes_a_second, double ad
     };
     const double adding = (n - 1) / n * (m.dense_bytes + m.row_bytes) / added;
     double sent = 0, all = 0;
-    const double scale = compute / m.compute.front();  // the backward pass of a part is shorter, too
+    const double scale = compute / m.compute.front();  // the backward pass of a part is shorter
     for (const bucket& each : m.dense) {
         sent = std::max(sent, each.ready * scale) + network(each.bytes);
         all += network(each.bytes);
@@ -276,7 +276,7 @@ step computed(const measured& m, std::size_t k, double bytes_a_second, double ad
 
 constexpr double bandwidths[] = {1, 10, 100};  // Gbit/s
 
-/// The place of the last number of hosts that made a step at least a tenth shorter than half as many did.
+/// The index of the last number of hosts whose step is at least a tenth shorter than with half as many hosts.
 std::size_t pays_to(const measured& m, double gigabit, double added)
 {
     const double bytes_a_second = gigabit * 1e9 / 8;
@@ -287,7 +287,7 @@ std::size_t pays_to(const measured& m, double gigabit, double added)
     return last;
 }
 
-/// How much of the backward pass is left when this share of the dense gradients is final.
+/// The part of the backward pass that remains when this share of the dense gradients is final.
 double left_when_final(const measured& m, double share)
 {
     double bytes = 0, when = 0;
@@ -299,14 +299,12 @@ double left_when_final(const measured& m, double share)
     return std::max(0.0, 1 - when / m.backward);
 }
 
-/// A row for each system: what was measured, and up to how many hosts it pays.
+/// A row for each system: the measurements, and the number of hosts up to which scaling pays off.
 void print_summary(const std::vector<std::pair<work, measured>>& all, double added)
 {
-    std::printf(
-        "| | batch | forward and back | of it back | update | gradients of all numbers | of rows | backward pass left "
-        "when "
-        "50 %%, "
-        "90 %% are final | pays up to, at 1 Gbit/s | 10 | 100 |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    std::printf("| | batch | forward + backward | backward | update | dense gradients | rows | backward left when 50 "
+                "%%, 90 %% are "
+                "final | pays off up to, at 1 Gbit/s | 10 | 100 |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (const auto& [what, m] : all) {
         std::printf("| %s | %zu | %.2f s | %.2f s | %.3f s | %.1f MB | %.2f MB | %.0f %%, %.0f %% |", what.system,
                     what.batch, m.compute.front(), m.backward, m.update, m.dense_bytes / 1e6, m.row_bytes / 1e6,
@@ -343,27 +341,27 @@ void print_steps(const work& what, const measured& m, double added)
     for (const double gigabit : bandwidths) {
         const std::size_t last = pays_to(m, gigabit, added);
         if (last + 1 == m.hosts.size()) {
-            std::printf("At %.0f Gbit/s each number of hosts pays, up to %zu, the most that was computed.\n", gigabit,
+            std::printf("At %.0f Gbit/s every number of hosts pays off, up to %zu, the largest computed.\n", gigabit,
                         m.hosts[last]);
             continue;
         }
         const double next = computed(m, last + 1, gigabit * 1e9 / 8, added).during;
         std::printf(
-            "At %.0f Gbit/s it stops paying after %zu host%s: with %zu, a step takes %.3f s, %.3f s of it sending "
-            "and adding.\n",
+            "At %.0f Gbit/s it stops paying off after %zu host%s: with %zu, a step takes %.3f s, of which %.3f s is "
+            "sending and adding.\n",
             gigabit, m.hosts[last], last == 0 ? "" : "s", m.hosts[last + 1], next,
             next - m.compute[last + 1] - m.update);
     }
 }
 
-/// The processor's name, where Linux tells it.
+/// The name of the processor (Linux).
 std::string processor()
 {
     std::ifstream from("/proc/cpuinfo");
     for (std::string line; std::getline(from, line);)
         if (line.starts_with("model name") && line.find(": ") != std::string::npos)
             return line.substr(line.find(": ") + 2);
-    return "a processor";
+    return "unknown processor";
 }
 
 struct arguments {
@@ -413,7 +411,7 @@ int main(int count, char** given)
             std::fprintf(stderr, "%s\n", what.system);
             all.emplace_back(what, measure(what, how.fraction, how.hosts));
         }
-        std::printf("%s, %s, sizes × %g; %.1f GB added a second, latency %.0f µs, %.0f µs to post a message:\n\n",
+        std::printf("%s, %s, sizes × %g; additions at %.1f GB/s, latency %.0f µs, %.0f µs to post a message:\n\n",
                     processor().c_str(), counted(heed::threads(), "thread").c_str(), how.fraction, added / 1e9,
                     latency * 1e6, overhead * 1e6);
         print_summary(all, added);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// heed's own products of matrices (HEED_BLAS=none) beside those of the BLAS, on one thread.
+// heed's matrix products (HEED_BLAS=none) compared with those of the BLAS, on one thread.
 //
 //     build-bench/bench/own_products [--rounds=N] [--work=NAME]
 //
-// The two take turns; the ratio is the median of the ratios within a round. Sizes: a decoder's step with 80 sentences,
-// its weights' gradient, a Transformer's layers, and single rows.
+// The two take turns; the ratio is the median of the ratios within a round. Sizes: a decoder step with 80 sentences,
+// the gradient of its weights, layers of a Transformer, and single rows.
 
 #include <algorithm>
 #include <cstddef>
@@ -62,7 +62,7 @@ void compare(const bench::choices& with, std::size_t M, std::size_t N, std::size
           })}},
         with.rounds);
     const auto speed = [&](std::size_t i) { return 1e-9 * operations / bench::median(took.seconds[i]); };
-    std::printf("%-24s BLAS %6.1f Gflop/s  own %6.1f Gflop/s  own is %.2f times as fast\n", name.c_str(), speed(0),
+    std::printf("%-24s BLAS %6.1f Gflop/s  heed %6.1f Gflop/s  heed is %.2f times as fast\n", name.c_str(), speed(0),
                 speed(1), 1 / bench::median(took.ratios[1]));
 }
 

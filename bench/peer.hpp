@@ -9,26 +9,26 @@
 #include <cstdlib>
 #include <string>
 
-/// A program of another library that does the same work in turns with ours.
+/// A program that does the same work with another library, alternating with heed.
 namespace bench {
 
 struct answer {
     double seconds = 0, digest = 0;
 };
 
-/// A program that reads requests from its input and answers on its output.
+/// A child process that reads requests from standard input and answers on standard output.
 class peer {
 public:
     peer(const std::string& program, int threads, const char* way = "")
     {
-        int in[2], out[2];  // closed in every child, or none of them would see the end of its input
-        if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) fail("no pipe");
+        int in[2], out[2];  // closed in every child, which otherwise would never see the end of its input
+        if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) fail("cannot create a pipe");
         child_ = fork();
-        if (child_ < 0) fail("no process");
+        if (child_ < 0) fail("cannot start a process");
         if (child_ == 0) {
             dup2(in[0], 0);
             dup2(out[1], 1);
-            // Its best set-up, see README.md.
+            // The peer's best setup, see README.md.
 #if defined(__x86_64__)
             if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
@@ -64,7 +64,7 @@ public:
         std::fprintf(to_, "%s\n", work.c_str());
         std::fflush(to_);
         answer result;
-        if (std::fscanf(from_, "%lf %lf", &result.seconds, &result.digest) != 2) fail("the peer does not answer");
+        if (std::fscanf(from_, "%lf %lf", &result.seconds, &result.digest) != 2) fail("the peer does not respond");
         return result;
     }
 

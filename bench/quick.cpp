@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Five figures in less than a minute, each with a sentence, and a picture: bench/quick.sh builds and runs this.
+// Five figures in less than a minute, each with a sentence, and a picture. bench/quick.sh builds and runs this program.
 //
 //     build-quick/bench/quick [--threads N] [--picture FILE]
 //
-// What is compared takes turns, round after round, and a ratio is the median of those within a round: another program
-// that runs meanwhile slows down both sides. bench/long.cpp and bench/run.sh measure more, and for longer.
+// The compared functions take turns, round after round, and a ratio is the median of the rounds' ratios, so that other
+// load slows down both sides. bench/long.cpp and bench/run.sh measure more, and for longer.
 
 #include <algorithm>
 #include <chrono>
@@ -45,7 +45,7 @@ struct settings {
     std::string picture;
 };
 
-/// What is computed for its time alone must be used, or the compiler leaves it out.
+/// Prevents the compiler from removing the computation of x.
 void use(const auto& x) { asm volatile("" : : "g"(&x) : "memory"); }
 
 double seconds(const std::function<void()>& run)
@@ -61,7 +61,7 @@ double median(std::vector<double> x)
     return x[x.size() / 2];
 }
 
-/// The seconds of each, in rounds: the first one warms up and does not count. [what][round]
+/// The seconds of each function in each round, [function][round], without the first round, which warms up.
 std::vector<std::vector<double>> in_turn(const std::vector<std::function<void()>>& all, std::size_t rounds = 11)
 {
     std::vector<std::vector<double>> took(all.size());
@@ -110,7 +110,7 @@ auto made(const Score& score = {}, const Normalize& normalize = {})
     return attention{score, normalize, combine::weighted_sum{}};
 }
 
-// 1. How near does attention come to what the processor can do?
+// 1. The share of the processor's peak that attention reaches.
 void share_of_peak(const settings& with)
 {
     constexpr std::size_t B = 8, T = 1024, D = 64;
@@ -128,27 +128,28 @@ void share_of_peak(const settings& with)
                               9);
     const double most = 2.0 * static_cast<double>(steps * simd::lanes<float> * with.threads);
     const double done = 4.0 * static_cast<double>(B * T * T * D);
-    line(text("%.0f %%", 100 * done / most * median_ratio(took[0], took[1])), "of the processor's peak",
-         text("Attention of 1024 queries, multiplications and additions; the peak, %.0f billion a second, was measured "
-              "beside it.",
-              most / median(took[0]) / 1e9));
+    line(
+        text("%.0f %%", 100 * done / most * median_ratio(took[0], took[1])), "of the processor's peak",
+        text("Attention of 1024 queries, multiplications and additions; the peak, measured in the same rounds, is %.0f "
+             "billion per second.",
+             most / median(took[0]) / 1e9));
 }
 
-// 2. and 3. What do tiles save, and what does linear time? The picture, too.
+// 2. and 3. The gains of tiles and of linear attention, with the picture.
 void by_length(const settings& with)
 {
     constexpr std::size_t D = 64, longest = 8192;
     const auto softmax = made();
     const auto linear = made(score::kernel{score::elu_plus_one{}}, normalize::ratio{});
-    view::chart picture{.title = "Attention of as many queries as keys",
+    view::chart picture{.title = "Attention, number of queries = number of keys",
                         .x_label = "keys",
                         .y_label = "milliseconds",
-                        .all = {{"softmax, all weights written down", {}, {}},
+                        .all = {{"softmax, all weights stored", {}, {}},
                                 {"softmax, tile by tile", {}, {}},
                                 {"linear attention", {}, {}}},
                         .from_zero = true};
     double tiles_save = 0, linear_saves = 0, megabytes = 0;
-    std::string of_softmax, of_linear;  // what answers
+    std::string of_softmax, of_linear;  // the implementations that run
     for (std::size_t T = 512; T <= longest; T *= 2) {
         const auto q = numbers(1, T, D, 1), k = numbers(1, T, D, 2);
         const auto memory = softmax.on(k);
@@ -175,16 +176,15 @@ void by_length(const settings& with)
         tiles_save = median_ratio(took[2], took[0]);
         megabytes = static_cast<double>(T * T * sizeof(float)) / 1e6;
     }
-    line(text("%.1f times", tiles_save), "as fast by tiles",
-         text("4096 keys; the other way writes all weights down first, %.0f MB of them. ", megabytes) + of_softmax +
-             ".");
-    line(text("%.0f times", linear_saves), "as fast in linear time",
+    line(text("%.1f times", tiles_save), "as fast with tiles",
+         text("4096 keys; compared with storing all weights first, %.0f MB. ", megabytes) + of_softmax + ".");
+    line(text("%.0f times", linear_saves), "as fast with linear attention",
          "8192 keys, a sum over features in place of a softmax: twice the text takes twice the time, not four times. " +
              of_linear + ".");
     if (!with.picture.empty()) io::write_file(with.picture, view::svg(picture));
 }
 
-// 4. One query, as when a model writes word by word: nothing to do but read what it knows.
+// 4. One query, as in generation word by word, which is limited by reading keys and values.
 void one_query()
 {
     constexpr std::size_t B = 8, T = 16384, D = 64;
@@ -203,7 +203,7 @@ void one_query()
                                }},
                               15);
     line(text("%.2f times", median_ratio(took[0], took[1])), "as long as reading alone",
-         text("One query of 16384 keys and values: %.1f GB a second, beside a loop that only adds up the same numbers.",
+         text("One query of 16384 keys and values: %.1f GB/s, compared with a loop that only sums the same numbers.",
               static_cast<double>(2 * B * T * D * sizeof(float)) / median(took[0]) / 1e9));
 }
 
@@ -226,8 +226,8 @@ void training_step()
         tape.backward(ops::scale(on_tape.loss(batch), 1.0 / static_cast<double>(batch.target_words)));
         use(adam.step(model, on_tape, tape, 1.0));
     }});
-    line(text("%.0f", static_cast<double>(batch.target_words) / median(took[0])), "words learned from in a second",
-         "A training step of a small RNNsearch (GRUs and attention of 128, 2000 words), target words counted.");
+    line(text("%.0f", static_cast<double>(batch.target_words) / median(took[0])), "target words per second in training",
+         "A training step of a small RNNsearch (GRUs and attention of 128, vocabulary of 2000).");
 }
 
 int usage(int status)

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Builds bench/quick.cpp alone, and runs it: five figures in less than a minute, each with a sentence, and a picture.
+# Builds only bench/quick.cpp and runs it: five figures in less than a minute, each with a sentence, and a picture.
 set -euo pipefail
 
 usage() {
     cat <<'END'
 bench/quick.sh [--build DIR] [--threads N] [--picture FILE]
 
-  --build DIR     where it is built, by CMake; only what it needs (default: build-quick beside this folder)
+  --build DIR     build folder (default: build-quick next to this folder)
   --threads N     threads (default 1)
-  --picture FILE  the times by length, an SVG (default: <build>/quick.svg)
+  --picture FILE  SVG of the times by length (default: <build>/quick.svg)
 
-Five figures: attention's share of the processor's peak; what tiles save; what linear time saves; one query against
-reading its memory; the words that a training step learns from in a second. bench/run.sh and bench/long measure more.
+Five figures: attention's share of the processor's peak; the gain of tiles; the gain of linear attention; one query
+compared with reading its memory; target words per second in training. bench/run.sh and bench/long measure more.
 END
 }
 
@@ -37,18 +37,18 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[[ $threads =~ ^[1-9][0-9]*$ ]] || { echo "quick.sh: --threads takes a number from 1 on, not \"$threads\"" >&2; exit 2; }
+[[ $threads =~ ^[1-9][0-9]*$ ]] || { echo "quick.sh: --threads requires a positive integer, not \"$threads\"" >&2; exit 2; }
 [ -n "$picture" ] || picture="$build/quick.svg"
 
 mkdir -p "$build"
-[ -x "$build/bench/quick" ] || heed_say "building; this takes a minute, once"
+[ -x "$build/bench/quick" ] || heed_say "building (about a minute, once)"
 if ! { cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release \
     -DHEED_BUILD_BENCHMARKS=ON && cmake --build "$build" --target quick; } >"$build/quick.log" 2>&1; then
     tail -n 20 "$build/quick.log" >&2
-    echo "quick.sh: it was not built; all of the output is in $build/quick.log" >&2
+    echo "quick.sh: the build failed; see $build/quick.log" >&2
     exit 1
 fi
 
 heed_environment
 "$build/bench/quick" --threads "$threads" --picture "$picture"
-echo "  The times by length: $picture"
+echo "  Times by length: $picture"

@@ -3,14 +3,15 @@
 #
 #     bench/ranks.sh TRANSLATE [ROUNDS [UPDATES [SOURCE TARGET]]]
 #
-# Two ranks of one thread against one process of two threads: `translate train` on the same batches, for two systems. The
-# two take turns, and each ratio is that of a round. Prints a table in Markdown: the median of ROUNDS (5) ratios of
-# tokens/s and their range, with messages as Open MPI sends them by itself on one machine (a process reads the other's
-# memory) and with OMPI_MCA_btl_vader_single_copy_mechanism=none (both copy through shared memory), as some containers
-# need it. UPDATES (40) are of 64 sentences. Without a text, one is made: 4,000 pairs of 5 to 20 words. HEED_RANKS_SYSTEMS
-# names other systems.
+# Compares two ranks of one thread with one process of two threads: `translate train` on the same batches, for two
+# systems. The two take turns, and each ratio is that of a round. Prints a Markdown table: the median of ROUNDS (5)
+# ratios of tokens/s and their range. It measures Open MPI's default (a process reads the memory of the other) and
+# OMPI_MCA_btl_vader_single_copy_mechanism=none (both copy through shared memory), which some containers need. UPDATES
+# (40) are of 64 sentences. Without SOURCE and TARGET, a text of 4,000 pairs of 5 to 20 words is generated.
+# HEED_RANKS_SYSTEMS selects other systems.
 
 set -Eeuo pipefail
+case ${1:--h} in -h | --help) sed -n '/^$/q; 4,$s/^# \{0,1\}//p' "$0"; exit $((2 * ($# == 0))) ;; esac
 translate=$(realpath -- "$1") rounds=${2:-5} updates=${3:-40}
 read -r -a systems <<<"${HEED_RANKS_SYSTEMS:-rnnsearch transformer}"
 # shellcheck source=scripts/setup.sh
@@ -27,11 +28,11 @@ fi
 head -n 64 "$source" >"$directory/valid.a"
 head -n 64 "$target" >"$directory/valid.b"
 
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # Open MPI refuses root otherwise,
-export OMPI_MCA_rmaps_base_oversubscribe=1                       # and counts two threads of a core as one
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # otherwise Open MPI refuses to run as root
+export OMPI_MCA_rmaps_base_oversubscribe=1                       # it counts two threads of a core as one slot
 export OMPI_MCA_hwloc_base_binding_policy=none
 
-# speed SYSTEM THREADS [LAUNCHER...]: tokens/s of a training.
+# speed SYSTEM THREADS [LAUNCHER...]: tokens/s of a training run.
 speed()
 {
     rm -f "$directory/model"*
@@ -51,7 +52,7 @@ for ((round = 0; round < rounds; ++round)); do
             if (((round % 2) == 0)); then
                 one=$(speed "$system" 2)
                 two=$(speed "$system" 1 "${set_copies[@]}" mpirun -n 2)
-            else # the other first
+            else # in the other order
                 two=$(speed "$system" 1 "${set_copies[@]}" mpirun -n 2)
                 one=$(speed "$system" 2)
             fi
@@ -64,7 +65,7 @@ done
 sed -n 's/^model name.*: /Processor: /p' /proc/cpuinfo | head -n 1
 echo "$(mpirun --version | head -n 1), $rounds rounds of $updates updates:"
 echo
-echo '| system | single copy mechanism | one process, tokens/s | two ranks, tokens/s | ratio (bar: 0.95) | range |'
+echo '| system | single copy mechanism | one process, tokens/s | two ranks, tokens/s | ratio (target: 0.95) | range |'
 echo '|---|---|---|---|---|---|'
 for system in "${systems[@]}"; do
     for copies in unset none; do

@@ -15,18 +15,18 @@
 /// Columns that take turns, round after round, and the options of programs that compare them.
 namespace bench {
 
-/// One column of a line: what it is called, and what is timed.
+/// One column of a line: its name and the timed call.
 struct column {
     std::string name;
     std::function<double()> seconds;
 };
 
-/// For each column: its seconds in each round, and as many times those of the first column.
+/// For each column: its seconds in each round, and their ratio to those of the first column.
 struct timings {
     std::vector<std::vector<double>> seconds, ratios;
 };
 
-/// The columns take turns, round after round; a round before the first one, which is not kept, warms up.
+/// The columns take turns, round after round, after a warm-up round whose times are dropped.
 inline timings in_turn(
     const std::vector<column>& columns, int rounds, const std::function<void()>& before_round = [] {})
 {
@@ -37,7 +37,7 @@ inline timings in_turn(
         for (std::size_t i = 0; i < columns.size(); ++i) {
             const double now = columns[i].seconds();
             if (i == 0) first = now;
-            if (round < 0) continue;  // pages and caches
+            if (round < 0) continue;  // warm-up
             took.seconds[i].push_back(now);
             took.ratios[i].push_back(now / first);
         }
@@ -45,7 +45,7 @@ inline timings in_turn(
     return took;
 }
 
-/// How often, with how many threads, and which lines.
+/// The number of rounds and of threads, and the selected lines.
 struct choices {
     int threads = 1, rounds;
     std::string only;
@@ -53,16 +53,16 @@ struct choices {
     bool wants(const std::string& name) const { return only.empty() || name.find(only) != std::string::npos; }
 };
 
-/// glibc maps a large block anew, page by page, until one of its size has been freed: without this, that is what the
-/// first lines would measure.
+/// glibc maps a large block page by page until a block of that size has been freed. Without this, the first lines would
+/// measure page faults.
 inline void settle_memory()
 {
     std::vector<char> large(std::size_t{24} << 20);
     benchmark::DoNotOptimize(large.data());
 }
 
-/// --threads, --rounds and --work; `other(argument)` says whether it has taken another one. Ends the program at one
-/// that nobody takes.
+/// Reads --threads, --rounds and --work; `other(argument)` returns whether it accepts another argument. Ends the
+/// program at an unknown argument.
 inline choices take_choices(
     int& argc, char** argv, int rounds,
     const std::function<bool(const std::string&)>& other = [](const std::string&) { return false; })

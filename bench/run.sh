@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Measures heed, the floor and the peer in turn, several rounds, and prints the table of ratios of medians. See
-# README.md for what is measured and how the comparison is kept fair.
+# Measures heed, the floor and the peer in turn, several rounds, and prints the table of ratios of medians. README.md
+# describes the workloads and how the comparison is kept fair.
 set -euo pipefail
 
 usage() {
     cat <<'END'
 bench/run.sh [--build DIR] [--out DIR] [--rounds N] [--threads "1 2"] [--works REGEX] [--no-peer] [--no-compile-time]
 
-  --build DIR        a build with HEED_BUILD_BENCHMARKS, and in DIR/peers one of bench/peers; made here if it is missing
-                     (default: build-bench beside this folder)
-  --out DIR          where the raw JSON of every round and table.md go (default: <build>/bench-results)
-  --rounds N         rounds; the table shows medians over them (default 5)
+  --build DIR        a build with HEED_BUILD_BENCHMARKS, with a build of bench/peers in DIR/peers; created if missing
+                     (default: build-bench next to this folder)
+  --out DIR          folder for the raw JSON of every round and for table.md (default: <build>/bench-results)
+  --rounds N         rounds; the table shows their medians (default 5)
   --threads LIST     thread counts (default "1 2")
-  --works REGEX      only the groups of works whose name matches: additive, per_dimension, training, composition, windows,
+  --works REGEX      only matching groups of workloads: additive, per_dimension, training, composition, windows,
                      allocations
-  --no-peer          heed and the floor only
-  --no-compile-time  leave out the compile times
+  --no-peer          only heed and the floor
+  --no-compile-time  omit compile times
 END
 }
 
@@ -64,7 +64,7 @@ fi
 mkdir -p "$out"
 rm -f "$out"/round-*.json "$out"/*.err "$out"/compile_time.tsv
 
-# All programs run the same OpenBLAS kernels; a choice made in the environment is kept.
+# All programs run the same OpenBLAS kernels; a setting in the environment takes precedence.
 if [ -z "${OPENBLAS_CORETYPE:-}" ] && heed_has_avx512; then export OPENBLAS_CORETYPE=SkylakeX; fi
 openmp_blas=$(ls -d /usr/lib/*/openblas-openmp 2>/dev/null | head -n 1 || true)
 
@@ -78,11 +78,11 @@ measure() {
     [ -x "$program" ] || { echo "run.sh: $program is missing; build it first" >&2; return 1; }
     local settings=(HEED_BENCH_THREADS="$threads")
     if [ "$side" = peer ]; then
-        # libtorch's best set-up: AVX-512 kernels if the processor has them (libtorch does not check, and would crash
-        # elsewhere), and OpenBLAS on the same threads as libtorch, which sleep between uses
+        # libtorch's best setup: AVX-512 kernels if the processor supports them (libtorch does not check, and would crash
+        # otherwise), and OpenBLAS on the same threads as libtorch, which sleep between uses
         settings+=(OMP_NUM_THREADS="$threads" OMP_WAIT_POLICY=PASSIVE)
         if [ -z "${ATEN_CPU_CAPABILITY:-}" ] && heed_has_avx512; then settings+=(ATEN_CPU_CAPABILITY=avx512); fi
-        # and large temporaries kept by the allocator instead of returned and requested again in each step
+        # the allocator keeps large temporaries instead of returning and requesting them in each step
         settings+=(GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296)
         if [ -n "$openmp_blas" ]; then settings+=(LD_LIBRARY_PATH="$openmp_blas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"); fi
     fi
@@ -98,12 +98,11 @@ wanted() { [[ $1 =~ $works ]]; }
 for threads in $thread_counts; do
     measure_peer=$peer
     if [ $peer = yes ] && [ ! -x "$build/peers/peer_libtorch" ]; then
-        echo "run.sh: no libtorch in this build (bench/peers): heed and the floor only" >&2
+        echo "run.sh: no libtorch in this build (bench/peers): measuring only heed and the floor" >&2
         measure_peer=no
     elif [ $peer = yes ] && [ "$threads" -gt 1 ] && [ -z "$openmp_blas" ]; then
-        # with Debian's default, OpenBLAS's threads and libtorch's compete for the cores: beating that would prove
-        # nothing
-        echo "run.sh: libtorch with $threads threads needs libopenblas0-openmp to be measured fairly: left out" >&2
+        # with Debian's default, the threads of OpenBLAS and of libtorch compete for the cores: an unfair comparison
+        echo "run.sh: a fair measurement of libtorch with $threads threads needs libopenblas0-openmp: omitting it" >&2
         measure_peer=no
     fi
     for round in $(seq "$rounds"); do
@@ -117,7 +116,7 @@ for threads in $thread_counts; do
             fi
             if wanted per_dimension; then
                 measure heed "$threads" "$round" "per_dimension-$size" attention "^per_dimension/forward/$size-" --benchmark_min_time=0.03
-                # separately: OpenBLAS's own threads, once awake, would disturb heed's
+                # separately: OpenBLAS's threads, once awake, would disturb heed's
                 measure heed "$threads" "$round" "products-$size" attention "^per_dimension/products/$size-" --benchmark_min_time=0.03
                 if [ $measure_peer = yes ]; then
                     measure peer "$threads" "$round" "per_dimension-$size" peer_libtorch "^per_dimension/forward/$size-" --benchmark_min_time=0.03

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Searching: sentences per second of heed, of the matrix products of the same search alone, and of libtorch.
+// Search: sentences per second of heed, of its matrix products alone, and of libtorch.
 //
 //     build-bench/bench/search [--threads=N] [--rounds=N] [--work=NAME]
 //     [--peer=build-bench/peers/peer_libtorch_search]
 //
-// heed, its products and the peer in two compositions (a separate program) take turns on the same sentences with the
-// same weights, round after round; ratios are medians of the ratios within a round. Seconds are CPU time with one
-// thread, wall time with more.
+// heed, its products and two compositions of the peer (a separate program) take turns on the same sentences with the
+// same weights. Ratios are medians of the ratios within a round. Seconds are CPU time with one thread, wall time with
+// more.
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ using bench::search::work;
 using bench::answer;
 using bench::peer;
 
-/// heed's own searches with a model.
+/// heed's searches with a model.
 template <class Model>
 class heeds {
 public:
@@ -86,8 +86,8 @@ searching make(const std::string& model, int threads)
     return search_with(bench::search::make_transformer(bench::search::size_of(model)), threads);
 }
 
-/// The matrix products of a search and nothing else: the encoder's and the memory's once per batch; then step by step,
-/// with one row per hypothesis of the unfinished sentences: at first one per sentence, then the width.
+/// The matrix products of a search: those of the encoder and the memory once per batch; then those of each step, with
+/// one row per hypothesis of the unfinished sentences (in the first step one per sentence, then the beam width).
 class products {
 public:
     products(const std::string& model, int threads) : threads_{threads}, multiply_{threads, bench::floor::sharing::ours}
@@ -97,7 +97,7 @@ public:
         } else {
             list_transformer(bench::search::size_of(model));
         }
-        multiply_.begin();  // or OpenBLAS's own threads, which spin for a while, would disturb the others
+        multiply_.begin();  // OpenBLAS's threads spin briefly after a product and would disturb the others
         const long rows = 64 * 32;
         long widest = 0;
         for (const auto* list : {&once_, &recurrent_, &step_}) {
@@ -153,7 +153,7 @@ private:
             // queries, keys and values, W_O, feed-forward; the decoder's keys and values of the source
             for (const shape& each : {shape{D, 3 * D}, {D, D}, {D, z.hidden}, {z.hidden, D}, {D, 2 * D}})
                 once_.push_back(each);
-            // the same of its own words; query and W_O of the source
+            // query, key, value and W_O of self-attention; query and W_O of cross-attention
             for (const shape& each : {shape{D, 3 * D}, {D, D}, {D, D}, {D, D}, {D, z.hidden}, {z.hidden, D}})
                 step_.push_back(each);
         }
@@ -197,7 +197,7 @@ int main(int argc, char** argv)
     std::string model;
     searching ours;
     std::unique_ptr<products> alone;
-    std::vector<std::unique_ptr<peer>> others;  // started once; they wait while others work
+    std::vector<std::unique_ptr<peer>> others;  // started once; they wait while the others run
     if (!program.empty()) {
         for (const char* way : {"plain", "tuned"})
             others.push_back(std::make_unique<peer>(program, chosen.threads, way));
@@ -224,7 +224,7 @@ int main(int argc, char** argv)
                 }
                 of_round.push_back(c.seconds);
             }
-            if (round < 0) continue;  // pages and caches
+            if (round < 0) continue;  // warm-up
             for (std::size_t i = 0; i < of_round.size(); ++i) {
                 seconds[i].push_back(of_round[i]);
                 ratios[i].push_back(of_round[i] / a.seconds);

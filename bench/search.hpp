@@ -16,9 +16,9 @@
 
 #include "sizes.hpp"
 
-/// Shared by the searches of heed and of libtorch: the models with their weights, the sentences, and how each program
-/// is called. Every program reads one work per line from its input and answers with the seconds that it took and the
-/// sum of the best translations' log-probabilities.
+/// Shared by the searches of heed and of libtorch: models with their weights, sentences, and the protocol. Every
+/// program reads one workload per line from standard input, and responds with the seconds that it took and the sum of
+/// the best translations' log-probabilities.
 namespace bench::search {
 
 struct work {
@@ -54,8 +54,8 @@ inline double now(int threads)
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// RNNsearch as in bench/training.cpp, untrained. Its end word comes once in 8000, so that the search's limit ends
-/// every translation: each has as many words as its source with the end word (13.6 on average).
+/// RNNsearch as in bench/training.cpp, untrained. Its end word is unlikely, so that the length limit of the search ends
+/// every translation: each has the length of its source including the end word (13.6 on average).
 inline auto make_rnnsearch()
 {
     const training_size z;
@@ -63,9 +63,9 @@ inline auto make_rnnsearch()
     auto model = heed::seq2seq::make_translator<float>(
         1, {size(z.vocabulary), size(z.vocabulary), size(z.embedding), size(z.hidden), size(z.alignment)},
         heed::seq2seq::attentions::additive_factory{});
-    // A trained model is sure of its words: logits are several units apart, not all nearly equal.
+    // As in a trained model, logits differ by several units.
     for (float& w : model.decoder.readout.W_o) w *= 8;
-    model.decoder.readout.b(heed::seq2seq::special_ids{}.end) = -20;  // not by chance
+    model.decoder.readout.b(heed::seq2seq::special_ids{}.end) = -20;  // never chosen
     return model;
 }
 
@@ -79,7 +79,7 @@ inline transformer_size size_of(const std::string& model)
     return model == "transformer-128" ? transformer_size{128, 256, 4, 4} : transformer_size{512, 2048, 8, 6};
 }
 
-/// A Transformer with one table for everything, untrained, and as sure and as endless as RNNsearch above.
+/// An untrained Transformer with one table for all embeddings; logits and end word as for RNNsearch above.
 inline auto make_transformer(const transformer_size& size)
 {
     const auto number = [](long n) { return static_cast<std::size_t>(n); };
@@ -95,8 +95,8 @@ inline auto make_transformer(const transformer_size& size)
     return model;
 }
 
-/// 5 to 25 words, as in Multi30k's captions: most of 9 to 16. Sorted by length, as when decoding a file, and cut into
-/// batches.
+/// Sentences of 5 to 25 words, mostly 9 to 16, as in Multi30k's captions. Sorted by length, as when decoding a file,
+/// and divided into batches.
 inline std::vector<heed::seq2seq::source_batch> batches(std::size_t batch)
 {
     using heed::seq2seq::id_sentence;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What a product with the Hessian costs, beside one gradient.
+// The cost of a product with the Hessian, compared with one gradient.
 //
 //     build-bench/bench/second_order [--threads=N] [--rounds=N] [--work=NAME]
 //
-// Both take turns, round after round: the ratio is the median of the ratios within a round. The gradient is on a tape
-// that is kept, forward and backward, and so is the product, which also returns loss, gradient and product as tensors
-// of their own. Seconds are CPU time with one thread, wall time with more.
+// Both take turns, round after round; the ratio is the median of the ratios within a round. The gradient is forward and
+// backward on a reused tape. So is the product, which also returns loss, gradient and product as new tensors. Seconds
+// are CPU time with one thread, wall time with more.
 
 #include <cmath>
 #include <cstddef>
@@ -44,7 +44,7 @@ struct random_leaf {
     }
 };
 
-/// One line: the loss of a module, loss(tape, lifted module).
+/// Prints one line, for the loss of a module: loss(tape, lifted module).
 template <class Module, class Loss>
 void compare(const bench::choices& with, const std::string& name, const Module& module, const Loss& loss)
 {
@@ -72,7 +72,7 @@ void compare(const bench::choices& with, const std::string& name, const Module& 
     std::vector<double> one, both, ratios;
     for (int round = -1; round < with.rounds; ++round) {
         const double a = seconds(gradient), b = seconds(product);
-        if (round < 0) continue;  // pages and caches
+        if (round < 0) continue;  // warm-up
         one.push_back(1e3 * a);
         both.push_back(1e3 * b);
         ratios.push_back(b / a);
@@ -89,7 +89,7 @@ array<float, 3> numbers(std::size_t B, std::size_t S, std::size_t N, unsigned se
     return x;
 }
 
-/// Queries, keys and values, all of which move.
+/// Queries, keys and values, all differentiable.
 struct three_of {
     template <class X>
     struct module {

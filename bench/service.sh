@@ -3,11 +3,12 @@
 #
 #     bench/service.sh TRANSLATE SERVICE_CLIENT MODEL SOURCE [ROUNDS [CLIENTS [THREADS]]]
 #
-# The throughput of `translate serve` with 32 clients, each of which asks for a sentence, waits for it and asks for the
-# next, beside that of `translate run` on the same sentences. The two take turns; the ratio is the median of the rounds'.
-# SERVICE_CLIENT is what CMake builds from tests/tools/service_client.cpp. Fails if a byte differs.
+# Compares the throughput of `translate serve` with that of `translate run` on the same sentences. Each of CLIENTS (32)
+# clients sends a sentence, waits for the translation and sends the next. The two take turns; the result is the median of
+# the rounds' ratios. SERVICE_CLIENT is the program built from tests/tools/service_client.cpp. Fails if a byte differs.
 
 set -Eeuo pipefail
+case ${1:--h} in -h | --help) sed -n '/^$/q; 4,$s/^# \{0,1\}//p' "$0"; exit $((2 * ($# == 0))) ;; esac
 translate=$1 client=$2 model=$3 source=$4 rounds=${5:-5} clients=${6:-32} threads=${7:-1}
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/setup.sh"
@@ -31,5 +32,5 @@ for ((round = 0; round < rounds; ++round)); do
     cmp "$directory/offline" "$directory/online"
     echo "offline $offline words/s, $clients clients $online words/s: $((100 * online / offline)) %; $(sed 's/.*latency/latency/; s/ %;.*/ %/' "$directory/log")"
 done | tee "$directory/rounds"
-sed 's/.*: \([0-9]*\) %;.*/\1/' "$directory/rounds" | sort -n | awk '{ all[NR] = $1 } END { print "median of " NR ": " all[int((NR + 1) / 2)] " % of offline; the same bytes" }'
+sed 's/.*: \([0-9]*\) %;.*/\1/' "$directory/rounds" | sort -n | awk '{ all[NR] = $1 } END { print "median of " NR ": " all[int((NR + 1) / 2)] " % of offline; identical bytes" }'
 awk '/^VmRSS/ { print "memory of the service: " $2 " kB" }' /proc/$service/status

@@ -6,15 +6,15 @@
 #include <string_view>
 #include <vector>
 
-/// The works that bench/ measures: their sizes and their names.
+/// The workloads of bench/: their sizes and names.
 ///
-/// Every executable registers its benchmarks under these names; the table joins on them. A name is
+/// Every executable registers its benchmarks under these names; the table joins on them. Examples:
 ///
 ///     <work>/<pass>/<Q>-<D>-<A>/B<batch>/T<positions>      additive/forward/256-512-256/B12/T50
 ///     training/step                                        the whole training step
 ///
-/// The pass `products` is the floor: the matrix products of that work and nothing else. One of several variants of a
-/// work has the variant's name after a `#`.
+/// The pass `products` is the floor: only the matrix products of that workload. A variant of a workload has the
+/// variant's name after a `#`.
 namespace bench {
 
 struct attention_size {
@@ -55,9 +55,9 @@ struct training_size {
     long source_length = 15;
     long target_length = 15;
     long embedding = 256;
-    long hidden = 256;  // of each direction of the encoder, and of the decoder
+    long hidden = 256;  // per direction of the encoder, and of the decoder
     long alignment = 256;
-    long maxout = 256;       // outputs; each is the larger of two pre-activations
+    long maxout = 256;       // outputs; each is the maximum of two pre-activations
     long vocabulary = 8000;  // both sides
 
     [[nodiscard]] long annotation() const { return 2 * hidden; }
@@ -71,7 +71,7 @@ inline constexpr std::string_view training_products = "training/products";
 inline constexpr float clip_norm = 1.0F;
 inline constexpr float learning_rate = 1e-3F;
 
-/// The same numbers on every machine and in every executable: uniform in [-scale, scale].
+/// Numbers uniform in [-scale, scale], identical on every machine and in every executable.
 inline void fill(float* first, std::size_t count, unsigned seed, float scale)
 {
     unsigned long long state = 0x9E3779B97F4A7C15ULL * (seed + 1ULL);
@@ -81,7 +81,7 @@ inline void fill(float* first, std::size_t count, unsigned seed, float scale)
     }
 }
 
-/// Word numbers in [0, vocabulary), most of them small, as in text.
+/// Word ids in [0, vocabulary), mostly small, as in text.
 inline std::vector<long> words(std::size_t count, long vocabulary, unsigned seed)
 {
     std::vector<float> uniform(count);

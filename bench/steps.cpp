@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Training attention by itself: eight decoder steps on a tape, forward and backward, for mechanisms that have a kernel,
-// for scores that wrap one that has, and for a user's score. Time and bytes are of one step.
+// Training of attention alone: eight decoder steps on a tape, forward and backward, for mechanisms with a kernel, for
+// scores that wrap such a mechanism, and for a custom score. Time and bytes are of one step.
 
 #include <memory>
 #include <string>
@@ -30,8 +30,8 @@ bench::work work_of(const attention_size& z, const Attend& attend, const lengths
             }};
 }
 
-/// `steps/<group>/<mechanism>/<size>`, all sentences of one length, and the same with `/ragged`. `scale`: that of keys
-/// and queries.
+/// Registers `steps/<group>/<mechanism>/<size>` with sentences of one length, and `…/ragged` with different lengths.
+/// `scale` is that of keys and queries.
 template <asks with = asks::state, class Make>
 void add(const std::string& group, const char* mechanism, const attention_size& z, Make make, float scale = 1)
 {
@@ -62,7 +62,7 @@ void add_fused(const attention_size& z)
     add("fused", "per_dimension", z, [](const auto& size) {
         return attention{bench::per_dimension_of(size), normalize::softmax{}, combine::elementwise_sum{}};
     });
-    // Inner products compare the query with keys of its own size.
+    // Inner products need keys of the query's size.
     add(
         "fused", "dot", {z.alignment, z.value, z.alignment, z.batch, z.positions},
         [](const auto&) { return summed(score::dot{}); }, 0.3F);
@@ -74,7 +74,7 @@ void add_wrapped(const attention_size& z)
                               [](const auto& size) { return summed(bench::with_coverage_of(size, 10)); });
     add("wrapped", "with_fertility", z, [](const auto& size) { return summed(bench::with_fertility_of(size)); });
     add("wrapped", "with_location", z, [](const auto& size) { return summed(bench::with_location_of(size)); });
-    // As wide as in Mi et al. 2016, where the coverage itself dominates time and memory of a step.
+    // The width of Mi et al. 2016, where the coverage itself dominates time and memory of a step.
     add<asks::state_and_word>("wide_coverage", "with_coverage", z,
                               [](const auto& size) { return summed(bench::with_coverage_of(size, 100)); });
 }

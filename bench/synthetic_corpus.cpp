@@ -4,10 +4,10 @@
 //
 //     synthetic_corpus LINES SEED SOURCE TARGET [WORDS]
 //
-// Line n of both files depends on SEED, WORDS and n alone, so that a longer text begins with a shorter one. Word k of
-// WORDS (100,000) distinct ones occurs in proportion to 1 / (k + 2.7) (Zipf and Mandelbrot); lengths are those of a
-// log-normal distribution, 18 words on average and at most 120. A word's translation is a word of another spelling, and
-// an odd one changes places with the word behind it: this can be learned.
+// Line n of both files depends only on SEED, WORDS and n, so that a shorter text is a prefix of a longer one. The
+// frequency of word k of WORDS (100,000) is proportional to 1 / (k + 2.7) (Zipf and Mandelbrot). Lengths follow a
+// log-normal distribution, 18 words on average and at most 120. The translation can be learned: each word is spelled
+// differently, and an odd word is swapped with the next word.
 
 #include <algorithm>
 #include <array>
@@ -63,7 +63,7 @@ private:
     std::vector<std::size_t> other_;
 };
 
-/// Word k in syllables of these letters: the frequent ones are short.
+/// Word k, spelled in syllables of these letters; frequent words are short.
 std::string spelling(std::size_t k, const char* consonants, const char* vowels)
 {
     std::string word;

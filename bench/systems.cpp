@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Training steps of whole systems beside the matrix products of the same step alone.
+// Training steps of whole systems, compared with their matrix products alone.
 //
 //     build-bench/bench/systems [--threads=N] [--rounds=N] [--work=NAME]
 //     [--peer=build-bench/peers/peer_libtorch_systems]
 //
-// A system, its products and the peer, which knows the Transformer alone, take turns, round after round; ratios are the
-// medians of the ratios within a round.
-// Seconds are CPU time with one thread, wall time with more. 4,096 tokens on either side: 273 sentences of 15 with
-// their end word, vocabularies of 10,000 (RNNsearch: 64 sentences, 8,000 words, as in bench/training).
+// A system, its products and the peer (only for the Transformer) take turns, round after round; ratios are the medians
+// of the ratios within a round. Seconds are CPU time with one thread, wall time with more. A batch has 4,096 tokens on
+// either side, 273 sentences of 15 tokens with the end word, and vocabularies of 10,000 (RNNsearch: 64 sentences, 8,000
+// words, as in bench/training).
 
 #include <algorithm>
 #include <cstddef>
@@ -38,23 +38,24 @@ using namespace heed;
 
 constexpr long length = 15, vocabulary = 10000, sentences = 273;
 
-/// x [rows,K] times W [K,N] as training needs it: forward and to x at each of `steps`, to W once. `times`: so often.
+/// x [rows,K] times W [K,N] in training: forward and gradient of x at each of `steps`, gradient of W once; all repeated
+/// `times` times.
 struct dense {
     long rows, K, N, steps, times;
 };
 
-/// Those of one attention with heads: for each sentence and head two products forward and four back.
+/// The products of multi-head attention: for each sentence and head two forward and four backward.
 struct attended {
     long sentences, heads, S, T, d, times;
 };
 
-/// The products of a step and nothing else.
+/// The matrix products of a step.
 class products {
 public:
     products(int threads, const std::vector<dense>& layers, std::vector<attended> pairs)
         : multiply_{threads, bench::floor::sharing::ours}, pairs_(std::move(pairs))
     {
-        for (const dense& each : layers) {  // on memory of their own, as those of a model are
+        for (const dense& each : layers) {  // on separate memory, as in a model
             for (long i = 0; i < each.times; ++i)
                 layers_.emplace_back(each.steps, bench::floor::product{each.rows, each.K, each.N, each.steps});
         }
@@ -79,7 +80,7 @@ public:
         }
         multiply_.end();
         benchmark::ClobberMemory();
-        // Products of products would grow without end, and numbers beyond the range are slow.
+        // Repeated products would grow without bound, and numbers out of range are slow.
         for (auto* const each : {&queries_, &keys_}) std::fill(each->begin(), each->end(), 0.01F);
     }
 
@@ -90,10 +91,10 @@ private:
         float* const e = scores_.data() + k * a.S * a.T;
         multiply_(false, true, a.S, a.T, a.d, q, h, e);   // scores
         multiply_(false, false, a.S, a.d, a.T, e, h, q);  // contexts
-        multiply_(false, true, a.S, a.T, a.d, q, h, e);   // to the weights
-        multiply_(true, false, a.T, a.d, a.S, e, q, h);   // to the values
-        multiply_(false, false, a.S, a.d, a.T, e, h, q);  // to the queries
-        multiply_(true, false, a.T, a.d, a.S, e, q, h);   // to the keys
+        multiply_(false, true, a.S, a.T, a.d, q, h, e);   // gradient of the weights
+        multiply_(true, false, a.T, a.d, a.S, e, q, h);   // of the values
+        multiply_(false, false, a.S, a.d, a.T, e, h, q);  // of the queries
+        multiply_(true, false, a.T, a.d, a.S, e, q, h);   // of the keys
     }
 
     bench::floor::gemm multiply_;
@@ -118,7 +119,7 @@ seq2seq::training_batch<float> make_batch(long count, long words)
     return seq2seq::make_training_batch<float>(source, target);
 }
 
-/// A step of training: forward, back, Adam.
+/// A training step: forward, backward, Adam.
 template <class Model>
 std::function<void()> step_of(Model model, const seq2seq::training_batch<float>& batch)
 {
@@ -250,9 +251,9 @@ int main(int argc, char** argv)
                         convolutional("convs2s/256/256/4+3", 256, 256),
                         recurrent("rnnsearch/gru/256", 3, rnnsearch(nn::gru_factory{})),
                         recurrent("rnnsearch/lstm/256", 4, rnnsearch(nn::lstm_factory{}))};
-    std::unique_ptr<bench::peer> other;  // started once; it waits while we work
+    std::unique_ptr<bench::peer> other;  // started once; it waits while heed runs
     if (!program.empty()) other = std::make_unique<bench::peer>(program, chosen.threads);
-    std::printf("%-26s %9s %9s %9s   %s\n", "a training step, ms", "heed", "products", "libtorch",
+    std::printf("%-26s %9s %9s %9s   %s\n", "training step, ms", "heed", "products", "libtorch",
                 "times: heed / products, libtorch / heed");
     for (const work& what : all) {
         if (!only.empty() && what.name.find(only) == std::string::npos) continue;
@@ -268,7 +269,7 @@ int main(int argc, char** argv)
         for (int round = -1; round < rounds; ++round) {
             const double a = timed(step), b = timed([&] { alone.run(); });
             const double c = compared ? 1e3 * other->run(what.name).seconds : 0;
-            if (round < 0) continue;  // pages and caches
+            if (round < 0) continue;  // warm-up
             if (compared) {
                 peers.push_back(c);
                 behind.push_back(c / a);

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# bench/table.sh DIR: the table of ratios, as Markdown, from the JSON that run.sh left in DIR.
+# bench/table.sh DIR: prints the table of ratios, as Markdown, from the JSON that run.sh wrote to DIR.
+
 set -euo pipefail
-export LC_ALL=C  # the same order and the same decimal point everywhere
+case ${1:-} in -h | --help) sed -n '/^$/q; 4,$s/^# \{0,1\}//p' "$0"; exit ;; esac
+export LC_ALL=C  # the same sort order and decimal point everywhere
 
 folder=${1:?usage: bench/table.sh DIR}
 shopt -s nullglob
@@ -55,7 +57,7 @@ awk -F '\t' '
         name = median(threads, "heed", name)
         return other > 0 && (other < name || !name) ? other : name
     }
-    # geometric mean and least of other/heed over the nine sizes
+    # geometric mean and minimum of other/heed over the nine sizes
     function against(threads, pass, class, way, b, t, r, sum, count) {
         least = 0; where = ""
         for (b = 1; b <= 3; ++b) for (t = 1; t <= 3; ++t) {
@@ -82,14 +84,14 @@ awk -F '\t' '
             if (!(threads in threads_seen)) continue
             plural = threads == 1 ? "" : "s"
             printf "## %d thread%s\n\n", threads, plural
-            print "| work | measured | bar | reached |"; print "|---|---|---|---|"
+            print "| work | measured | target | reached |"; print "|---|---|---|---|"
             for (c = 1; c <= 2; ++c) for (p = 1; p <= 2; ++p) {
                 g = against(threads, passes[p], classes[c], "")
-                printf "| additive step %s, %s, against libtorch | %s×, least %s× (%s) | %s×, least %s× | %s |\n", classes[c], label[passes[p]], \
+                printf "| additive step %s, %s, against libtorch | %s×, min %s× (%s) | %s×, min %s× | %s |\n", classes[c], label[passes[p]], \
                     shown(g, 2), shown(least, 2), where, bar[passes[p], c], least_bar[c], verdict(g, g >= bar[passes[p], c] && least >= least_bar[c])
                 if (p == 2) {
                     g = against(threads, passes[p], classes[c], "#by-hand")
-                    if (g) printf "| … libtorch with its backward written by hand | %s×, least %s× (%s) | %s | %s |\n", shown(g, 2), shown(least, 2), where, dash, dash
+                    if (g) printf "| … libtorch with a hand-written backward | %s×, min %s× (%s) | %s | %s |\n", shown(g, 2), shown(least, 2), where, dash, dash
                 }
             }
             for (large = 1; large >= 0; --large) {
@@ -145,7 +147,7 @@ awk -F '\t' '
             print ""
 
             printf "Additive step, medians of %d rounds in µs, %d thread%s:\n\n", rounds, threads, plural
-            print "| Q-D-A | B | T | forward: heed | libtorch | ratio | forward + backward: heed | libtorch | ratio | by hand | ratio |"
+            print "| Q-D-A | B | T | forward: heed | libtorch | ratio | forward + backward: heed | libtorch | ratio | hand-written | ratio |"
             print "|---|---|---|---|---|---|---|---|---|---|---|"
             for (c = 1; c <= 2; ++c) for (b = 1; b <= 3; ++b) for (t = 1; t <= 3; ++t) {
                 tail = "/" classes[c] "/B" B[b] "/T" T[t]
@@ -171,7 +173,7 @@ awk -F '\t' '
         }
         if (number_of_pairs) {
             print "## Composed against hand-written\n"
-            print "| mechanism | form | size | composed, µs | by hand, µs | composed more, ns | ratio |"; print "|---|---|---|---|---|---|---|"
+            print "| mechanism | form | size | composed, µs | hand-written, µs | overhead, ns | ratio |"; print "|---|---|---|---|---|---|---|"
             for (i = 1; i <= number_of_pairs; ++i) {
                 mine = median(1, "heed", pairs[i]); other = median(1, "heed", pairs[i] "#by-hand")
                 split(pairs[i], part, "/"); gsub(/_/, " ", part[3])
@@ -180,7 +182,7 @@ awk -F '\t' '
             print ""
         }
         for (c in compilers) {
-            if (!printed++) { print "## Compile time\n"; print "| compiler | | xtensor alone, s | heed included, s | difference | bar | reached | and one step used, s | and another, s | one more |"; print "|---|---|---|---|---|---|---|---|---|---|" }
+            if (!printed++) { print "## Compile time\n"; print "| compiler | | xtensor alone, s | heed included, s | difference | target | reached | one step compiled, s | two mechanisms, s | one more mechanism |"; print "|---|---|---|---|---|---|---|---|---|---|" }
             split("-fsyntax-only -O2", ways, " ")
             for (w = 1; w <= 2; ++w) {
                 a = compile[c, ways[w], "xtensor"]; h = compile[c, ways[w], "heed"]

@@ -19,7 +19,7 @@ namespace {
 
 using namespace heed;
 
-/// Sentences all of the same length, which includes the end word.
+/// Sentences of equal length, including the end word.
 std::vector<seq2seq::id_sentence> sentences(long batch, long length, long vocabulary, unsigned seed)
 {
     const auto numbers = bench::words(static_cast<std::size_t>(batch * (length - 1)), vocabulary, seed);

@@ -3,14 +3,15 @@
 #
 #     bench/two_hosts.sh TRANSLATE [RATE...]
 #
-# One rank of one thread on each of two hosts, against one process of one thread: `translate train` on the same batches.
-# The hosts are network namespaces of this machine with names of their own, joined by a link of RATE ("1gbit" and
-# "10gbit" unless said otherwise; "none": as fast as the machine is), so that messages go through TCP and as many daemons
-# of Open MPI as hosts. Needs root, iproute2 and two free cores. Prints a table in Markdown: the medians of ROUNDS (3)
-# runs of UPDATES (40) updates of 64 sentences, of a text that is made: 4,000 pairs of 5 to 20 words. HEED_RANKS_SYSTEMS
-# names other systems than RNNsearch and the Transformer.
+# Compares one rank of one thread on each of two hosts with one process of one thread: `translate train` on the same
+# batches. The hosts are network namespaces of this machine with different names, joined by a link of RATE (default:
+# "1gbit" and "10gbit"; "none": no limit). Messages go through TCP, and each host runs a daemon of Open MPI. Needs root,
+# iproute2 and two idle cores. Prints a Markdown table: the medians of ROUNDS (3) runs of UPDATES (40) updates of 64
+# sentences, with a generated text of 4,000 pairs of 5 to 20 words. HEED_RANKS_SYSTEMS selects other systems than
+# RNNsearch and the Transformer.
 
 set -Eeuo pipefail
+case ${1:--h} in -h | --help) sed -n '/^$/q; 4,$s/^# \{0,1\}//p' "$0"; exit $((2 * ($# == 0))) ;; esac
 translate=$(realpath -- "$1") rounds=${ROUNDS:-3} updates=${UPDATES:-40}
 rates=("${@:2}")
 ((${#rates[@]})) || rates=(1gbit 10gbit)
@@ -44,7 +45,7 @@ for host in "$first" "$second"; do ip -n "$host" link set lo up; done
 ip -n "$first" link set heed-va up
 ip -n "$second" link set heed-vb up
 
-# What Open MPI starts its daemon on the other host with: agent HOST COMMAND...
+# The command with which Open MPI starts its daemon on the other host: agent HOST COMMAND...
 cat >"$directory/agent" <<END
 #!/bin/bash
 shift
@@ -52,7 +53,7 @@ exec ip netns exec $second unshare --uts bash -c "hostname heed-b; \$*"
 END
 chmod +x "$directory/agent"
 
-# limit RATE: of both directions.
+# limit RATE: limits both directions of the link.
 limit()
 {
     ip netns exec "$first" tc qdisc del dev heed-va root 2>/dev/null || true
@@ -67,7 +68,7 @@ on_two=(ip netns exec "$first" unshare --uts bash -c 'hostname heed-a; exec "$@"
     mpirun --host 10.77.0.1:1,10.77.0.2:1 -n 2 --mca plm_rsh_agent "$directory/agent" --mca btl tcp,self
     --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24)
 
-# speed SYSTEM [LAUNCHER...]: tokens/s of a training, the median.
+# speed SYSTEM [LAUNCHER...]: median tokens/s of the training runs.
 speed()
 {
     local round

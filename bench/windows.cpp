@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The gain of a window: attention to all of a long sentence and to 2 · 10 + 1 of its positions; with additive scores,
-// and with inner products, which have no product with the query before the window.
+// The gain of a window: attention to a whole long sentence and to 2 · 10 + 1 of its positions. Measured with additive
+// scores and with inner products, which do not multiply the query before the window.
 
 #include <cmath>
 #include <memory>
@@ -19,7 +19,7 @@ using namespace heed;
 using bench::attention_size;
 
 constexpr std::size_t reach = 10;         // D
-constexpr std::size_t middle_step = 500;  // its window lies within the sentence
+constexpr std::size_t middle_step = 500;  // its window is inside the sentence
 
 std::size_t size_of(long n) { return static_cast<std::size_t>(n); }
 
@@ -41,7 +41,7 @@ array<float, 1> random_vector(long n, unsigned seed)
     return random_array<1>({size_of(n)}, seed, std::sqrt(3.0F / static_cast<float>(n)));
 }
 
-/// One step of inference, into results that are kept, in the middle of the sentence.
+/// One step of inference in the middle of the sentence, into reused results.
 template <class Score, class Normalize>
 bench::work forward_of(const attention_size& z, const Score& score, const Normalize& normalize)
 {
@@ -72,7 +72,7 @@ bench::work forward_of(const attention_size& z, const Score& score, const Normal
 template <class Normalize>
 bench::work forward(const attention_size& z, const Normalize& normalize)
 {
-    // Keys are already prepared here, so U is never used: one row stands for it.
+    // Keys are already prepared here, so U is never used: one row is enough.
     return forward_of(z,
                       score::additive{random_weight(z.query, z.alignment, 4), array<float, 2>(shape_of_rank<2>{1, 1}),
                                       random_vector(z.alignment, 5)},

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The dependencies of heed's headers, as heed::xtensor and heed::blas, whatever the packages on this machine call them;
-# heed::xtensor_blas, for programs that call xt::linalg; and Threads::Threads and, where they are installed,
-# nlohmann_json::nlohmann_json, ICU::uc and heed::sentencepiece. Used by heed's own CMakeLists.txt and, after an install, by
-# heedConfig.cmake: both must end up with the same targets.
+# The dependencies of heed's headers: heed::xtensor and heed::blas, independent of the names in the installed packages;
+# heed::xtensor_blas, for programs that call xt::linalg; Threads::Threads; and, if installed,
+# nlohmann_json::nlohmann_json, ICU::uc and heed::sentencepiece. Used by heed's CMakeLists.txt and, after installation,
+# by heedConfig.cmake: both must define the same targets.
 #
-# heed_targets_global: packages found here are made visible in the whole project. Needed when heed is a subdirectory:
-# an imported target is otherwise unknown to the directory above, which would then try to link -lxtensor.
+# heed_targets_global: makes the packages found here visible in the whole project. Needed when heed is a subdirectory:
+# otherwise the parent directory does not know an imported target, and tries to link -lxtensor.
 
 # Makes a package's imported targets visible everywhere (CMake 3.24 has a variable for it; 3.22 does not).
 function(heed_share_targets)
@@ -28,7 +28,7 @@ function(heed_add_dependency name)
   endif()
 endfunction()
 
-# While heed itself is configured, a missing dependency is an error; inside find_package(heed) it means: not found.
+# A missing dependency is an error when configuring heed itself, and "not found" inside find_package(heed).
 macro(heed_missing)
   if(heed_targets_global)
     message(FATAL_ERROR ${ARGN})
@@ -53,12 +53,12 @@ if(NOT TARGET xtensor AND NOT TARGET xtensor::xtensor)
   find_package(xtensor QUIET)
   if(NOT xtensor_FOUND)
     heed_missing("heed needs xtensor 0.24 or later (Debian: libxtensor-dev). "
-                 "If it is installed in a place of its own, add that place to CMAKE_PREFIX_PATH.")
+                 "If it is installed in a non-standard location, add that location to CMAKE_PREFIX_PATH.")
   endif()
   if(xtensor_VERSION VERSION_LESS 0.24)
-    heed_missing("heed needs xtensor 0.24 or later, and found ${xtensor_VERSION} in ${xtensor_DIR}")
+    heed_missing("heed needs xtensor 0.24 or later, but found ${xtensor_VERSION} in ${xtensor_DIR}")
   endif()
-  # The helper targets that xtensor's package also defines are shared with it, so that all have the same visibility.
+  # Also share the helper targets of xtensor's package, so that all have the same visibility.
   heed_share_targets(xtensor xtensor::xtensor xtensor::optimize xtensor::use_xsimd xtensor::use_TBB xsimd)
 endif()
 
@@ -70,13 +70,13 @@ if(NOT TARGET heed::xtensor)
     set(heed_xtensor_target xtensor)
   endif()
   target_link_libraries(heed::xtensor INTERFACE ${heed_xtensor_target})
-  # Even if xtensor is built as part of the project, warnings in its headers are not ours.
+  # Suppress warnings in xtensor's headers, even if xtensor is part of the project.
   target_include_directories(heed::xtensor SYSTEM
                              INTERFACE "$<TARGET_PROPERTY:${heed_xtensor_target},INTERFACE_INCLUDE_DIRECTORIES>")
   unset(heed_xtensor_target)
 endif()
 
-# ---- BLAS: a BLAS::BLAS of the project wins, then BLA_VENDOR if set, then OpenBLAS, then any other. ------------
+# ---- BLAS: the project's BLAS::BLAS if any, then BLA_VENDOR if set, then OpenBLAS, then any other. -------------
 
 if(NOT HEED_BLAS MATCHES "^(auto|xtensor-blas|cblas|none)$")
   heed_missing("HEED_BLAS is '${HEED_BLAS}' but must be auto (the default), xtensor-blas, cblas or none.")
@@ -109,21 +109,21 @@ if(NOT HEED_BLAS STREQUAL "none" AND NOT TARGET BLAS::BLAS)
   endif()
   if(NOT BLAS_FOUND)
     heed_missing("heed needs a BLAS with the C interface (Debian: libopenblas-dev). "
-                 "BLA_VENDOR chooses between several, CMAKE_PREFIX_PATH says where to look. "
-                 "HEED_BLAS=none does without: heed then multiplies matrices itself.")
+                 "BLA_VENDOR selects one of several, and CMAKE_PREFIX_PATH lists folders to search. "
+                 "With HEED_BLAS=none, heed uses its own matrix products.")
   endif()
   heed_share_targets(BLAS::BLAS)
 endif()
 
 # ---- xtensor-blas, whose typed layer calls the BLAS; or, with HEED_BLAS=cblas, <cblas.h>. --------------------------------
 
-# Its package file creates the target before it looks for the BLAS and the LAPACK, so here, too, only _FOUND counts.
+# Its package file creates the target before it searches for the BLAS and the LAPACK, so only _FOUND is reliable.
 # (A second find_package would find that target, and report success.)
 set(heed_has_xtensor_blas OFF)
 if(TARGET xtensor-blas AND (xtensor-blas_FOUND OR NOT DEFINED xtensor-blas_FOUND))
   set(heed_has_xtensor_blas ON)
 elseif(NOT TARGET xtensor-blas AND HEED_BLAS MATCHES "^(auto|xtensor-blas)$")
-  # It looks for a BLAS and a LAPACK itself: they should be those that heed has found.
+  # It searches for a BLAS and a LAPACK itself: they should be those that heed has found.
   if(heed_found_openblas)
     set(BLA_VENDOR OpenBLAS)
   endif()
@@ -137,11 +137,11 @@ elseif(NOT TARGET xtensor-blas AND HEED_BLAS MATCHES "^(auto|xtensor-blas)$")
   endif()
 endif()
 if(HEED_BLAS STREQUAL "xtensor-blas" AND NOT heed_has_xtensor_blas)
-  heed_missing("heed needs xtensor-blas 0.20 or later, and the BLAS and LAPACK that it asks for "
-               "(Debian: libxtensor-blas-dev libopenblas-dev). HEED_BLAS=cblas uses <cblas.h> in its place, "
+  heed_missing("heed needs xtensor-blas 0.20 or later, and the BLAS and LAPACK that it requires "
+               "(Debian: libxtensor-blas-dev libopenblas-dev). HEED_BLAS=cblas uses <cblas.h> instead, and "
                "HEED_BLAS=none no BLAS.")
 endif()
-# auto becomes what it found, for all that follows: a program and the heed that it uses make the same choice.
+# Replaces auto by the result, so that a program and the heed that it uses make the same choice.
 if(HEED_BLAS STREQUAL "auto")
   find_path(HEED_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas)
   mark_as_advanced(HEED_CBLAS_INCLUDE_DIR)
@@ -151,7 +151,7 @@ if(HEED_BLAS STREQUAL "auto")
     set(HEED_BLAS cblas)
   else()
     heed_missing("heed calls the BLAS through xtensor-blas (Debian: libxtensor-blas-dev) or <cblas.h> (libopenblas-dev), "
-                 "and found neither. HEED_BLAS=none does without: heed then multiplies matrices itself.")
+                 "but neither was found. With HEED_BLAS=none, heed uses its own matrix products.")
   endif()
 endif()
 unset(heed_found_openblas)
@@ -167,7 +167,7 @@ endif()
 if(NOT TARGET heed::blas)
   heed_add_dependency(heed::blas)
   target_link_libraries(heed::blas INTERFACE BLAS::BLAS)
-  if(HEED_BLAS STREQUAL "xtensor-blas")  # its headers alone: heed::blas needs no LAPACK
+  if(HEED_BLAS STREQUAL "xtensor-blas")  # only its headers: heed::blas does not need LAPACK
     target_include_directories(heed::blas SYSTEM
                                INTERFACE "$<TARGET_PROPERTY:xtensor-blas,INTERFACE_INCLUDE_DIRECTORIES>")
   else()
@@ -176,12 +176,12 @@ if(NOT TARGET heed::blas)
     mark_as_advanced(HEED_CBLAS_INCLUDE_DIR)
     if(NOT HEED_CBLAS_INCLUDE_DIR)
       heed_missing("HEED_BLAS=cblas needs <cblas.h> (Debian: libopenblas-dev). "
-                   "HEED_CBLAS_INCLUDE_DIR says where it is.")
+                   "Set HEED_CBLAS_INCLUDE_DIR to its folder.")
     endif()
     target_include_directories(heed::blas SYSTEM INTERFACE "${HEED_CBLAS_INCLUDE_DIR}")
   endif()
 
-  # heed calls cblas_sgemm and its kin. Some builds of the reference BLAS keep these in a library of their own.
+  # heed calls cblas_sgemm and related functions. Some builds of the reference BLAS have these in a separate library.
   include(CheckCXXSourceCompiles)
   set(heed_cblas_probe "extern \"C\" float cblas_sdot(int, const float*, int, const float*, int);
     int main() { float x = 2; return cblas_sdot(1, &x, 1, &x, 1) == 4.0f ? 0 : 1; }")
@@ -200,8 +200,8 @@ if(NOT TARGET heed::blas)
       set(heed_has_cblas ${HEED_CBLAS_LIBRARY_WORKS})
     endif()
     if(NOT heed_has_cblas)
-      heed_missing("The BLAS found, ${BLAS_LIBRARIES}, has no C interface (cblas_sgemm). "
-                   "OpenBLAS has one (Debian: libopenblas-dev).")
+      heed_missing("${BLAS_LIBRARIES} does not have a C interface (cblas_sgemm). "
+                   "Install OpenBLAS, which has one (Debian: libopenblas-dev).")
     endif()
     target_link_libraries(heed::blas INTERFACE "${HEED_CBLAS_LIBRARY}")
     unset(heed_has_cblas)
@@ -213,14 +213,14 @@ if(NOT TARGET heed::blas)
   unset(heed_cblas_probe)
 endif()
 
-# ---- JSON: for io/ and heed_kit only; without it heed::io has nothing to link, and heed::heed is whole. -------------------
+# ---- JSON: only for io/ and heed_kit; heed::heed does not need it. --------------------------------------------------------
 
 if(NOT TARGET nlohmann_json::nlohmann_json)
   find_package(nlohmann_json QUIET)
   heed_share_targets(nlohmann_json::nlohmann_json)
 endif()
 
-# ---- SentencePiece and ICU: for text/raw_text.hpp and what it includes; without them there is no heed::raw_text. --------
+# ---- SentencePiece and ICU: for text/raw_text.hpp and its includes; without them there is no heed::raw_text. ------------
 
 if(NOT TARGET ICU::uc)
   find_package(ICU QUIET COMPONENTS uc)
@@ -239,15 +239,15 @@ if(NOT TARGET heed::sentencepiece)
   endif()
 endif()
 
-# ---- MPI, as heed::mpi: for heed_mpi/mpi.hpp; without it there is no heed::distributed. Looked for only where it is
-# asked for: that takes a second. -------------------------------------------------------------------------------------------
+# ---- MPI, as heed::mpi: for heed_mpi/mpi.hpp; without it there is no heed::distributed. The search takes a second, and
+# runs only if requested. ---------------------------------------------------------------------------------------------------
 
-# That a target exists does not mean that its package was found: FindMPI creates MPI::MPI_CXX to try the compiler with it,
-# and leaves it behind when the trial fails. Only *_FOUND counts; a project that has a target of that name and no verdict
-# of FindMPI has made it itself.
+# An existing target does not imply that the package was found: FindMPI creates MPI::MPI_CXX to test the compiler, and
+# does not remove it if the test fails. Only *_FOUND is reliable. If the target exists but MPI_CXX_FOUND is not defined,
+# the project created the target.
 if((HEED_MPI OR "distributed" IN_LIST heed_FIND_COMPONENTS) AND NOT TARGET heed::mpi)
   if(NOT TARGET MPI::MPI_CXX OR (DEFINED MPI_CXX_FOUND AND NOT MPI_CXX_FOUND))
-    set(MPI_CXX_SKIP_MPICXX ON)  # the C++ bindings that MPI no longer has
+    set(MPI_CXX_SKIP_MPICXX ON)  # the C++ bindings, which MPI no longer has
     find_package(MPI QUIET COMPONENTS CXX)
   endif()
   if(TARGET MPI::MPI_CXX AND (MPI_CXX_FOUND OR NOT DEFINED MPI_CXX_FOUND))

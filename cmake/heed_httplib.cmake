@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # cpp-httplib as heed_httplib, for `translate serve`: the compiled library of Debian 12 (0.11), whose classes depend on
-# the three macros below. Without it there is no such target. The probe is what tools/translate/serve/http.cpp asks
-# of it; later versions have another `process_request`.
+# the three macros below. The target is defined only if the library is found. The probe tests the functions that
+# tools/translate/serve/http.cpp uses; later versions have a different `process_request`.
 
 find_path(HEED_HTTPLIB_INCLUDE_DIR httplib.h)
 find_library(HEED_HTTPLIB_LIBRARY cpp-httplib)
@@ -32,5 +32,5 @@ int main() { return server().socket() == INVALID_SOCKET ? 0 : 1; }" HEED_HTTPLIB
   endif()
 endif()
 if(NOT TARGET heed_httplib)
-  message(STATUS "heed: no cpp-httplib 0.11 (Debian: libcpp-httplib-dev), so `translate serve` has no HTTP")
+  message(STATUS "heed: cpp-httplib 0.11 not found (Debian: libcpp-httplib-dev), `translate serve` is built without HTTP")
 endif()

@@ -4,8 +4,8 @@
 
 include(CMakePackageConfigHelpers)
 
-# Nothing here depends on the architecture, so the package lives in share/, not lib/. The compiled heed::translator adds its
-# own file in lib/, see src/CMakeLists.txt.
+# Architecture-independent, so the package is in share/, not lib/. The compiled heed::translator adds a file in lib/, see
+# src/CMakeLists.txt.
 set(heed_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/heed")
 
 install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
@@ -14,7 +14,7 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(TARGETS heed EXPORT heed_targets)
 install(EXPORT heed_targets NAMESPACE heed:: FILE heedTargets.cmake DESTINATION "${heed_package_dir}")
 
-# heed::linalg and heed::io are loaded only if their dependencies are installed, so each has its own export file.
+# heed::linalg and heed::io are loaded only if their dependencies are installed, so each has a separate export file.
 install(TARGETS heed_linalg EXPORT heed_linalg_targets)
 install(EXPORT heed_linalg_targets NAMESPACE heed:: FILE heedLinalgTargets.cmake DESTINATION "${heed_package_dir}")
 install(TARGETS heed_io heed_kit EXPORT heed_io_targets)
@@ -41,7 +41,7 @@ if(TARGET heed_distributed)
   install(EXPORT heed_distributed_targets NAMESPACE heed:: FILE heedDistributedTargets.cmake DESTINATION "${heed_package_dir}")
 endif()
 
-# pkg-config gets library names, not paths: libopenblas.so becomes -lopenblas. The paths of an unusual BLAS stay.
+# pkg-config gets library names, not paths: libopenblas.so becomes -lopenblas. A BLAS elsewhere keeps its path.
 set(heed_pc_libs "")
 foreach(library IN LISTS BLAS_LIBRARIES HEED_CBLAS_LIBRARY)
   get_filename_component(name "${library}" NAME)
@@ -52,7 +52,7 @@ foreach(library IN LISTS BLAS_LIBRARIES HEED_CBLAS_LIBRARY)
     string(APPEND heed_pc_libs " ${library}")
   endif()
 endforeach()
-# Include directories that the compiler searches anyway are left out.
+# Omits include directories that the compiler searches by default.
 set(heed_pc_cflags "")
 if(HEED_BLAS STREQUAL "cblas")
   set(heed_pc_cflags " -DHEED_BLAS_CBLAS")
@@ -68,7 +68,7 @@ list(REMOVE_ITEM directories ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
 foreach(directory IN LISTS directories)
   string(APPEND heed_pc_cflags " -isystem ${directory}")
 endforeach()
-# The prefix follows the file, so that `cmake --install --prefix` and a moved tree stay right.
+# The prefix is relative to the file, so that `cmake --install --prefix` and a moved tree work.
 set(heed_pc_dir "${CMAKE_INSTALL_DATADIR}/pkgconfig")
 file(RELATIVE_PATH heed_pc_prefix "${CMAKE_INSTALL_PREFIX}/${heed_pc_dir}" "${CMAKE_INSTALL_PREFIX}")
 configure_file(cmake/heed.pc.in "${CMAKE_CURRENT_BINARY_DIR}/heed.pc" @ONLY)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# heed_install_tool(<program>): `cmake --install` also installs this program of examples/, if it has been built, with its
-# manual pages and its completion for bash, zsh and fish. They are the component `tools`. The program itself writes
-# pages and completions when it is built, from the options that it has declared.
+# heed_install_tool(<program>): `cmake --install` also installs this program of tools/, if it has been built, with its
+# manual pages and completions for bash, zsh and fish, as the component `tools`. The program generates pages and
+# completions from its options after it is built.
 
 string(TIMESTAMP heed_tools_date "%Y-%m-%d" UTC)  # SOURCE_DATE_EPOCH, where a package builder sets it
 
-# Says which processor a program needs, where that lacks it: compiled for every processor, whatever the flags are.
+# Reports the processor that a program requires, on a processor without its instructions. Compiled for every processor,
+# regardless of the flags.
 add_library(heed_processor OBJECT "${PROJECT_SOURCE_DIR}/tools/support/processor.cpp")
 target_link_libraries(heed_processor PRIVATE heed_warnings_anywhere)
 target_compile_features(heed_processor PRIVATE cxx_std_20)
@@ -14,7 +15,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   target_compile_options(heed_processor PRIVATE -march=x86-64)
 endif()
 
-# The recipes of `translate train --recipe NAME`: the program finds them from its own folder, installed or not.
+# The recipes of `translate train --recipe NAME`: the program finds them relative to its folder, installed or not.
 function(heed_install_recipes program folder)
   get_filename_component(name "${folder}" NAME)
   file(RELATIVE_PATH from_program "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_DATADIR}/heed/${name}")
@@ -41,9 +42,9 @@ function(heed_install_tool program)
       COMMAND ${program} --generate completion "${made}" ${heed_tools_date}
       VERBATIM)
   endif()
-  # A BLAS outside of the system's folders is found where it was linked from.
+  # Finds a BLAS outside of the system's folders where it was linked.
   set_target_properties(${program} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-  # OPTIONAL: the headers can be installed before, or without, any program being built.
+  # OPTIONAL: the headers can be installed without building a program.
   install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools OPTIONAL)
   foreach(pair IN ITEMS "man:${CMAKE_INSTALL_MANDIR}/man1" "bash:${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
                         "zsh:${CMAKE_INSTALL_DATADIR}/zsh/site-functions"

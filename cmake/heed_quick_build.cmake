@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# heed_quick_build(<target> <source>): for quick builds, where HEED_EXAMPLE_OPTIMIZATION is set, it applies to a program
-# with a test that runs for long, `// test, optimized:` or, exhaustively, `// test, exhaustive:`. Others are compiled
-# without optimization and with precompiled headers: in less than half of the time.
+# heed_quick_build(<target> <source>): for quick builds, if HEED_EXAMPLE_OPTIMIZATION is set, applies it to programs with
+# a long test, marked `// test, optimized:` or (in exhaustive builds) `// test, exhaustive:`. Other programs are compiled
+# without optimization and with precompiled headers, in less than half of the time.
 function(heed_quick_build target source)
   if(NOT HEED_EXAMPLE_OPTIMIZATION)
     return()

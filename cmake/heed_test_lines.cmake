@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# heed_test_lines(<source> <label> <name> <program>): a line `// test: <arguments>` in a program's source makes it a test,
-# run with these arguments in its own folder; `// test, optimized: <arguments>` does so where the program is compiled for
-# speed: not with sanitizers; `// test, exhaustive: <arguments>` in addition only with HEED_TEST_EXHAUSTIVE. The tests are
-# <name>, <name>.2, …, and have <label>.
+# heed_test_lines(<source> <label> <name> <program>): adds a test for each line `// test: <arguments>` in a program's
+# source, which runs the program with these arguments in a separate folder. `// test, optimized: <arguments>` adds it only
+# without sanitizers, `// test, exhaustive: <arguments>` only without sanitizers and with HEED_TEST_EXHAUSTIVE. The tests
+# are named <name>, <name>.2, …, and have the label <label>.
 
 function(heed_test_lines source label name program)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")

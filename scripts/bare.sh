@@ -7,14 +7,14 @@ usage()
     cat <<'END'
 usage: scripts/bare.sh [--check | COMMAND]
 
-Runs a command in a bare Debian 12 that holds a copy of this folder (the files that git tracks) and nothing else, as a
-newcomer's machine does. Without a command: what CI runs there, which is scripts/demo.sh, and then a build in which every
-optional part is absent. Needs root and debootstrap (installed if missing).
+Runs a command in a bare Debian 12 with only a copy of this folder (the files that git tracks), like a new user's
+machine. Without a command, runs the CI job: scripts/demo.sh, and then a build without any optional dependency. Needs
+root and debootstrap (installed if missing).
 
-  --check   only tell whether a bare root can be made here
+  --check   only check whether a bare root can be created here
 
-The first run keeps the base system in ${XDG_CACHE_HOME:-~/.cache}/heed, each run unpacks it into build/bare, which stays to
-look into. The exit status is the command's, or 77 if no bare root can be made: not root, no mirror.
+The first run stores the base system in ${XDG_CACHE_HOME:-~/.cache}/heed. Each run unpacks it into build/bare, which is
+kept for inspection. The exit status is the command's, or 77 if no bare root can be created (not root, no mirror).
 
 For example: scripts/bare.sh 'scripts/test.sh -- -R additive'
 END
@@ -27,8 +27,8 @@ base=$cache/bookworm.tar
 
 cannot()
 {
-    printf '%s\n' "WARNING: no bare Debian can be made here: $*." \
-        "WARNING: that scripts/demo.sh works on a newcomer's machine is NOT tested." >&2
+    printf '%s\n' "WARNING: cannot create a bare Debian here: $*." \
+        "WARNING: scripts/demo.sh is NOT tested on a new user's machine." >&2
     exit 77
 }
 
@@ -62,22 +62,22 @@ make_root()
     mount -t proc proc "$root/proc" 2>/dev/null || cannot "this root may not mount /proc"
     for file in null:1:3 zero:1:5 random:1:8 urandom:1:9 full:1:7 tty:5:0; do
         IFS=: read -r name major minor <<<"$file"
-        [[ -e $root/dev/$name ]] || mknod -m 666 "$root/dev/$name" c "$major" "$minor" || cannot "this root has no mknod"
+        [[ -e $root/dev/$name ]] || mknod -m 666 "$root/dev/$name" c "$major" "$minor" || cannot "this root may not call mknod"
     done
     mkdir -p "$root/dev/pts"
     mount -t devpts devpts "$root/dev/pts" -o ptmxmode=666,newinstance 2>/dev/null && ln -sf pts/ptmx "$root/dev/ptmx"
     return 0
 }
 
-# What the demo's packages leave absent: MPI, SentencePiece, ICU, cpp-httplib, Google Benchmark, doctest.
-# Warnings are errors, since CI compiles the demo nowhere else.
-# shellcheck disable=SC2016  # the other shell expands these
+# The demo's packages do not include MPI, SentencePiece, ICU, cpp-httplib, Google Benchmark and doctest.
+# Warnings are errors, since CI does not compile the demo elsewhere.
+# shellcheck disable=SC2016  # expanded by the shell in the bare root
 ci='
 CXXFLAGS=-Werror scripts/demo.sh
-echo "== Everything optional is absent"
+echo "== Without optional dependencies"
 cmake -S . -B /absent -G Ninja -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON >/absent.log || { cat /absent.log; exit 1; }
 for part in RAW_TEXT DISTRIBUTED HTTPLIB; do
-    ! grep -q -e "-DHEED_$part" /absent/build.ninja || { echo "HEED_$part is in a build without what it needs"; exit 1; }
+    ! grep -q -e "-DHEED_$part" /absent/build.ninja || { echo "HEED_$part is defined in a build without its dependency"; exit 1; }
 done
 cmake --build /absent --target course_01 && /absent/examples/course/course_01 >/dev/null
 '
@@ -85,10 +85,10 @@ cmake --build /absent --target course_01 && /absent/examples/course/course_01 >/
 case ${1:-} in
 -h | --help) usage && exit ;;
 esac
-((EUID == 0)) || cannot "this needs root"
-git -C "$here" ls-files --error-unmatch scripts/bare.sh >/dev/null 2>&1 || cannot "git is missing, or this is no checkout"
+((EUID == 0)) || cannot "root is required"
+git -C "$here" ls-files --error-unmatch scripts/bare.sh >/dev/null 2>&1 || cannot "git is missing, or this is not a checkout"
 if ! command -v debootstrap >/dev/null; then
-    { apt-get -q update && apt-get -q install -y debootstrap; } >/dev/null 2>&1 || cannot "there is no debootstrap"
+    { apt-get -q update && apt-get -q install -y debootstrap; } >/dev/null 2>&1 || cannot "debootstrap cannot be installed"
 fi
 make_base
 if [[ ${1:-} == --check ]]; then

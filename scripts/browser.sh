@@ -9,20 +9,20 @@ usage()
     cat <<END
 usage: scripts/browser.sh [--out DIR] [--captions MODEL | --train DATA]
 
-Compiles heed to WebAssembly and writes a folder of static pages: a translator of number words that is trained in the page, a
-playground for every legal product of a score, a normalizer and a combiner, and a translator of captions, if there is a model.
-Installs what is missing (Debian 12, root or sudo).
+Compiles heed to WebAssembly and writes a folder of static pages: a translator of number words that trains in the page,
+a playground for every legal product of a score, a normalizer and a combiner, and, given a model, a translator of
+captions. Installs missing packages (Debian 12, root or sudo).
 
-  --out DIR          where the pages go; build/browser/pages without it
-  --train DATA       trains the captions' model (42 minutes beside other work) and says its BLEU. DATA is a folder with
-                     train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files.
-                     The model stays in build/browser; an interrupted training goes on when this is started again
-  --captions MODEL   takes this model: one of \`translate train --system sankaran\`, additive or temporal, of at most 8 MB as a
-                     script with its numbers as 16-bit floats. Without it, the one that --train has made
+  --out DIR          the folder of the pages (default: build/browser/pages)
+  --train DATA       trains the captions model (42 minutes on a busy machine) and prints its BLEU. DATA is a folder with
+                     train.en train.de val.en val.de test2016.en test2016.de, tokenized: Multi30k, task 1, the
+                     *.lc.norm.tok.* files. The model is stored in build/browser; run again to resume
+  --captions MODEL   uses this model of \`translate train --system sankaran\`, additive or temporal, at most 8 MB as a
+                     script with 16-bit floats (default: the model of --train)
 
-Open DIR/index.html in a browser, from the disk or from any server. Nothing else is loaded.
+Open DIR/index.html in a browser, from disk or from any server. The pages load nothing else.
 
-TRAIN, for other training options than these:
+Environment: TRAIN replaces the training options:
   TRAIN="$train"
 END
 }
@@ -61,7 +61,7 @@ out=${out:-$build/pages}
 mkdir -p "$build/include" "$out"
 if ! command -v emcc >/dev/null; then heed_fail "emcc is missing (Debian: emscripten)"; fi
 
-# Only these headers of the system: /usr/include itself would hide those of emscripten.
+# Only these system headers: /usr/include itself would hide the headers of emscripten.
 for library in xtensor xtl nlohmann; do
     for prefix in ${CMAKE_PREFIX_PATH:+"$CMAKE_PREFIX_PATH/include"} /usr/local/include /usr/include; do
         if [[ -d $prefix/$library ]]; then
@@ -92,15 +92,15 @@ if [[ -n $data ]]; then
     if [[ ! -e $model.done ]]; then
         resume=()
         [[ ! -e $model.checkpoint ]] || resume=(--resume)
-        heed_say "Training the captions' model: $train"
+        heed_say "Training the captions model: $train"
         # shellcheck disable=SC2086  # $train is a list of options
         "$translate" train --threads 1 --source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" \
             --valid-target "$data/val.de" --model "$model" --log "$build/captions.csv" --system sankaran $train "${resume[@]}"
         touch "$model.done"
     fi
-    # As the page translates: numbers of 16 bits, beam 6.
+    # As in the page: 16-bit floats, beam 6.
     "$browser" --round "$model" "$build/rounded.safetensors"
-    heed_say "Translating test2016 with the model as the page has it"
+    heed_say "Translating test2016 with the page's model"
     "$translate" score --threads 1 --model "$build/rounded.safetensors" --source "$data/test2016.en" --target "$data/test2016.de" --beam 6
 fi
 if [[ -z $captions && -e $model.done ]]; then captions=$model; fi
@@ -110,14 +110,14 @@ if [[ -n $captions ]]; then
     "$browser" --pack "$captions" "$out/model.js"
 fi
 
-# Compiling takes minutes: not again while nothing has changed that the module is made of.
+# Compiling takes minutes, so skip it if no source has changed.
 start=$SECONDS
 if [[ -e $build/heed.js && -z $(find "$heed_root/include" "$heed_root/examples/browser" "$heed_root/scripts/browser.sh" \
     -type f ! -path '*/pages/*' -newer "$build/heed.js" -print -quit) ]]; then
     heed_say "heed as WebAssembly is up to date"
 else
     heed_say "Compiling heed to WebAssembly"
-    # One file with the program in it: pages that are opened from the disk may not load another.
+    # A single file that contains the program: pages opened from disk may not load others.
     NODE_PATH=${NODE_PATH:-/usr/share/nodejs} emcc -std=c++20 -O3 -DNDEBUG -DHEED_BLAS_NONE \
         -Wall -Wextra -msimd128 -fwasm-exceptions -I"$heed_root/include" -isystem "$build/include" \
         "$heed_root/examples/browser/page.cpp" -o "$build/heed.js" \

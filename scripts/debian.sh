@@ -9,11 +9,12 @@ usage()
     cat <<'END'
 usage: scripts/debian.sh [--headers] [FOLDER]
 
-Builds Debian packages of this tree into FOLDER (build/debian): libheed-dev, libheed-translator-dev, heed-tools and the
-source package; unpacks them, and compiles and runs against them. --headers: libheed-dev alone, in seconds, and no more;
-the others are compiled for minutes. lintian looks at what was built, where it is installed.
+Builds Debian packages of this tree in FOLDER (build/debian): libheed-dev, libheed-translator-dev, heed-tools and the
+source package. Unpacks the packages, and compiles and runs programs with them. If lintian is installed, it checks them.
 
-DEB_BUILD_OPTIONS is that of dpkg-buildpackage: parallel=N, noopt.
+  --headers   build only libheed-dev, in seconds; the others take minutes
+
+DEB_BUILD_OPTIONS is passed to dpkg-buildpackage: parallel=N, noopt.
 END
 }
 
@@ -33,13 +34,13 @@ heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}" "${heed_pa
 if [[ $output == "$heed_builds/debian" ]]; then
     rm -rf "$output"
 elif [[ -n $(ls -A "$output" 2>/dev/null || true) ]]; then
-    heed_fail "$output is not empty; packages are built into a folder of their own"
+    heed_fail "$output is not empty; packages need an empty folder"
 fi
 version=$(sed -n 's/^#define HEED_VERSION_STRING "\(.*\)"$/\1/p' "$heed_root/include/heed/version.hpp")
 mkdir -p "$output"
 output=$(cd "$output" && pwd)
 
-# The sources are what git tracks; or, in an unpacked archive, everything but builds.
+# The sources are the files that git tracks; in an unpacked archive, all files except builds.
 cd "$heed_root"
 if [[ -e .git ]]; then
     git ls-files -z
@@ -56,11 +57,11 @@ what=(--build=full)
 if [[ $headers == yes ]]; then what=(--build=all); fi
 export DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS-parallel=$(heed_jobs)}
 dpkg-buildpackage --no-sign "${what[@]}" >"$output/log" 2>&1 ||
-    heed_fail "$(tail -n 30 "$output/log")" "" "dpkg-buildpackage failed; all that it said is in $output/log"
+    heed_fail "$(tail -n 30 "$output/log")" "" "dpkg-buildpackage failed; its output is in $output/log"
 cd "$output"
 rm -rf "heed-$version"
 if command -v lintian >/dev/null; then
-    # Not for an upload to Debian: nobody has filed an intent to package, and the maintainer is whoever builds.
+    # Not for an upload to Debian: there is no intent to package, and the maintainer is the user who builds.
     lintian --allow-root --fail-on error,warning ./*.changes \
         --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs
 fi

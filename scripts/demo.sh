@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Trains a translator of number words from English to German, in less than a minute, and shows what it attends to.
-# Installs what is missing (Debian 12, root or sudo), builds one program, runs it; arguments go to the demo:
+# Trains a translator of number words from English to German in less than a minute, and shows its attention. Installs
+# missing packages (Debian 12, root or sudo), builds one program and runs it. Arguments are passed to the demo:
 # scripts/demo.sh --help
 
 set -euo pipefail

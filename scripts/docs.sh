@@ -9,17 +9,17 @@ usage()
     cat <<'END'
 usage: scripts/docs.sh [--out DIR] [--no-run] [--no-browser] [--captions MODEL] [--names]
 
-Builds the site: course, guide, mechanisms, reference, results. Installs what is missing (Debian 12, root or sudo), and
+Builds the site: course, guide, mechanisms, reference, results. Installs missing packages (Debian 12, root or sudo), and
 needs no network beyond that. Warnings are errors; every link within the site is checked.
 
-Where emcc is installed (Debian: emscripten), heed is also compiled to WebAssembly, and the mechanisms' pages run it; without,
-they have their pictures.
+If emcc is installed (Debian: emscripten), heed is also compiled to WebAssembly, and the pages of the mechanisms run it.
+Otherwise these pages show pictures.
 
-  --out DIR         where the site goes (build/docs/site); open DIR/index.html
-  --no-run          do not build and run the steps of the course: their pages then lack what they print and draw
-  --no-browser      no WebAssembly, even where emcc is installed
-  --captions MODEL  the model of the page that translates captions: see scripts/browser.sh, whose --train makes one
-  --names           only check that every public name has a comment; needs nothing but Doxygen and Python
+  --out DIR         the folder of the site (build/docs/site); open DIR/index.html
+  --no-run          do not build and run the steps of the course; their pages then lack output and pictures
+  --no-browser      no WebAssembly, even if emcc is installed
+  --captions MODEL  the model of the page that translates captions; scripts/browser.sh --train makes one
+  --names           only check that every public name has a comment; needs only Doxygen and Python
 END
 }
 
@@ -51,7 +51,7 @@ while (($#)); do
 done
 if [[ $only_names == yes ]]; then
     heed_setup doxygen python3
-    work=$(mktemp -d)  # a test may run beside a build
+    work=$(mktemp -d)  # a test may run during a build
     trap 'rm -r "$work"' EXIT
 else
     heed_setup "${heed_packages_docs[@]}"
@@ -62,11 +62,11 @@ fi
 
 site=$heed_root/docs/site
 export PYTHONDONTWRITEBYTECODE=1
-# If the site was built from the same sources, their names have been checked.
+# If the site was built from these sources, their names have been checked.
 checked=$heed_builds/docs/names_checked
 sources=$(cd "$heed_root" && doxygen --version && find include docs/site -type f -print0 | sort -z | xargs -0 sha256sum)
 if [[ $only_names == yes && -r $checked && $(<"$checked") == "$sources" ]]; then
-    echo "Every public name has a comment: checked in a build of the site, and nothing has changed since"
+    echo "Every public name has a comment: checked by a build of the site from the same sources"
     exit 0
 fi
 rm -rf "$work/xml"
@@ -84,7 +84,7 @@ if [[ $run == yes ]]; then
     programs=(--programs "$heed_builds/demo/examples/course")
 fi
 
-# Debian's modules are those of /usr/bin/python3, which may not be the first python3 in the path.
+# Debian's modules belong to /usr/bin/python3, which may not be the first python3 in PATH.
 python=
 for candidate in python3 /usr/bin/python3; do
     if "$candidate" -c 'import furo, myst_parser, sphinx, sphinx_copybutton' 2>/dev/null; then
@@ -92,7 +92,7 @@ for candidate in python3 /usr/bin/python3; do
         break
     fi
 done
-[[ -n $python ]] || heed_fail "No python3 has Sphinx with MyST, furo and sphinx-copybutton: Debian's packages are ${heed_packages_docs[*]}"
+[[ -n $python ]] || heed_fail "No python3 has Sphinx with MyST, furo and sphinx-copybutton (Debian: ${heed_packages_docs[*]})"
 
 start=$SECONDS
 rm -rf "$work/extra"

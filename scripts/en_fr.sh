@@ -9,17 +9,17 @@ usage()
     cat <<'END'
 usage: scripts/en_fr.sh MULTI30K TATOEBA GOLD OUT [baseline...]
 
-Trains translators between English and French in both directions, aligns sentences whose words people have linked by hand
-(forced decoding), and prints the table of docs/results/alignment.md: precision, recall, F1 and AER of each direction and
-of the two put together, of all pairs and of those with at most 20 words.
+Trains translators between English and French in both directions, aligns manually aligned sentences (forced decoding),
+and prints the table of docs/results/alignment.md: precision, recall, F1 and AER of each direction and of their
+combinations, for all pairs and for those with at most 20 words.
 
-MULTI30K  a folder with train.en train.fr val.en val.fr, tokenised (the *.lc.norm.tok.* files)
+MULTI30K  a folder with train.en train.fr val.en val.fr, tokenized (the *.lc.norm.tok.* files)
 TATOEBA   a folder with train.en train.fr, raw
 GOLD      a folder with src (English), tgt (French), gold (i-j sure, ipj possible): the Hansards of the NAACL 2003 task
-OUT       where text, models and links go. Run again after an interruption: what is finished stays
-baseline  link files (i-j) of other aligners for the same pairs, judged beside
+OUT       folder for text, models and links. After an interruption, run again: finished parts are kept
+baseline  link files (i-j) of other aligners for the same pairs, added to the table
 
-THREADS=2, and TRAIN for other training options than the table's:
+Environment: THREADS=2, and TRAIN to replace the training options of the table:
 END
     printf 'TRAIN="%s"\n' "$train"
 }
@@ -40,7 +40,7 @@ heed_build tools translate >&2
 heed_build tools evaluate >&2
 heed_environment
 mkdir -p "$out"
-export LC_ALL=C.UTF-8  # \L and \b below must know é
+export LC_ALL=C.UTF-8  # \L and \b below must handle é
 
 # ---- text: spelled like the gold text, with contractions undone and hyphens split off, but in lower case
 # ------------------
@@ -72,11 +72,11 @@ for language in en fr; do
         normalize "$language" <"$multi30k/val.$language" >"$out/val.$language"
     fi
 done
-# The gold text is tokenised already, and its links depend on that.
+# The gold text is already tokenized, and its links depend on that.
 sed -E 's/.*/\L&/' "$gold/src" >"$out/gold.en"
 sed -E 's/.*/\L&/' "$gold/tgt" >"$out/gold.fr"
 
-# ---- one model per direction, and its weights while it is led through the gold text
+# ---- one model per direction, and its weights when forced through the gold text
 # --------------------------------------
 
 translate=("$heed_builds/tools/tools/translate" --threads "${THREADS:-2}")
@@ -95,7 +95,7 @@ for pair in en-fr fr-en; do
     fi
     "${translate[@]}" align --model "$model" --source "$out/gold.$source" --target "$out/gold.$target" --output "$out/$pair.links"
 done
-sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$out/fr-en.links" >"$out/en-fr.reverse.links"  # French-English links, English first
+sed -E 's/([0-9]+)-([0-9]+)/\2-\1/g' "$out/fr-en.links" >"$out/en-fr.reverse.links"  # links of French-English, with English first
 files=("$out"/{en-fr,en-fr.reverse}.links)
 for method in intersection union grow-diag grow-diag-strict grow-diag-final-and; do
     "$evaluate" align "$out/en-fr.links" "$out/en-fr.reverse.links" --symmetrize "$method" --output "$out/$method.links" \

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Formats all C++ in the project as .clang-format says; with --check, changes nothing and fails where it would, where a
-# habit of language is counted more often than scripts/habits.txt allows, or where a line of Markdown is too long.
-# clang-format 14, and no other: versions differ in how they apply the same settings.
+# Formats all C++ in the project with .clang-format; --check changes nothing. It fails if a file is not
+# formatted, if a habit of language occurs more often than scripts/habits.txt allows, or if a line of Markdown is too long.
+# Requires clang-format 14: other versions apply the same settings differently.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -39,7 +39,7 @@ prose | grep -zE '\.md$' | xargs -0 awk 'FNR == 1 { code = 0 } /^ *```/ { code =
     !code && length > 160 && !/^ *[|<]/ && !/^    / { print FILENAME ":" FNR ": " length " characters, 160 allowed"; bad = 1 }
     END { exit bad }' >&2 || failed=1
 
-# A copy is formatted, since --dry-run takes a quarter more time.
+# Formats a copy, since --dry-run takes a quarter more time.
 copy=$(mktemp -d)
 trap 'rm -rf -- "$copy"' EXIT
 files >"$copy/files"

@@ -9,19 +9,19 @@ usage()
     cat <<'END'
 usage: scripts/fuzz.sh [option...] [target...]
 
-Gives arbitrary files to heed's readers (tests/fuzz) with libFuzzer, under the address and undefined-behavior
-sanitizers. Builds what it needs with clang++. Without targets all run, one after the other.
+Feeds arbitrary files to heed's readers (tests/fuzz) with libFuzzer, under the address and undefined-behavior
+sanitizers. Builds the programs with clang++. Without targets, runs all targets in sequence.
 
-  --minutes N      in all, shared by the targets; 10 by default
-  --seconds N      for each target, instead
-  --seed N         of the inputs; another one each time by default, which is printed
-  --margin N       let readers allocate N times as much as they should; 1 by default
-  --corpus FOLDER  what was found interesting, kept for the next run; ~/.cache/heed-fuzz by default
-  --programs DIR   where the programs are built already
-  --list           the targets
+  --minutes N      total time, divided among the targets (default 10)
+  --seconds N      time per target, in place of --minutes
+  --seed N         seed of the inputs (default: random; it is printed)
+  --margin N       allow readers N times their memory limit (default 1)
+  --corpus FOLDER  interesting inputs, kept for the next run (default ~/.cache/heed-fuzz)
+  --programs DIR   folder of programs that are already built
+  --list           list the targets
 
-An input that breaks a reader is made smaller, as far as a minute takes it, and left in FOLDER/found/<target>. Mend the
-reader, and move the input to tests/fuzz/found/<target>, with a line in tests/fuzz/found/README.md.
+An input that breaks a reader is minimized for up to a minute and stored in FOLDER/found/<target>. Fix the reader, and
+move the input to tests/fuzz/found/<target>, with a line in tests/fuzz/found/README.md.
 END
 }
 
@@ -41,8 +41,8 @@ while (($#)); do
     shift
 done
 [[ -n $seed ]] || seed=$((RANDOM << 15 | RANDOM | 1))
-[[ $seed =~ ^[1-9][0-9]*$ && $margin =~ ^[1-9][0-9]*$ ]] || heed_fail "--seed and --margin take a number from 1"
-[[ ${seconds:-1} =~ ^[1-9][0-9]*$ && $minutes =~ ^[1-9][0-9]*$ ]] || heed_fail "--minutes and --seconds take a number from 1"
+[[ $seed =~ ^[1-9][0-9]*$ && $margin =~ ^[1-9][0-9]*$ ]] || heed_fail "--seed and --margin require a positive integer"
+[[ ${seconds:-1} =~ ^[1-9][0-9]*$ && $minutes =~ ^[1-9][0-9]*$ ]] || heed_fail "--minutes and --seconds require a positive integer"
 
 if [[ -z $programs ]]; then
     heed_setup "${heed_packages_build[@]}" "${heed_packages_examples[@]}" "${heed_packages_tests[@]}" clang libclang-rt-14-dev
@@ -58,7 +58,7 @@ mapfile -t known < <("$programs/fuzz_replay" --targets)
 [[ $list == no ]] || { printf '%s\n' "${known[@]}" && exit; }
 ((${#targets[@]})) || targets=("${known[@]}")
 for target in "${targets[@]}"; do
-    [[ " ${known[*]} " == *" $target "* ]] || heed_fail "there is no target $target; there are ${known[*]}"
+    [[ " ${known[*]} " == *" $target "* ]] || heed_fail "unknown target $target; targets are ${known[*]}"
 done
 [[ -n $seconds ]] || seconds=$((minutes * 60 / ${#targets[@]}))
 ((seconds > 0)) || seconds=1
@@ -73,7 +73,7 @@ for target in "${targets[@]}"; do
     export HEED_FUZZ_TARGET=$target
     found=$corpus/found/$target
     mkdir -p "$found" "$corpus/$target"
-    # Models are larger than what other readers need to be tried with.
+    # Models are larger than other files.
     longest=4096
     [[ $target != model ]] || longest=16384
     options=("-max_len=$longest" -timeout=20 -detect_leaks=0 -malloc_limit_mb=256 -rss_limit_mb=2048 "-seed=$seed")
@@ -90,7 +90,7 @@ for target in "${targets[@]}"; do
     [[ -n $input ]] || continue
     timeout 90 "$programs/fuzz" "${options[@]}" -minimize_crash=1 -max_total_time=60 -exact_artifact_path="$input.small" "$input" >/dev/null 2>&1 || true
     if [[ -s $input.small ]]; then input=$input.small; fi
-    echo "    $input, from seed $seed; to repeat it:"
+    echo "    $input, from seed $seed; to reproduce:"
     echo "base64 -d >input <<END"
     base64 "$input"
     echo END

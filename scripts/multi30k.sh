@@ -9,13 +9,14 @@ usage()
     cat <<'END'
 usage: scripts/multi30k.sh DATA OUT [attention...]
 
-Trains an English-German translator with each attention (none additive additive-y per-dimension temporal, unless some are
-named) and prints the table of docs/results/multi30k.md.
+Trains an English-German translator with each attention (default: none additive additive-y per-dimension temporal) and
+prints the table of docs/results/multi30k.md.
 
-DATA  a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files
-OUT   where models and logs go. Run again after an interruption: what is finished stays, what was stopped is resumed.
+DATA  a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenized: Multi30k, task 1, the
+      *.lc.norm.tok.* files
+OUT   folder for models and logs. After an interruption, run again: finished models are kept, others are resumed
 
-THREADS=2, and TRAIN for other training options than the table's:
+Environment: THREADS=2, and TRAIN to replace the training options of the table:
 END
     printf 'TRAIN="%s"\n' "$train"
 }

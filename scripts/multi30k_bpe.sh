@@ -9,15 +9,16 @@ usage()
     cat <<'END'
 usage: scripts/multi30k_bpe.sh DATA OUT [attention...]
 
-Trains an English-German translator on byte-pair pieces with each attention (additive temporal, unless some are named),
-translates test2016 with beam 12, and prints what docs/results/translation.md shows: BLEU, TB, RIBES, chrF, repetitions,
-BLEU by length, and whether the systems differ. OUT/page.html compares them on 50 sentences; OUT/curves.svg and OUT/lengths.svg show how they
-learned, and BLEU by length.
+Trains an English-German translator on byte-pair subwords with each attention (default: additive temporal), translates
+test2016 with beam 12, and prints the tables of docs/results/translation.md: BLEU, TB, RIBES, chrF, repetitions, BLEU by
+length, and whether the systems differ. OUT/page.html compares them on 50 sentences; OUT/curves.svg plots the learning
+curves, and OUT/lengths.svg BLEU by length.
 
-DATA  a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files
-OUT   where models, logs and translations go. Run again after an interruption: what is finished stays
+DATA  a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenized: Multi30k, task 1, the
+      *.lc.norm.tok.* files
+OUT   folder for models, logs and translations. After an interruption, run again: finished parts are kept
 
-THREADS=2, and TRAIN for other training options than the table's:
+Environment: THREADS=2, and TRAIN to replace the training options of the table:
 END
     printf 'TRAIN="%s"\n' "$train"
 }
@@ -66,7 +67,7 @@ done
     --title "Multi30k test2016, English to German" --output "$out/page.html"
 "${translate[@]}" curves "${logs[@]}" "${names[@]}" --title "BLEU on val, greedy" --output "$out/curves.svg"
 
-ln -sfn "$(cd "$data" && pwd)/test2016.de" "$out/reference.de"  # under a short name in the tables
+ln -sfn "$(cd "$data" && pwd)/test2016.de" "$out/reference.de"  # a short name for the tables
 ln -sfn "$(cd "$data" && pwd)/test2016.en" "$out/source.en"
 cd "$out"
 for metric in bleu ter ribes chrf; do

@@ -11,12 +11,13 @@ usage()
     cat <<'END'
 usage: scripts/numbers.sh OUT [system...]
 
-Which systems generalise to longer sentences? Trains each on 20,000 lists of one to three numbers in words (English to German), then
-translates lists of up to sixteen, greedily, and prints the share that is exactly right. Named systems only, if any are named.
+Tests which systems generalize to longer sentences. Trains each system (default: all) on 20,000 lists of one to three
+numbers in words (English to German), translates lists of up to sixteen numbers greedily, and prints the percentage of
+exactly correct translations.
 
-OUT  where texts, models and translations go. Run again after an interruption: what is finished stays
+OUT  folder for texts, models and translations. After an interruption, run again: finished parts are kept
 
-JOBS=1 trainings at once, with one thread each; TRAIN="--epochs 1" and the like come after the systems' own options.
+Environment: JOBS=1 is the number of parallel trainings, with one thread each; TRAIN="--epochs 1" appends options.
 END
 }
 

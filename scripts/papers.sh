@@ -11,20 +11,21 @@ usage()
     cat <<'END'
 usage: scripts/papers.sh PAPER DATA OUT [row...]
 
-Trains the systems of a paper's tables on English-German sentences, decodes test2016 with each, and prints the table. Named rows
-only, if any are named.
+Trains the systems of a paper's tables on English-German sentences, decodes test2016 with each, and prints the table.
+Rows select systems (default: all).
 
 PAPER  choi2018       LSTM: plain, previous word, per dimension; each with and without context     (their table 1)
        sankaran2016   conditional GRU: plain, coverage, local, temporal, and temporal's relatives  (their tables 2 to 5)
        luong2015      stacked LSTM on whole words: from no attention to local-p with input feeding (their table 1)
-       luong2015-grid the same with seven attentions                                               (their table 4)
-       mechanisms     RNNsearch with every attention that it takes
-       survey         RNNencdec and RNNsearch of short sentences and of all, ConvS2S, Transformer  (Jia's survey)
-DATA   a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenised: Multi30k, task 1, the *.lc.norm.tok.* files
-OUT    where models, logs and translations go. Run again after an interruption: what is finished stays
+       luong2015-grid stacked LSTM with seven attentions                                           (their table 4)
+       mechanisms     RNNsearch with every attention that it supports
+       survey         RNNencdec and RNNsearch on short and on all sentences, ConvS2S, Transformer  (Jia's survey)
+DATA   a folder with train.en train.de val.en val.de test2016.en test2016.de, tokenized: Multi30k, task 1, the
+       *.lc.norm.tok.* files
+OUT    folder for models, logs and translations. After an interruption, run again: finished parts are kept
 
-JOBS=1 trainings at once, with one thread each; TRAIN="--epochs 1" and the like come after the table's own options.
-GOLD=folder with src, tgt and gold, German-English alignments by hand: how well do the systems' weights align them?
+Environment: JOBS=1 is the number of parallel trainings, with one thread each; TRAIN="--epochs 1" appends options.
+GOLD=FOLDER, with src, tgt and gold of manual German-English alignments, also evaluates the alignments of the weights.
 END
 }
 
@@ -102,7 +103,7 @@ case $paper in
               convs2s      --system convs2s --bpe 10000 --embedding 256 --hidden 256 --batch-tokens 4000 --learning-rate 0.0015 --adam-betas 0.9:0.98 --warm-up 600 --dropout 0.3 --label-smoothing 0.1 --epochs 12
               transformer  --recipe RECIPES/transformer-multi30k.ini"
         ;;
-    *) heed_fail "there is no paper \"$paper\"" "" "$(usage)" ;;
+    *) heed_fail "unknown paper \"$paper\"" "" "$(usage)" ;;
 esac
 
 for file in {train,val,test2016}.{en,de}; do
@@ -128,14 +129,14 @@ mkdir -p "$out"
 text=(--source "$data/train.en" --target "$data/train.de" --valid-source "$data/val.en" --valid-target "$data/val.de")
 heed_train_all
 
-# score NAME BEAM OPTION...: BLEU, then perplexity, on test2016; what decoding took goes to NAME.beamBEAM.
+# score NAME BEAM OPTION...: BLEU, then perplexity, on test2016; the decoding speed is written to NAME.beamBEAM.
 score()
 {
     "$translate" score --threads 1 --model "$out/$1.safetensors" --source "$data/test2016.en" --target "$data/test2016.de" --beam "$2" \
         "${@:3}" 2>"$out/$1.beam$2" | sed 's/.*BLEU = \([0-9.]*\).*/\1/; s/^perplexity = \([0-9.]*\).*/\1/'
 }
 looks() { [[ ${options_of[$1]} != *'--attention none'* ]]; }
-if [[ $paper == luong2015* && ! -e $out/dictionary ]]; then  # what unknown words are replaced by
+if [[ $paper == luong2015* && ! -e $out/dictionary ]]; then  # the replacements of unknown words
     "$translate" dictionary --source "$data/train.en" --target "$data/train.de" --output "$out/dictionary" 2>/dev/null
 fi
 echo "| $paper | parameters | perplexity | BLEU greedy | BLEU beam 12 | words/s greedy | words/s beam 12 | best epoch | training |"
@@ -154,7 +155,7 @@ for name in "${names[@]}"; do
     fi
     echo "| $name | $(heed_parameters "$name") | ${greedy[-1]} | ${greedy[0]} | $(printf '%s ' "${beam[@]:0:${#beam[@]}-1}")| $(speed 1) | $(speed 12) | $(heed_course "$name") |"
 done
-# The ensemble, if all of its models are there.
+# The ensemble, if all its models exist.
 members=()
 for name in $ensemble; do
     [[ ! -e $out/$name.safetensors.done ]] || members+=(--model "$out/$name.safetensors")
@@ -167,7 +168,7 @@ if ((${#members[@]} > 0 && ${#members[@]} == 2 * $(wc -w <<<"$ensemble"))); then
     ) | | | | |"
 fi
 
-ln -sfn "$(cd "$data" && pwd)/test2016.de" "$out/reference.de"  # under short names in the tables
+ln -sfn "$(cd "$data" && pwd)/test2016.de" "$out/reference.de"  # short names for the tables
 ln -sfn "$(cd "$data" && pwd)/test2016.en" "$out/source.en"
 cd "$out"
 outputs=("${names[@]/%/.de}")

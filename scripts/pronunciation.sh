@@ -11,13 +11,14 @@ usage()
     cat <<'END'
 usage: scripts/pronunciation.sh TRAIN VALID OUT [row...]
 
-From spelling to sound: trains systems that read a word letter by letter and say it phoneme by phoneme, and prints how many phonemes
-and how many words they get wrong. Every twentieth word of TRAIN is the test set, and is not trained on. Named rows only, if any are named.
+Trains systems that translate the letters of a word to its phonemes, and prints their phoneme and word error rates.
+Every twentieth word of TRAIN is in the test set and not in the training set. Rows select systems (default: all).
 
-TRAIN, VALID  pronunciation dictionaries, as scripts/spelling.sh reads them, such as CMUdict
-OUT           where texts, models and translations go. Run again after an interruption: what is finished stays
+TRAIN, VALID  pronunciation dictionaries in a format of scripts/spelling.sh, such as CMUdict
+OUT           folder for texts, models and translations. After an interruption, run again: finished parts are kept
 
-JOBS=1 trainings at once, with one thread each; TRAIN_OPTIONS="--epochs 1" and the like come after the rows' own options.
+Environment: JOBS=1 is the number of parallel trainings, with one thread each; TRAIN_OPTIONS="--epochs 1" appends
+options.
 END
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# Shared by demo.sh, docs.sh, test.sh and bench/run.sh; sourced, not run. Only missing packages are installed, and none with
-# HEED_SETUP=off (if xtensor and OpenBLAS come from elsewhere: CMAKE_PREFIX_PATH then says where they are).
+# Functions for demo.sh, docs.sh, test.sh, bench/run.sh and others; sourced, not run. Installs only missing packages.
+# HEED_SETUP=off disables installation, for xtensor and OpenBLAS from elsewhere (set CMAKE_PREFIX_PATH to their folders).
 
 heed_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 heed_builds=${HEED_BUILD_DIR:-$heed_root/build}
@@ -35,7 +35,7 @@ heed_packages_browser=(emscripten)
 
 heed_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
-# A tool counts wherever it came from; a library only counts as Debian's package, since only CMake could find others.
+# A tool may come from anywhere; a library must be Debian's package, since only CMake could find others.
 heed_has()
 {
     case $1 in
@@ -50,12 +50,12 @@ heed_has()
     esac
 }
 
-# heed_setup <package>...: ensures that these are installed, or says what to do and ends the script.
+# heed_setup <package>...: installs missing packages, or prints instructions and ends the script.
 heed_setup()
 {
     [[ ${HEED_SETUP:-on} != off ]] || return 0
     if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-        heed_say "This is not a Debian system: nothing is installed. heed needs what Debian calls: $*"
+        heed_say "This is not a Debian system: no packages are installed. heed needs the equivalents of: $*"
         return
     fi
 
@@ -69,8 +69,8 @@ heed_setup()
         if command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
             as_root=(sudo)
         else
-            heed_fail "These Debian packages are missing, and this user may not install them:" \
-                "    ${missing[*]}" "Ask an administrator to run this, then start this script again:" \
+            heed_fail "These Debian packages are missing, and installing them requires root:" \
+                "    ${missing[*]}" "Have an administrator run this command, then run this script again:" \
                 "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
         fi
     fi
@@ -90,7 +90,7 @@ heed_setup()
 
 # ---- building ----------------------------------------------------------------------------------------------------------
 
-# As many compilers as there are cores and memory for: each takes up to heed_kilobytes_per_job.
+# The number of parallel compilers that cores and memory allow; each takes up to heed_kilobytes_per_job.
 heed_kilobytes_per_job=1500000
 heed_jobs()
 {
@@ -101,7 +101,7 @@ heed_jobs()
     echo "$cores"
 }
 
-# heed_build <preset> <target> [<cmake option>...]: configures build/<preset> as CMakePresets.json says and builds it.
+# heed_build <preset> <target> [<cmake option>...]: configures a preset of CMakePresets.json in build/<preset> and builds it.
 heed_build()
 {
     local preset=$1 target=$2 generator=() start=$SECONDS
@@ -110,7 +110,7 @@ heed_build()
     if [[ ! -e $directory/CMakeCache.txt ]] && command -v ninja >/dev/null; then generator=(-G Ninja); fi
     heed_say "Building $target ($preset), $(heed_jobs) at a time"
     (cd "$heed_root" && cmake --log-level=WARNING --preset "$preset" -B "$directory" "${generator[@]}" "$@") >/dev/null
-    # clang++ allocates gigabytes: with huge pages it takes 8 % less time. g++ has an allocator of its own.
+    # clang++ allocates gigabytes and takes 8 % less time with huge pages. g++ has its own allocator.
     GLIBC_TUNABLES=${GLIBC_TUNABLES-glibc.malloc.hugetlb=1} cmake --build "$directory" --target "$target" --parallel "$(heed_jobs)"
     heed_say "Built in $((SECONDS - start)) s"
 }
@@ -128,7 +128,7 @@ heed_openblas_version()
     done
 }
 
-# heed_has_avx512: whether this processor has the instructions that OpenBLAS's and libtorch's AVX-512 kernels need.
+# heed_has_avx512: whether this processor supports the AVX-512 kernels of OpenBLAS and libtorch.
 # HEED_CPUINFO replaces /proc/cpuinfo, for tests.
 heed_has_avx512()
 {
@@ -141,12 +141,12 @@ heed_has_avx512()
 
 heed_environment()
 {
-    # heed shards its own work over threads: additional BLAS threads would compete for the same cores.
+    # heed divides its work among threads: additional BLAS threads would compete for the cores.
     export OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
 
-    # An OpenBLAS older than 0.3.25 may not recognise a newer CPU and then falls back to AVX2 kernels, at half the speed
-    # of AVX-512. If it does recognise the CPU, naming these kernels makes no measurable difference. A choice made by
-    # the user is kept.
+    # An OpenBLAS older than 0.3.25 may not recognize a newer CPU and then falls back to AVX2 kernels, at half the speed
+    # of AVX-512. If it does recognize the CPU, this setting makes no measurable difference. The user's setting takes
+    # precedence.
     local version
     [[ -z ${OPENBLAS_CORETYPE:-} ]] || return 0
     version=$(heed_openblas_version)

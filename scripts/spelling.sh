@@ -7,21 +7,21 @@ usage()
     cat <<'END_OF_USAGE'
 usage: scripts/spelling.sh OUT TRAIN VALID [TEST]
 
-Turns pronunciation dictionaries into parallel text for `translate`: letters on one side, phonemes on the other.
+Converts pronunciation dictionaries to parallel text for `translate`: letters on one side, phonemes on the other.
 
-TRAIN, VALID, TEST  lines of a word, a tab, and its phonemes with spaces between; a word may have several lines. This is
-                    the format of the SIGMORPHON shared tasks, and nearly CMUdict's: that has "word phonemes" or
-                    "word(2) phonemes", and comments after "#" or ";;;", which are understood, too.
-                    Without TEST, every twentieth word of TRAIN is the test set, and is not trained on.
-OUT                 the folder for
+TRAIN, VALID, TEST  dictionaries. A line is a word, a tab, and phonemes separated by spaces; a word may have several
+                    lines (the format of the SIGMORPHON shared tasks). CMUdict's format is also supported: "word phonemes"
+                    or "word(2) phonemes", with comments after "#" or ";;;".
+                    Without TEST, every twentieth word of TRAIN is in the test set and not in the training set.
+OUT                 the folder of these files:
 
     train.letters, train.phonemes   a line for each pronunciation
     valid.letters, valid.phonemes   a line for each word, with its first pronunciation
-    test.letters, test.phonemes     the same
-    valid.phonemes.1, .2, ...       references: line n of file k is the k-th pronunciation of word n, or its first one
-    test.phonemes.1, .2, ...        if there are fewer. As many files as the word with the most pronunciations needs
+    test.letters, test.phonemes     a line for each word, with its first pronunciation
+    valid.phonemes.1, .2, ...       references: line n of file k is the k-th pronunciation of word n, or the first if it
+    test.phonemes.1, .2, ...        has fewer. The number of files is the maximum number of pronunciations of a word
 
-A word is right if its translation is one of its references. STRESS=off removes the digits that mark stress in CMUdict.
+A translation is correct if it is one of the references. STRESS=off removes the digits that mark stress in CMUdict.
 
     scripts/spelling.sh spelling train.tsv dev.tsv
     translate train --source spelling/train.letters --target spelling/train.phonemes \
@@ -46,7 +46,7 @@ mkdir -p "$out"
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 
-# entries FILE: its words and phonemes with a tab between, words in the order of their first line, each pronunciation once
+# entries FILE: its words and phonemes separated by tabs, without repeated pronunciations, words in order of first occurrence
 entries()
 {
     LC_ALL=C awk -v stress="${STRESS:-on}" -v name="$1" '
@@ -70,10 +70,10 @@ entries()
     ' "$1"
 }
 
-# letters: "abc" becomes "a b c", character by character
+# letters: "abc" becomes "a b c"
 letters() { LC_ALL=C.UTF-8 sed 's/./& /g; s/ $//'; }
 
-# one_each NAME <ENTRIES: a line per word, and the references
+# one_each NAME <ENTRIES: writes a line per word, and the references
 one_each()
 {
     rm -f -- "$out/$1.phonemes".*

@@ -9,20 +9,19 @@ usage()
     cat <<'END'
 usage: scripts/test.sh [option] [-- argument for ctest...]
 
-Installs what is missing (Debian 12, root or sudo), builds the tests of the library and the kit, and runs them.
+Installs missing packages (Debian 12, root or sudo), builds the tests of the library and the kit, and runs them.
 
-  (none)              clang++, which compiles them in half of g++'s time; not optimized
+  (none)              clang++, not optimized; compiles in half of g++'s time
   --compiler gcc      g++ in place of clang++, Release, with the examples
-  --sanitize          address and undefined-behavior sanitizers and xtensor's own checks, clang++; with tools and translator
-  --sanitize-threads  ThreadSanitizer, clang++, on what has threads: the pool, kernels, batches, models that threads
-                      share, `translate serve`; nothing else
-  --xtensor-assert    xtensor's own bounds and dimension checks alone, clang++
-  --all               --sanitize and g++, each without what the other one tests; warnings as errors, the format check,
-                      the site (scripts/docs.sh), and the demo on a bare Debian (scripts/bare.sh); what CI=true does by
-                      itself
-  --exhaustive        everything, before a release: --all and clang++, with every product of policies, each header alone,
-                      the tools and examples with every compiler, twins, benchmarks, the page in a browser, and heed
-                      as WebAssembly where emcc is installed; hours
+  --sanitize          address and undefined-behavior sanitizers and xtensor's checks, clang++; with tools and translator
+  --sanitize-threads  ThreadSanitizer, clang++, only for tests with threads: the pool, kernels, batches, models shared by
+                      threads, `translate serve`
+  --xtensor-assert    only xtensor's bounds and dimension checks, clang++
+  --all               --sanitize and g++, without testing anything twice; warnings as errors, the format check, the site
+                      (scripts/docs.sh), and the demo on a bare Debian (scripts/bare.sh). The default if CI=true
+  --exhaustive        before a release, takes hours: --all and clang++, every product of policies, each header alone, the
+                      tools and examples with every compiler, twins, benchmarks, the page in a browser, and heed as
+                      WebAssembly if emcc is installed
 
 For example: scripts/test.sh --sanitize -- -R score.
 END
@@ -38,7 +37,7 @@ while (($#)); do
         case ${2:-} in
         clang | clang++) presets=(clang) ;;
         gcc | g++) presets=(release) ;;
-        *) heed_fail "--compiler takes clang or g++, not '${2:-}'" ;;
+        *) heed_fail "--compiler takes clang or gcc, not '${2:-}'" ;;
         esac
         shift
         ;;
@@ -63,21 +62,21 @@ fi
 [[ ${presets[*]} == release ]] || packages+=(clang lld libclang-rt-14-dev)
 heed_setup "${packages[@]}"
 site=
-if [[ $all == yes ]]; then  # beside the builds, since it takes one core; the course's steps are tests of their own
+if [[ $all == yes ]]; then  # in parallel with the builds, since it takes one core; separate tests run the steps of the course
     mkdir -p "$heed_builds"
     "$heed_root/scripts/docs.sh" --no-run >"$heed_builds/site.log" 2>&1 &
     site=$!
     trap 'kill $site 2>/dev/null || true' EXIT
 fi
 
-# The bare Debian compiles the demo and runs it. Where none can be made, bare.sh prints why, and the demo is built here.
+# The bare Debian compiles the demo and runs it. If it cannot be created, bare.sh prints why, and the demo is built here.
 demo=
 if [[ $all == yes ]] && "$heed_root/scripts/bare.sh" --check; then demo=';demo'; fi
 
 # shellcheck disable=SC2034  # used by heed_jobs
 heed_kilobytes_per_job=4500000  # a unit of 24 tests with sanitizers takes 3.4 GB
 for preset in "${presets[@]}"; do
-    # Set either way, since a build directory remembers its options.
+    # Sets all options, since a build folder remembers them.
     options=(-DHEED_TEST_ONLY_PROCESSOR=OFF -DHEED_TEST_PRODUCTS=none -DHEED_TEST_EXHAUSTIVE=OFF
         -DHEED_TEST_FILES_PER_UNIT=8 -DHEED_BUILD_EXAMPLES=ON -DHEED_BUILD_TOOLS=ON -DHEED_BUILD_TRANSLATOR=ON
         -DHEED_BUILD_BENCHMARKS=OFF -DHEED_EXAMPLE_OPTIMIZATION= -DHEED_BENCHMARK_OPTIMIZATION= -DHEED_SANITIZE_EXCEPT=
@@ -97,16 +96,16 @@ for preset in "${presets[@]}"; do
             -DHEED_BUILD_BENCHMARKS=ON -DHEED_TEST_OPTIMIZATION=-O1) ;;
         esac
     elif [[ $all == yes ]]; then
-        # Each build tests what the other does not. asan (clang++): every unit test, the tools and thus heed::translator.
-        # release (g++): kernels for every kind of processor, MPI, the other examples, optimized, and all that one
-        # compiler is enough for. Kernels are compiled with -O1 and two parts of -O3 that code with faults may not survive:
-        # all of -O3 takes almost twice as long.
+        # The builds do not repeat each other's tests. asan (clang++): every unit test, the tools and thus
+        # heed::translator. release (g++): optimized kernels for every kind of processor, MPI, the other examples, and
+        # tests for which one compiler is enough. Kernels are compiled with -O1 and the two parts of -O3 that most often
+        # break incorrect code; the whole of -O3 takes almost twice as long.
         case $preset in
         release) options+=(-DHEED_TEST_ONLY_PROCESSOR=ON "-DHEED_EXAMPLES_EXCEPT=browser$demo"
             "-DHEED_TEST_OPTIMIZATION=-O1;-fstrict-aliasing;-ftree-vectorize"
             "-DHEED_TEST_WIDTHS=x86-64-v3;x86-64-v4;portable") ;;  # asan is compiled for plain x86-64
-        # The first two checks take a third of the time to build and to run, the others a sixth to a quarter of the rest
-        # to build. A null pointer that is followed ends the program without them; --sanitize alone has them.
+        # Excluded checks: the first two take a third of the time to build and to run, the others a sixth to a quarter of
+        # the remaining build time. Null dereferences end the program anyway. --sanitize alone includes these checks.
         asan) lines=-g0 options+=(-DHEED_TEST_FILES_PER_UNIT=24 -DHEED_SANITIZE_EXCEPT=null,alignment,pointer-overflow,vptr,function
             -DHEED_EXAMPLES_ONLY=use_model -DHEED_FUZZ_SECONDS=1 "-DHEED_FUZZ_TARGETS=npy;model") ;;
         esac
@@ -121,13 +120,13 @@ for preset in "${presets[@]}"; do
     heed_build "$preset" "$target" "${options[@]}"
 done
 if [[ $site ]]; then
-    wait "$site" || heed_fail "$(<"$heed_builds/site.log")" "" "the site was not built"
+    wait "$site" || heed_fail "$(<"$heed_builds/site.log")" "" "building the site failed"
     cat "$heed_builds/site.log"
     trap - EXIT
 fi
 heed_environment
 
-# One run over all that was built, so that there is one summary, and it comes last.
+# One run of all tests, so that there is one summary at the end.
 tests=$heed_builds/${presets[0]}
 if ((${#presets[@]} > 1)); then
     tests=$heed_builds

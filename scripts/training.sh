@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# Trains many systems on one text; sourced by papers.sh, numbers.sh and pronunciation.sh. They set:
+# Trains several systems on one text; sourced by papers.sh, numbers.sh and pronunciation.sh, which set:
 #
 #   translate     the program                          out      the folder of models and logs
-#   text          its options that name the text       names    the systems, in order
-#   options_of    by system, the other options         TRAIN, JOBS: the user's, from the environment
+#   text          its options for the text             names    the systems, in order
+#   options_of    the other options, by system         TRAIN, JOBS: from the user's environment
 
-# heed_choose_rows <rows> [<name>...]: options_of from lines "name option...", and names: those given, or all.
+# heed_choose_rows <rows> [<name>...]: sets options_of from lines "name option...", and names to those given, or to all.
 heed_choose_rows()
 {
     local rows=$1 name options
@@ -21,11 +21,12 @@ heed_choose_rows()
     done <<<"$rows"
     for name; do
         [[ ${options_of[$name]+there} ]] ||
-            heed_fail "there is no row \"$name\"; there is $(awk '{ printf "%s%s", (NR > 1 ? ", " : ""), $1 }' <<<"$rows")"
+            heed_fail "unknown row \"$name\"; rows are $(awk '{ printf "%s%s", (NR > 1 ? ", " : ""), $1 }' <<<"$rows")"
     done
 }
 
-# heed_train <name>: its model, log and messages in $out; continues what was interrupted, and leaves what is finished.
+# heed_train <name>: trains a system; its model, log and messages are in $out. Resumes after an interruption, and skips a
+# finished model.
 heed_train()
 {
     local model=$out/$1.safetensors resume=() options
@@ -38,7 +39,7 @@ heed_train()
     touch "$model.done"
 }
 
-# heed_train_all: all of names, JOBS at once.
+# heed_train_all: trains all names, JOBS in parallel.
 heed_train_all()
 {
     local name
@@ -49,7 +50,7 @@ heed_train_all()
     while (($(jobs -rp | wc -l) > 0)); do wait -n; done
 }
 
-# heed_course <name>: "epoch | time" of the model that was kept.
+# heed_course <name>: "epoch | time" of the best model.
 heed_course()
 {
     local last

@@ -6,8 +6,8 @@ if (($# == 0)) || [[ $1 == -h || $1 == --help ]]; then
     cat <<'END'
 usage: scripts/update_names.sh FILE...
 
-Rewrites a program that was written for heed 0.2.0, in place: its includes and heed's names become those of 0.3.0. The
-changelog has the table. Keep a copy: a word of the program's own that heed used as a name may be rewritten as well.
+Updates a program written for heed 0.2.0 in place: includes and heed's names become those of 0.3.0. The changelog has the
+table. Keep a copy: identifiers of the program that equal an old name of heed may also be renamed.
 
 For example: git ls-files '*.cpp' '*.hpp' | xargs scripts/update_names.sh
 END
@@ -15,10 +15,10 @@ END
     exit 0
 fi
 for file in "$@"; do
-    [[ -f $file && -w $file ]] || { echo "update_names.sh: $file is no file that can be written" >&2; exit 1; }
+    [[ -f $file && -w $file ]] || { echo "update_names.sh: $file is not a writable file" >&2; exit 1; }
 done
 
-# The longest lines replace words that can mean nothing else. Others look at the words beside them.
+# The longest lines replace unambiguous names. Other lines check the context.
 sed -E -i -f - -- "$@" <<'END'
 # Headers.
 s#<heed/attention/(at_once|in_blocks)\.#<heed/attention/execute/blocked.#
@@ -193,7 +193,7 @@ s/\b(nn::|output::|embedding::|query_from::|initial_state::|seq2seq::|luong2015:
 s/\bHEED_EXAMPLES_ONLY\b/HEED_ONLY/g
 END
 
-# What a policy says of itself: constants in lines of their own become one constant, `traits`.
+# The traits of a policy: constants on separate lines become one constant, `traits`.
 perl -0777 -i - "$@" <<'END'
 use strict;
 my @order = qw(weights reads_word adds_word ignores_context reads_length reads_query_position extends_keys prepares_alike

@@ -10,37 +10,37 @@ usage()
 usage: scripts/versions.sh [option...]
        scripts/versions.sh --list FILE [--sources DIR] [--table FILE]
 
-Builds heed against the sources or libraries that it is pointed at, runs a selection of its unit tests, and prints a row of
-docs/start/versions.md. Nothing is downloaded and nothing is installed outside of the build folder.
+Builds heed with the given sources or libraries, runs a selection of its unit tests, and prints a row of
+docs/start/versions.md. Downloads nothing, and installs nothing outside of the build folder.
 
-  --xtensor DIR       the sources of xtensor; without it, the installed one
-  --xtl DIR           the sources of the xtl that belongs to it
-  --xtensor-blas DIR  the sources of the xtensor-blas that belongs to it; not with --blas none
-  --xsimd DIR         xtensor is compiled with XTENSOR_USE_XSIMD and this xsimd; `installed` takes the installed one
-  --compiler CXX      g++ without it
-  --flags "FLAG ..."  further flags of the compiler, such as -DHEED_SIMD_PORTABLE or -march=x86-64-v3
+  --xtensor DIR       the sources of xtensor (default: the installed one)
+  --xtl DIR           the sources of the matching xtl
+  --xtensor-blas DIR  the sources of the matching xtensor-blas; not with --blas none
+  --xsimd DIR         compile xtensor with XTENSOR_USE_XSIMD and this xsimd; `installed` selects the installed one
+  --compiler CXX      the compiler (default: g++)
+  --flags "FLAG ..."  additional compiler flags, such as -DHEED_SIMD_PORTABLE or -march=x86-64-v3
   --blas WHICH        openblas-pthread, openblas-openmp, openblas-serial, reference (as Debian installs them), none, or
-                      the file of a library; without it, the one that CMake finds
-  --through WHICH     xtensor-blas or cblas: how heed calls the BLAS; without it, as HEED_BLAS=auto chooses
-  --target WHICH      i386, s390x (big-endian) or aarch64: another kind of machine, the last two under qemu; without a BLAS,
-                      without CMake
-  --all               every unit test (an hour), in place of the selection
-  --tests "NAME ..."  these, in place of the selection, as in "gemm/blas ops/elementwise"
-  --list FILE         one run for each line of FILE, which holds these options; # begins a comment
-  --sources DIR       with --list: a relative DIR in its lines is a folder of this one
-  --table FILE        with --list: the table is also written to FILE
+                      the file of a library (default: the one that CMake finds)
+  --through WHICH     xtensor-blas or cblas: how heed calls the BLAS (default: the choice of HEED_BLAS=auto)
+  --target WHICH      i386, s390x (big-endian) or aarch64: another architecture, the last two under qemu; without a BLAS
+                      and without CMake
+  --all               run every unit test (an hour), in place of the selection
+  --tests "NAME ..."  run these tests, in place of the selection, as in "gemm/blas ops/elementwise"
+  --list FILE         one run for each line of FILE, which contains these options; # starts a comment
+  --sources DIR       with --list: relative folders in FILE are in DIR
+  --table FILE        with --list: also write the table to FILE
 
-For example, with the sources of three libraries in ~/src:
+Example, with the sources of three libraries in ~/src:
   scripts/versions.sh --xtensor ~/src/xtensor-0.27.1 --xtl ~/src/xtl-0.8.2 --xtensor-blas ~/src/xtensor-blas-0.23.0 \
       --compiler clang++-16 --blas openblas-openmp
 END_OF_USAGE
 }
 
-# The library's surface in a minute: xtensor's tensors, products by each way to a BLAS, operations and their gradients,
-# a whole model, files.
+# A minute of tests that cover the library: xtensor's tensors, products with each BLAS interface, operations and their
+# gradients, a whole model, files.
 selection="core/tensor core/view_of gemm/blas gemm/blas_threads gemm/blas_calls gemm/blas_beside_xtensor_blas ops/elementwise ops/products ops/softmax
     nn/orthogonal seq2seq/systems/sankaran2016 io/safetensors io/npy"
-# For another kind of machine: what needs no library but xtensor's headers. Kernels take minutes under qemu.
+# For another architecture: tests that need only xtensor's headers. Kernels take minutes under qemu.
 portable="core/tensor gemm/blas core/random simd/registers simd/simd gemm/int8_panels ops/elementwise ops/products ops/softmax nn/gru attention/attention io/npy
     io/safetensors"
 
@@ -53,7 +53,7 @@ while (($#)); do
     -h | --help) usage && exit ;;
     --xtensor | --xtl | --xtensor-blas | --xsimd | --compiler | --flags | --blas | --through | --target | --tests | --list | \
         --sources | --table)
-        (($# > 1)) || heed_fail "$option takes a value; scripts/versions.sh --help says which"
+        (($# > 1)) || heed_fail "$option takes a value; see scripts/versions.sh --help"
         ;;
     *) usage >&2 && heed_fail "" "unknown option $option" ;;
     esac
@@ -73,7 +73,7 @@ if [[ -n $list ]]; then
         line=${line%%#*}
         [[ -n ${line//[[:space:]]/} ]] || continue
         declare -a words=()
-        eval "words=($line)"  # quoted flags stay one word; the list is the caller's own
+        eval "words=($line)"  # quoted flags stay one word; the list is trusted
         for i in "${!words[@]}"; do
             case ${words[i]} in
             --xtensor | --xtl | --xtensor-blas | --xsimd)
@@ -101,13 +101,13 @@ for folder in "$xtensor" "$xtl" "$xtensor_blas" "$xsimd"; do
         heed_fail "'$folder' should be a folder of sources with a CMakeLists.txt in it"
 done
 if [[ -n $xtensor ]]; then
-    [[ -n $xtl ]] || heed_fail "--xtensor needs the xtl that belongs to it: --xtl DIR"
+    [[ -n $xtl ]] || heed_fail "--xtensor needs the matching xtl: --xtl DIR"
     [[ -n $xtensor_blas || $blas == none || $through == cblas || -n $target ]] ||
-        heed_fail "--xtensor needs the xtensor-blas that belongs to it: --xtensor-blas DIR; or --blas none, or --through cblas"
+        heed_fail "--xtensor needs the matching xtensor-blas: --xtensor-blas DIR; or --blas none, or --through cblas"
 fi
 command -v "${compiler%% *}" >/dev/null || heed_fail "the compiler ${compiler%% *} is not installed"
 
-# version_of <library> <folder of headers>...: as its first header there says.
+# version_of <library> <folder of headers>...: the version in its first header there.
 version_of()
 {
     local library=$1 folder header macro=${1//-/_}
@@ -135,7 +135,7 @@ log=$build/log
 mkdir -p "$build"
 : >"$log"
 
-# row <passed> <of> <why not all>
+# row <passed> <of> <failures>
 row()
 {
     local what=$1 of=$2 reason=$3
@@ -143,7 +143,7 @@ row()
         "$(compiler_name $compiler)${target:+, $target}${flags:+, \`$flags\`}" "$blas_name" "$what of $of${reason:+: $reason}"
 }
 
-# ---- without CMake: another kind of machine -------------------------------------------------------------------------------
+# ---- without CMake: another architecture ----------------------------------------------------------------------------------
 
 if [[ -n $target ]]; then
     case $target in
@@ -156,7 +156,7 @@ if [[ -n $target ]]; then
         ;;
     *) heed_fail "--target takes i386, s390x or aarch64, not '$target'" ;;
     esac
-    # Only these headers of the system: /usr/include itself would hide those of the other machine.
+    # Only these system headers: /usr/include itself would hide those of the other architecture.
     mkdir -p "$build/include"
     for library in xtensor xtl nlohmann doctest; do ln -sfn "/usr/include/$library" "$build/include/$library"; done
     [[ -z $xtensor ]] || ln -sfn "$(realpath "$xtensor")/include/xtensor" "$build/include/xtensor"
@@ -173,10 +173,10 @@ if [[ -n $target ]]; then
     for test in ${tests:-$portable}; do
         program=$build/${test//\//_}
         if [[ $target == s390x && $test == io/* ]]; then
-            # Files are refused on big-endian machines, in one sentence.
+            # Files are rejected on big-endian machines with one error message.
             refusal=$("${command[@]}" -fsyntax-only "$heed_root/tests/$test.cpp" 2>&1 | grep ' error: ' || true)
             if [[ $(wc -l <<<"$refusal") == 1 && $refusal == *'on little-endian machines'* ]]; then
-                note=', files refused in one sentence'
+                note=', files rejected with one error'
                 continue
             fi
         fi
@@ -194,7 +194,7 @@ if [[ -n $target ]]; then
     exit
 fi
 
-# ---- with CMake: the packages of these versions, in a folder of their own ---------------------------------------------------
+# ---- with CMake: the packages of these versions, in a separate folder -------------------------------------------------------
 
 prefix=$build/prefix
 options=("-DCMAKE_INSTALL_PREFIX=$prefix" "-DCMAKE_PREFIX_PATH=$prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
@@ -211,7 +211,7 @@ reference) options+=(-DBLA_VENDOR=Generic) library=(/usr/lib/*/blas/libblas.so.3
     ;;
 esac
 if [[ -n $blas && $blas != none ]]; then
-    [[ -r ${library[0]} ]] || heed_fail "--blas $blas: ${library[0]} is not there"
+    [[ -r ${library[0]} ]] || heed_fail "--blas $blas: ${library[0]} cannot be read"
     options+=("-D$name=${library[0]}")
 fi
 
@@ -222,7 +222,7 @@ install_sources()
     rm -rf "$to" "$to.sources"
     mkdir -p "$to"
     if ! cmake -S "$from" -B "$to" "${options[@]}" >"$to.log" 2>&1; then
-        # Headers and three small files are all that is installed, and they do not need the CMake that is asked for.
+        # Only headers and three small files are installed, which do not need the required version of CMake.
         grep -q 'or higher is required' "$to.log" || { cat "$to.log" >>"$log" && return 1; }
         rm -rf "$to"
         cp -r "$from" "$to.sources"
@@ -235,7 +235,7 @@ install_sources()
 
 xtensor_version=- xtl_version=- xtensor_blas_version=- xsimd_version=- blas_name=${blas:-?}
 mkdir -p "$build/packages" "$prefix"
-cxx_flags="-Wno-deprecated-declarations $flags"  # newer compilers find such in the standard library's own headers
+cxx_flags="-Wno-deprecated-declarations $flags"  # newer compilers report deprecations in the standard library
 for library_of in xtl xsimd xtensor xtensor_blas; do
     from=${!library_of}
     [[ -n $from && $from != installed ]] || continue
@@ -282,7 +282,7 @@ fi
 targets=$'\n'$(cmake --build "$build/heed" --target help)$'\n'
 for test in $selection; do
     program=${test//\//_}
-    # Not built with this BLAS: what is about xtensor-blas, or about a BLAS. (ninja and make write targets differently.)
+    # Tests of xtensor-blas, or of a BLAS, are not built without it. (ninja and make print targets differently.)
     [[ $targets == *$'\n'"$program: "* || $targets == *$'\n... '"$program"$'\n'* ]] || continue
     all=$((all + 1))
     run=$build/run/$program
@@ -294,7 +294,7 @@ for test in $selection; do
         failed+=("$test")
     fi
 done
-# The library that a program really loads, not the one that was asked for.
+# The library that a program actually loads, not the requested one.
 if [[ $how == "no BLAS" ]]; then
     blas_name=none
 elif [[ -x $build/heed/tests/gemm_blas ]]; then

@@ -3,8 +3,8 @@
 #
 # usage: awk -f scripts/word_classes.awk TEXT >TAGS
 #
-# A class for each word of English captions, lower case and tokenised, by lists and one ending: enough for
-# `translate dimensions --tags` to show what the dimensions of an attention look at.
+# Prints a class for each word of English captions (lower case, tokenized), based on word lists and one ending. The input
+# of `translate dimensions --tags`, which finds the classes that dimensions of an attention attend to.
 function put(tag, words,  n, i, w) { n = split(words, w, " "); for (i = 1; i <= n; ++i) tag_of[w[i]] = tag }
 BEGIN {
     put("article", "a an the")

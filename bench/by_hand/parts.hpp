@@ -10,8 +10,8 @@
 #include <heed/kernels/dot.hpp>
 #include <heed/kernels/softmax.hpp>
 
-/// Mechanisms written by hand: each as one function over plain memory, with heed's kernels and BLAS but without
-/// policies and tensors. Temporaries come from heed::scratch, results go to the caller's memory.
+/// Hand-written mechanisms: each is one function over plain memory, with heed's kernels and BLAS but without policies
+/// and tensors. Temporaries come from heed::scratch; results are written to the caller's memory.
 namespace bench::by_hand {
 
 /// The sizes of one step and the inputs that all mechanisms share.

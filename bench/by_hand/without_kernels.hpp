@@ -11,9 +11,9 @@
 
 namespace bench::by_hand {
 
-/// One step of additive attention as one function for one thread, with no policy, no tensor and no call of heed's
-/// kernels: as one would write it for this mechanism alone. Only the register type and its tanh and exp are heed's, so
-/// that structure is compared and not polynomials.
+/// One step of additive attention as one function for one thread, written for this mechanism alone: without policies,
+/// tensors and calls of heed's kernels. Only the register type and its tanh and exp are heed's, so that the comparison
+/// measures structure and not polynomials.
 inline void additive_without_kernels(const source& from, const float* query, const float* W, const float* v,
                                      float* projected, float* weights, float* context)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A step, many queries, steps of training and searches, for bench/compiled.sh: prints a line "name microseconds" for
-// each, the median of some rounds.
+// A step, many queries, training steps and searches, for bench/compiled/compiled.sh. Prints a line "name microseconds"
+// for each, the median of several rounds.
 
 #include <algorithm>
 #include <cstddef>

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Compiles bench/compiled/compiled.cpp for this processor, for any x86-64, and for any x86-64 with heed::compiled, and
-# compares the times that they take to run.
+# compares run times.
 set -euo pipefail
 
 usage() {
     cat <<'END'
 bench/compiled/compiled.sh [--build DIR] [--rounds N]
 
-  --build DIR   where it is built, by CMake (default: build-compiled in the root)
+  --build DIR   build folder (default: build-compiled in the root)
   --rounds N    rounds in which the three programs take turns (default 7)
 
-For each work: the time with -march=native, and how many times as fast the two others are: medians of the ratios within
-a round.
+Prints for each workload the time with -march=native and the relative speed of the two others, as medians of the ratios
+within a round.
 END
 }
 
@@ -33,13 +33,13 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "compiled.sh: --rounds takes a number from 1 on, not \"$rounds\"" >&2; exit 2; }
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "compiled.sh: --rounds requires a positive integer, not \"$rounds\"" >&2; exit 2; }
 
 mkdir -p "$build"
-heed_say "building; this takes minutes, once"
+heed_say "building (several minutes, once)"
 if ! { cmake -S "$here" -B "$build" -DCMAKE_BUILD_TYPE=Release && cmake --build "$build"; } >"$build/compiled.log" 2>&1; then
     tail -n 20 "$build/compiled.log" >&2
-    echo "compiled.sh: it was not built; all of the output is in $build/compiled.log" >&2
+    echo "compiled.sh: the build failed; see $build/compiled.log" >&2
     exit 1
 fi
 

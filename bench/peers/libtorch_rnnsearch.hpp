@@ -10,12 +10,12 @@
 #include "../search.hpp"
 #include "libtorch_tensors.hpp"
 
-/// RNNsearch in libtorch, with the weights of bench/search.cpp's.
+/// RNNsearch in libtorch, with the weights of bench/search.cpp.
 namespace bench::libtorch {
 
 using heed::seq2seq::source_batch;
 
-/// Each row of the search takes over the state of row rows[i].
+/// Row i of the result is the state of row rows[i].
 inline Tensor chosen(const Tensor& state, const Tensor& rows, bool) { return state.index_select(0, rows); }
 
 struct unit {

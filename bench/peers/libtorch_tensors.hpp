@@ -13,7 +13,7 @@ namespace bench::libtorch {
 
 using at::Tensor;
 
-/// The numbers of a tensor of heed's.
+/// Copies a tensor of heed.
 template <class X>
 Tensor tensor_of(const X& x)
 {

@@ -11,12 +11,12 @@
 #include "../search.hpp"
 #include "libtorch_tensors.hpp"
 
-/// The Transformer in libtorch, searching with the weights of bench/search.cpp's.
+/// The Transformer in libtorch, with the weights of bench/search.cpp.
 namespace bench::libtorch {
 
 using heed::seq2seq::source_batch;
 
-/// What a decoder layer keeps of the words so far, [R,n,S,d].
+/// The keys and values that a decoder layer caches, [R,n,S,d].
 struct kept_words {
     Tensor keys, values;
 };
@@ -24,10 +24,10 @@ struct kept_words {
 struct transformer_state {
     std::vector<kept_words> layers;
     int64_t words = 0;
-    Tensor rows;  // not yet taken: the next step copies once, with its own word behind
+    Tensor rows;  // pending selection: the next step copies once, with its word appended
 };
 
-/// Each row of the search takes over what row rows[i] has.
+/// Row i of the result is the cache of row rows[i].
 inline transformer_state chosen(const transformer_state& state, const Tensor& rows, bool at_once)
 {
     transformer_state next{state.layers, state.words, {}};
@@ -54,8 +54,8 @@ class transformer {
         Tensor operator()(const Tensor& x) const { return at::layer_norm(x, {x.size(-1)}, gain, bias); }
     };
     struct layer {
-        Tensor qkv, own_output;      // to the words of the same side
-        Tensor q, kv, cross_output;  // to the source
+        Tensor qkv, own_output;      // self-attention
+        Tensor q, kv, cross_output;  // cross-attention
         Tensor W_1, b_1, W_2, b_2;
         std::vector<norm> norms;
     };
@@ -219,7 +219,7 @@ private:
         return at::addmm(l.b_2, at::addmm(l.b_1, x, l.W_1).relu_(), l.W_2);
     }
 
-    /// [R,n,S+1,d]: what the chosen rows have, and the word of each behind it, copied once.
+    /// [R,n,S+1,d]: the cache of the selected rows with each row's new word appended, in one copy.
     Tensor with_word(const Tensor& kept, const Tensor& rows, const Tensor& word) const
     {
         const auto R = word.size(0), S = kept.defined() ? kept.size(2) : 0;

@@ -4,10 +4,10 @@
 // "TODO". PEER_WAY chooses:
 //
 //   flash     ggml_flash_attn_ext, keys and values in f32 (the default)
-//   flash16   the same with keys and values in f16, as its users keep them
+//   flash16   ggml_flash_attn_ext with keys and values in f16, as its users store them
 //   composed  mul_mat, soft_max_ext, mul_mat, in f32
 //
-// A mask is a tensor of f16 [length,length] in all of them: there is no causal form.
+// A mask is always a tensor of f16 [length,length]: there is no causal form.
 
 #include <algorithm>
 #include <cstddef>

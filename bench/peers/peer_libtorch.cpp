@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The peer: libtorch doing the same works, each in the fastest way that we found (see README.md, "Fairness").
+// The peer: libtorch runs the same workloads, each in the fastest way that we found (see README.md, "Fairness").
 //
-// Forward: no autograd, every result in storage kept from call to call (`_out` and in-place forms). Backward: autograd
-// on a graph that is built anew for each step, as in any training loop. Both process the batch in blocks of rows whose
-// hidden layer [rows,T,A] stays in cache, which gains up to 1.2x forward and 1.4x backward.
+// Forward: no autograd, every result in reused storage (`_out` and in-place forms). Backward: autograd on a graph that
+// is rebuilt for each step, as in any training loop. Both process the batch in blocks of rows whose hidden layer
+// [rows,T,A] stays in cache, which gains up to 1.2x forward and 1.4x backward.
 
 #include <torch/torch.h>
 
@@ -84,7 +84,7 @@ void project_out(Tensor& result, const Tensor& query, const Tensor& W)
     }
 }
 
-/// The additive step in blocks of `block` rows of the batch; with `across`, threads share the blocks instead of each
+/// The additive step in blocks of `block` rows of the batch. With `across`, threads share the blocks instead of each
 /// operation; with `by_row`, the weighted sum is a matrix-vector product per row instead of a bmm.
 bench::work additive_forward(const attention_size& size, long block, bool across, bool by_row)
 {
@@ -102,7 +102,7 @@ bench::work additive_forward(const attention_size& size, long block, bool across
     auto s = std::make_shared<storage>(
         storage{attention_case{size}, at::empty({B, A}), at::empty({B, T}), at::empty({B, D}), {}});
     const long threads = across ? at::get_num_threads() : 1;
-    std::vector<Tensor> hiddens;  // one per thread, or the others' would evict those of the first blocks
+    std::vector<Tensor> hiddens;  // one per thread, so that threads do not evict each other's blocks
     for (long t = 0; t < threads; ++t) hiddens.push_back(at::empty({std::min(block, B), T, A}));
     const long blocks = (B + block - 1) / block;
     const long share = (blocks + threads - 1) / threads;
@@ -162,9 +162,9 @@ bench::work additive_forward(const attention_size& size, long block, bool across
 }
 
 /// Forward and backward through autograd. Keys and values are leaves in blocks of `block` rows, whose gradients are
-/// views of one tensor each: they accumulate in place over the decoder's steps, as they do in training. With `across`,
-/// each thread takes a share of the batch, with its own graph and gradients of W and v, added up at the end: threads
-/// inside single operations help little when a step is twenty small ones.
+/// views of one tensor each: they accumulate in place over the decoder steps, as in training. With `across`, each
+/// thread takes a share of the batch, with its own graph and gradients of W and v, which are added at the end. Threads
+/// inside single operations gain little when a step is twenty small operations.
 bench::work additive_autograd(const attention_size& size, long block, bool across)
 {
     struct part {
@@ -242,8 +242,8 @@ bench::work additive_autograd(const attention_size& size, long block, bool acros
             [s] { return digest(s->keys_gradient) + digest(s->values_gradient); }};
 }
 
-/// Forward and backward with the backward written by hand from libtorch's operations, all of them in place or into
-/// storage that is kept. Not what users of libtorch write, but the best it can do.
+/// Forward and backward with a backward written from libtorch's operations, all in place or into reused storage. Users
+/// of libtorch do not write this; it shows the limit of its operations.
 bench::work additive_by_hand(const attention_size& size, long block, bool across)
 {
     struct part {
@@ -424,8 +424,8 @@ bench::work per_dimension_forward(const attention_size& size, long block, bool a
 // ---------------------------------------------------------------------------------------------------------------------
 // The fastest variants, as measured (--variants) on a Zen 5 with 1 MiB of L2 cache per core
 
-/// As many rows of the batch as make a block's hidden layer about 1.6 MB: between 0.8 and 3.2 MB the differences are
-/// small, whole batches are up to 1.4 times slower.
+/// The number of rows for which a block's hidden layer takes about 1.6 MB. Between 0.8 and 3.2 MB the differences are
+/// small; whole batches are up to 1.4 times slower.
 long rows_in_cache(const attention_size& size, long threads)
 {
     const long row_bytes = 4 * size.positions * size.alignment;
@@ -433,7 +433,7 @@ long rows_in_cache(const attention_size& size, long threads)
     return std::clamp(1'700'000 / row_bytes, 1L, share);
 }
 
-/// One sentence is too little for two threads: waking the second costs more than it gains, except for the largest.
+/// One sentence uses one thread: except at the largest size, waking the second costs more than it gains.
 long threads_for(const attention_size& size, long threads) { return size.batch == 1 ? 1 : threads; }
 
 void add(const std::string& name, long threads, std::function<bench::work()> make)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The peer of bench/long: libtorch's attention of many queries, heads by batched products (it has no fused kernel for a
-// CPU in this version), forward, or forward and backward.
+// The peer of bench/long: libtorch's attention of many queries, forward, or forward and backward. Heads are batched
+// products, since this version does not have a fused kernel for a CPU.
 
 #include <torch/torch.h>
 
@@ -31,7 +31,8 @@ std::pair<double, double> run(const request& of, int threads)
     const double by = of.scale();
     const double begin = bench::search::now(threads);
     const auto attend = [&] {
-        // One product that scales and adds the mask; weights where the scores were, if nobody needs them later.
+        // One product that scales and adds the mask; the weights overwrite the scores if the scores are not needed
+        // later.
         Tensor scores = causal ? at::baddbmm(later, q, k.transpose(1, 2), 1, by)
                                : at::baddbmm(at::zeros({1}), q, k.transpose(1, 2), 0, by);
         return at::bmm(at::softmax(scores, 2), v);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The peer: libtorch searching with the same models and the same weights as bench/search.cpp, which starts and queries
-// this program.
+// The peer: libtorch searches with the models and weights of bench/search.cpp, which starts this program and sends it
+// requests.
 //
 // Two compositions. `plain`, as an experienced user would write it: no autograd, keys and annotations repeated for the
 // hypotheses once, the state reordered by index_select, log_softmax and topk over all continuations of a sentence.
-// `tuned` is as fast as libtorch's operations allow: one product each for the matrices that multiply the word and the
-// state; keys and annotations [B,T,.] are never copied, the attention sees the hypotheses as [B,K,.] (a broadcast sum,
-// then a batched product); the Transformer's kept keys and values are copied once per step; topk of each row and then
-// among these; finished sentences leave the batch. PEER_WAY in the environment chooses; other words in it each undo one
-// of the optimizations of `tuned`.
+// `tuned` is as fast as libtorch's operations allow: one product for the matrices that multiply the word, and one for
+// the state; keys and annotations [B,T,.] are never copied, and attention reads the hypotheses as [B,K,.] (a broadcast
+// sum, then a batched product); the Transformer's cached keys and values are copied once per step; topk of each row and
+// then among these; finished sentences leave the batch. PEER_WAY in the environment selects one; each further word in
+// it disables one optimization of `tuned`.
 
 #include <torch/torch.h>
 
@@ -177,7 +177,7 @@ double beam(const Model& m, const source_batch& batch, int64_t K, const ways& ho
     return digest;
 }
 
-/// A model with its searches.
+/// A model with its search functions.
 using searching = std::function<double(const bench::search::work&, const source_batch&)>;
 
 template <class Model>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The peer of bench/systems: libtorch doing the same training step of a Transformer (forward, backward, clip, Adam).
+// The peer of bench/systems: libtorch performs the same training step of a Transformer (forward, backward, clip, Adam).
 //
-// Written as an experienced user writes it for speed with libtorch's own operations: one product for the queries, keys
-// and values of self-attention and one for keys and values of a layer's cross-attention, heads by batched products, one
-// table for both languages and the output layer, Adam in place parameter by parameter.
+// Written as an experienced user would write it for speed with libtorch's operations: one product for queries, keys and
+// values of self-attention and one for keys and values of a layer's cross-attention; heads as batched products; one
+// table for both languages and the output layer; Adam in place, parameter by parameter.
 
 #include <torch/torch.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The peer: libtorch doing one RNNsearch training step (forward, backward, clip, Adam).
+// The peer: libtorch performs one RNNsearch training step (forward, backward, clip, Adam).
 //
-// Written for speed, as far as libtorch's own operations and its autograd allow:
+// Written for speed, within the limits of libtorch's operations and its autograd:
 //   - input projections, keys, E y and the whole output layer are one product each for all steps;
-//   - the GRU is composed by hand from few, in-place operations, which beats at::gru on a CPU (`#at-gru`);
+//   - the GRU is composed of few, in-place operations, which is faster than at::gru on a CPU (`#at-gru`);
 //   - one product multiplies s_{t-1} with W and the recurrent weights;
 //   - clipping and Adam process each parameter once, in blocks that stay in cache, all six operations on a block
 //     before the next (torch::optim::Adam makes six passes through memory, `#optim-adam`); the clipping factor is
@@ -37,12 +37,13 @@ namespace {
 using at::Tensor;
 
 struct ways {
-    bool reset_after = true;     // of the recurrent product, as in at::gru; before, as in Cho et al. 2014, needs two
+    bool reset_after =
+        true;  // reset after the recurrent product, as in at::gru; false, as in Cho et al. 2014, needs two products
     bool fused_encoder = false;  // at::gru
     bool blocked_adam = true;
-    bool deferred = false;       // weight gradients of the recurrent products batched over time by hand
+    bool deferred = false;       // weight gradients of the recurrent products, batched over time manually
     bool lazy_rows = true;       // Adam updates only the rows of the embedding tables that the batch touches, as heed's
-    bool plain_decoder = false;  // at::gru_cell on [E y; c], and nothing prepared for all steps but the keys
+    bool plain_decoder = false;  // at::gru_cell on [E y; c]; only the keys are computed for all steps at once
 };
 
 /// x W whose gradient of W is computed in one product for all steps: backward only records.
@@ -229,7 +230,7 @@ private:
         return at::lerp(n, state, rz[1]);
     }
 
-    /// The same in the form of Cho et al. 2014: r is applied to the state before the product.
+    /// The GRU of Cho et al. 2014: r is applied to the state before the product.
     Tensor gates_before(const Tensor& state, const Tensor& input, const Tensor& recurrent,
                         const Tensor& candidate) const
     {

@@ -3,15 +3,15 @@
 // A peer of bench/long: attention of many queries composed of oneDNN's matmul and softmax, forward, or forward and
 // backward. PEER_WAY chooses:
 //
-//   blocks=N  head by head, N queries at a time, so that scores stay in the cache; with a causal mask only the keys up
-//             to the block's last query. The backward pass computes a block's weights again. Threads share the heads.
-//             (blocks=128 is the default; with as many as there are queries it is head by head.)
+//   blocks=N  N queries of a head at a time, so that scores stay in the cache; with a causal mask, only the keys up to
+//             the block's last query. The backward pass recomputes the weights of a block. Threads share the heads.
+//             (The default is 128; with N equal to the number of queries, a block is a whole head.)
 //   whole     all heads at once by batched primitives, scores and weights in memory
 //
 // The scale is an output scale of the first product, and softmax works in place. A causal mask is written over the
-// scores by a plain loop: with the mask as a binary post-op, matmul takes its reference implementation, a thousand
-// times slower. Primitives are made before the clock starts. The backward pass: ∂V += Pᵀ ∂C, ∂P = ∂C Vᵀ, ∂S by
-// softmax_backward, ∂Q = scale · ∂S K, ∂K += scale · ∂Sᵀ Q.
+// scores by a plain loop: with the mask as a binary post-op, matmul uses its reference implementation, which is a
+// thousand times slower. Primitives are created before the clock starts. The backward pass: ∂V += Pᵀ ∂C, ∂P = ∂C Vᵀ,
+// ∂S by softmax_backward, ∂Q = scale · ∂S K, ∂K += scale · ∂Sᵀ Q.
 
 #include <omp.h>
 
@@ -45,7 +45,7 @@ dnnl::engine& cpu()
 
 memory::desc matrices(const dims& shape, const dims& strides) { return {shape, memory::data_type::f32, strides}; }
 
-/// A primitive and memory objects for what it reads and writes, whose pointers are set for each call.
+/// A primitive with the memory objects that it reads and writes; their pointers are set for each call.
 class call {
 public:
     call(dnnl::primitive does, const std::vector<std::pair<int, memory::desc>>& arguments) : does_(std::move(does))
@@ -76,11 +76,11 @@ call product(const memory::desc& a, const memory::desc& b, const memory::desc& c
             {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}}};
 }
 
-/// What the primitives of a part of the work read and write.
+/// The memory that the primitives of a part of the work read and write.
 struct layouts {
     memory::desc rows, columns, turned, weights, weights_turned;
 
-    /// Of `queries` queries with `keys` keys, in `heads` heads at once.
+    /// For `queries` queries with `keys` keys, in `heads` heads at once.
     layouts(long heads, long length, long queries, long keys, long width)
         : rows(matrices({heads, queries, width}, {length * width, width, 1})),
           columns(matrices({heads, keys, width}, {length * width, width, 1})),
@@ -129,7 +129,7 @@ struct tensors {
     }
 };
 
-/// A part of the work: heads from the h-th on, queries from s on, with the weights and their gradients
+/// A part of the work: heads starting at h, queries starting at s, with the weights and their gradients
 /// [heads,queries,keys].
 struct part {
     tensors& x;
@@ -162,7 +162,7 @@ struct part {
         weigh(by, on);
         by.contexts(on, {{DNNL_ARG_SRC, weights}, {DNNL_ARG_WEIGHTS, head(x.v)}, {DNNL_ARG_DST, head(x.c, s)}});
     }
-    /// With the weights as they are.
+    /// Requires that `weights` are computed.
     void backward(attention& by, dnnl::stream& on) const
     {
         by.d_values(on, {{DNNL_ARG_SRC, weights}, {DNNL_ARG_WEIGHTS, head(x.d_c, s)}, {DNNL_ARG_DST, head(x.d_v)}});
@@ -251,7 +251,7 @@ std::pair<double, double> run(const request& of, const std::string& way, int thr
     const bool blocks = way.rfind("blocks=", 0) == 0;
     const std::size_t most = blocks ? static_cast<std::size_t>(std::atol(way.c_str() + 7)) : 0;
     const auto work = blocks ? in_blocks(of, x, std::min(most, of.length), threads) : whole(of, x);
-    work();  // pages, and what oneDNN generates at the first call
+    work();  // warm-up: page faults, and oneDNN's code generation at the first call
     const double begin = bench::search::now(threads);
     work();
     const double seconds = bench::search::now(threads) - begin;

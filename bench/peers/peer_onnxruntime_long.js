@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A peer of bench/long: ONNX Runtime's fused MultiHeadAttention, forward only. Answers requests as bench/long_peer.hpp
-// does. The model is one node, written here as the bytes of its protocol buffer.
+// A peer of bench/long: ONNX Runtime's fused MultiHeadAttention, forward only. Answers the requests of
+// bench/long_peer.hpp. The model is one node, written here as the bytes of its protocol buffer.
 
 "use strict";
 
@@ -11,7 +11,7 @@ const readline = require("node:readline");
 
 const threads = Number(process.env.OMP_NUM_THREADS || 1);
 
-/// A field of a protocol buffer: a number, or bytes behind their length.
+/// A field of a protocol buffer: a number, or bytes preceded by their length.
 function varint(x) {
     return x < 128 ? [x] : [(x % 128) + 128, ...varint(Math.floor(x / 128))];
 }
@@ -53,14 +53,14 @@ function filled(count, seed) {
     return result;
 }
 
-/// CPU time of the process with one thread, else wall time.
+/// CPU time of the process with one thread, otherwise wall time.
 function now() {
     if (threads > 1) return Number(process.hrtime.bigint()) * 1e-9;
     const used = process.cpuUsage();
     return (used.user + used.system) * 1e-6;
 }
 
-const kept = new Map();  // what a request needs, made once
+const kept = new Map();  // sessions and tensors, created once per request
 
 async function prepared(line) {
     if (!kept.has(line)) {

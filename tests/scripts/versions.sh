@@ -26,10 +26,10 @@ refused()
 refused "unknown option --xtnsor" --xtnsor "$directory"
 refused "--xtensor takes a value" --xtensor
 refused "'$directory/not_sources' should be a folder of sources" --xtensor "$directory/not_sources"
-refused "--xtensor needs the xtl that belongs to it" --xtensor "$directory/sources"
-refused "--xtensor needs the xtensor-blas that belongs to it" --xtensor "$directory/sources" --xtl "$directory/sources"
+refused "--xtensor needs the matching xtl" --xtensor "$directory/sources"
+refused "--xtensor needs the matching xtensor-blas" --xtensor "$directory/sources" --xtl "$directory/sources"
 refused "the compiler no-such-compiler is not installed" --compiler no-such-compiler
-refused "--blas $directory/libmine.so: $directory/libmine.so is not there" --blas "$directory/libmine.so"
+refused "--blas $directory/libmine.so: $directory/libmine.so cannot be read" --blas "$directory/libmine.so"
 refused "--target takes i386, s390x or aarch64, not 'vax'" --target vax
 refused "--list takes a file, and '$directory/none' cannot be read" --list "$directory/none"
 printf -- '# a comment\n\n--target vax # another\n' >"$directory/list"
