@@ -21,7 +21,7 @@ def of_mechanisms(folder: Path) -> dict[str, list[str]]:
     stems.sort(key=lambda stem: linked.index(stem) if stem in linked else len(linked))
     names = {stem: list(dict.fromkeys([stem.replace("-", "_"), stem.replace("-", " "), stem])) for stem in stems}
     taken = {name for own in names.values() for name in own}
-    for lines in (r"^Headers?: .*$", r"^.*$"):  # what a page lists, before what another one mentions
+    for lines in (r"^Headers?: .*(?:\n.+)*", r"^.*$"):  # what a page lists, before what another one mentions
         for stem in stems:
             for line in re.findall(lines, (folder / f"{stem}.md").read_text(encoding="utf-8"), flags=re.M):
                 for header in HEADER.findall(line):
