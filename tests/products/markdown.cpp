@@ -171,7 +171,7 @@ std::string illegal(const table& lines)
     return out + "\n";
 }
 
-constexpr const char* worth_knowing = R"(## Worth knowing
+constexpr const char* worth_knowing = R"(## Notes
 
 **A constant cancels under temporal modulation.**
 A term that is added to position j's score at every step is also in the divisor.
@@ -303,7 +303,7 @@ std::string markdown(const table& lines)
         "Functions of scores (`modified`) and `rotary` can wrap any of the other scores with *tiles*.\n"
         "\n";
     out += many_queries(lines);
-    out += "## Illegal\n\n";
+    out += "## Invalid combinations\n\n";
     out += illegal(lines);
     return out + worth_knowing;
 }
