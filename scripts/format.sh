@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Formats all C++ in the project with .clang-format; --check changes nothing. It fails if a file is not
-# formatted, if a habit of language occurs more often than scripts/habits.txt allows, or if a line of Markdown is too long.
+# Formats all C++ in the project with .clang-format. --check changes nothing; it fails if a file is not formatted, if a
+# habit of language occurs more often than scripts/habits.txt allows, or if a line of Markdown is too long.
 # Requires clang-format 14: other versions apply the same settings differently.
 
 set -euo pipefail

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Index entries of the mechanisms' pages, so that the site's search knows each mechanism by its name in code.
 
-The names of a page are those of its file and of the headers that it lists. A header on several pages belongs to the page of
-the same name, else to the first in the order of docs/mechanisms/README.md. search.js ranks a page first if its title or one of
-its entries equals the search term.
+A page's names are that of its file and those of the headers that it lists; a header on several pages belongs to that of its
+name, else to the first in the order of docs/mechanisms/README.md. search.js puts a page before others when one of its entries, or
+its title, is what was searched.
 """
 
 import re
 from pathlib import Path
 
 HEADER = re.compile(r"include/heed/((?:(?:score|normalize|combine|penalty|heads|pairs)/)?\w+)\.hpp")
-# The namespace of a header's names, if it is not the folder.
+# The namespace of what a header has; of most, its folder.
 SCOPES = {"heads": "", "pairs": "", **{f"heads/{name}": "per_head" for name in ("differential", "gated")}}
 
 
@@ -21,7 +21,7 @@ def of_mechanisms(folder: Path) -> dict[str, list[str]]:
     stems.sort(key=lambda stem: linked.index(stem) if stem in linked else len(linked))
     names = {stem: list(dict.fromkeys([stem.replace("-", "_"), stem.replace("-", " "), stem])) for stem in stems}
     taken = {name for own in names.values() for name in own}
-    for lines in (r"^Headers?: .*$", r"^.*$"):  # headers that a page lists, before headers that it mentions
+    for lines in (r"^Headers?: .*(?:\n.+)*", r"^.*$"):  # what a page lists, before what another one mentions
         for stem in stems:
             for line in re.findall(lines, (folder / f"{stem}.md").read_text(encoding="utf-8"), flags=re.M):
                 for header in HEADER.findall(line):
@@ -36,6 +36,6 @@ def of_mechanisms(folder: Path) -> dict[str, list[str]]:
 
 
 def with_entries(text: str, names: list[str]) -> str:
-    """The text of a page, with its entries below its title."""
+    """The text of a page with its entries below its title."""
     entries = "```{index} " + ", ".join(names) + "\n```"
     return re.sub(r"^(# .*)$", lambda title: f"{title.group(1)}\n\n{entries}", text, count=1, flags=re.M)

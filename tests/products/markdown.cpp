@@ -30,7 +30,7 @@ std::string sentence(composition_fault fault)
 {
     if (fault == composition_fault::different_weights) return HEED_SAYS_DIFFERENT_WEIGHTS;
     if (fault == composition_fault::negative_scores) return HEED_SAYS_NEGATIVE_SCORES;
-    throw std::logic_error("composition: a policy of the table is none");
+    throw std::logic_error("composition: an entry of the table is not a policy");
 }
 
 std::string code(const std::string& x) { return "`" + x + "`"; }
@@ -77,7 +77,7 @@ const auto score_of = [](const row& line) { return line.score; };
 const auto normalizer_of = [](const row& line) { return line.normalizer; };
 const auto combiner_of = [](const row& line) { return line.combiner; };
 
-/// Scores × normalizers of one kind, with the combiners that go with them.
+/// Scores × normalizers of one kind, with their valid combiners.
 std::string table_of(weight_kind kind, const table& lines)
 {
     const auto legal = where(lines, [&](std::size_t i) { return lines[i].kind == kind && lines[i].legal(); });
@@ -114,7 +114,7 @@ const char* text(many way)
     }
 }
 
-/// How many queries are answered: scores × normalizers with weighted_sum. Only where some are not answered in turn.
+/// The executor of many queries: scores × normalizers with weighted_sum. Omits rows and columns that only run in turn.
 std::string many_queries(const table& lines)
 {
     const auto with_sum =
@@ -171,57 +171,74 @@ std::string illegal(const table& lines)
     return out + "\n";
 }
 
-constexpr const char* worth_knowing = R"(## Worth knowing
+constexpr const char* worth_knowing = R"(## Notes
 
-**A constant cancels under temporal modulation.** A term added to position j's score at every step is also in the divisor: from the
-second step on it cancels, under `temporal`, `recent_temporal` and any `decayed_temporal` of strength 1. At strength β, a share of 1 − β
-remains. So a preference for a position as such (a bias per position, `score::location` with a constant query) only has an effect in the
-first step. Terms added after modulation (an `additive_mask`) or multiplied after normalizing (`local_p`'s Gaussian) survive, and so do
-terms that depend on the step as well as on the position (relative biases, `with_neighbors`, `with_location`, `with_coverage`).
-`learned_temporal` remembers weights and divides by nothing: constants stay.
+**A constant cancels under temporal modulation.**
+A term that is added to position j's score at every step is also in the divisor.
+From the second step on it cancels, under `temporal`, `recent_temporal` and any `decayed_temporal` of strength 1.
+At strength β, a fraction 1 − β remains.
+A preference for a position (a bias per position, `score::location` with a constant query) therefore affects only the first step.
+Terms added after modulation (an `additive_mask`) or multiplied after normalizing (`local_p`'s Gaussian) remain.
+So do terms that depend on both step and position (relative biases, `with_neighbors`, `with_location`, `with_coverage`).
+`learned_temporal` remembers weights and does not divide: constants remain.
 
-**A number added to all scores of one step** changes no weight of that step but, under `temporal`, how much that step counts later. Scores
-whose magnitude depends on the query (`dot`, `general`) make some steps count more than others; `cosine` does not.
+**A number added to all scores of one step** changes no weight of that step.
+Under `temporal` it changes the influence of that step on later ones.
+Scores with a magnitude that depends on the query (`dot`, `general`) give some steps more influence than others; `cosine` does not.
 
-**Local inside temporal, or outside.** `local_m{D, temporal{}}` remembers the scores of all positions and only hides those outside the window
-when weights are computed: with a window that covers the sentence it is `temporal`. `decayed_temporal{1, 0, local_m{D}}` is the same with the
-nesting reversed. Both process the whole sentence at every step. `local_m{D, temporal{}, history::in_window{}}` remembers only positions in
-the window; a position that was never in it has no history, and nothing outside is computed. Around a memory that fades or forgets
-(`decayed_temporal`, `recent_temporal`) a window never cuts, since that memory also changes outside of it. All of this holds for `local_p`
-as well. A window inside a window that cuts does not compile.
+**Local inside temporal, or outside.**
+`local_m{D, temporal{}}` remembers the scores of all positions and only hides those outside the window when it computes weights.
+With a window that covers the sentence it is `temporal`.
+`decayed_temporal{1, 0, local_m{D}}` computes the same with the nesting reversed.
+Both process the whole sentence at every step.
+`local_m{D, temporal{}, history::in_window{}}` remembers only positions in the window and computes nothing outside.
+A position that was never in the window has no history.
+A window around a memory that fades or forgets (`decayed_temporal`, `recent_temporal`) never cuts, since that memory also changes outside the window.
+All of this holds for `local_p` as well.
+A window inside a window that cuts does not compile.
 
-**Sparse normalizers under temporal modulation.** `decayed_temporal{1, 0, sparsemax{}}` remembers scores, so a position with weight
-exactly 0 is discounted from then on like any other. `learned_temporal{w, sparsemax{}}` remembers weights, so it is not.
+**Sparse normalizers under temporal modulation.**
+`decayed_temporal{1, 0, sparsemax{}}` remembers scores, so a position with weight exactly 0 is discounted from then on like any other.
+`learned_temporal{w, sparsemax{}}` remembers weights, so such a position is not discounted.
 
-**Weights that do not sum to 1.** The weights of `sigmoid` and `retention` sum to any value, those of `stick_breaking`, `monotonic`, `chunkwise` over it and `softmax_with_sink` to at most 1, `local_p`'s to less than 1 unless it renormalizes. Scores that read
-past weights (`with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbors`) read them as they are.
+**Weights that do not sum to 1.**
+The weights of `sigmoid` and `retention` have any sum.
+Those of `stick_breaking`, `monotonic`, `chunkwise` over `monotonic`, and `softmax_with_sink` sum to at most 1.
+Those of `local_p` sum to less than 1 unless it renormalizes.
+Scores that read past weights (`with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbors`) read them unchanged.
 
-**Ages.** `ratio` and `retention` count the age of a position from the row's end, or, with `causal{}`, from the query's own place; a mask of single
-positions hides them without making the others younger.
+**Ages.**
+`ratio` and `retention` count the age of a position from the end of the row or, with `causal{}`, from the query's position.
+A mask of single positions hides them without changing the age of the others.
 
-**Temperature.** Around a memory it also divides the remembered scores; `decayed_temporal{1, 0, temperature{τ}}` divides after modulation.
+**Temperature.**
+Around a memory it also divides the remembered scores; `decayed_temporal{1, 0, temperature{τ}}` divides after modulation.
 
-**Draws.** `hard`, `gumbel` and `argmax` compute functions whose derivative is 0 almost everywhere. `argmax` has no gradient, `gumbel` uses
-that of a nearby softmax, and `hard` learns through `score_function_term`. Their gradients in the table are not compared with differences.
+**Draws.**
+`hard`, `gumbel` and `argmax` compute functions with a derivative of 0 almost everywhere.
+`argmax` has no gradient, `gumbel` uses the gradient of a nearby softmax, and `hard` learns through `score_function_term`.
+Their gradients are not compared with finite differences.
 
-**Dropout** only affects the weights that the combiner gets. The returned weights, those that a normalizer remembers, and those that coverage
-reads are undropped.
+**Dropout** only affects the weights that the combiner reads.
+The returned weights, the weights that a normalizer remembers, and those that coverage reads are not dropped.
 
-**Masks and memory.** The mask of one query hides weights, not history: a normalizer with a memory counts every score, including those of
-positions that this query may not see. `attend.on(annotations, mask)` clears hidden positions first, so their contents have no effect.
+**Masks and memory.**
+The mask of one query hides weights, not history: a normalizer with a memory counts every score, including those of positions hidden from this query.
+`attend.on(annotations, mask)` clears hidden positions first, so their contents have no effect.
 Lengths do both: positions beyond them have no weight, and their history affects nothing.
 
-**`score::location`** has one column per position up to the longest sentence; a longer sentence throws `shape_error` and is not cut. It
-ignores the annotations: a score that wraps it would only add to the scores of positions.
+**`score::location`** has one column per position up to the longest sentence; a longer sentence throws `shape_error` and is not truncated.
+It ignores the annotations: a score that wraps it would only add to the scores of positions.
 
-**Weights per dimension or group** mean one history, one threshold and one draw for each of them as well. Scores that read past weights read
-their mean.
+**Weights per dimension or group** have one history, one threshold and one draw per dimension or group.
+Scores that read past weights read their mean.
 
-**Combiners.** `attentional` changes the width of the context from D to H: whatever reads the context (`with_recurrence`'s unit, a decoder)
-must expect H. For a row that may attend to nothing it returns 0, like all others.
+**Combiners.**
+`attentional` changes the width of the context from D to H: every reader of the context (`with_recurrence`'s unit, a decoder) must expect H.
+For a row without visible positions it returns 0, like all others.
 
-**Heads and hops.** `multi_head` and `multi_hop` return one weight per head or hop and position, so they need a score per position;
-they do not compile with another.
+**Heads and hops.**
+`multi_head` and `multi_hop` return one weight per head or hop and position, so they require a score per position and do not compile with any other.
 )";
 
 }  // namespace
@@ -231,49 +248,62 @@ std::string markdown(const table& lines)
     const auto all = where(lines, [](std::size_t) { return true; });
     const auto legal = where(lines, [&](std::size_t i) { return lines[i].legal(); });
     const auto count = [](std::size_t n) { return std::to_string(n); };
-    std::string out =
-        "# What composes\n\n"
-        "`attention{score, normalize, combine}` takes any score, any normalizer, and any combiner that accepts "
-        "the score's kind of weights.\n"
-        "Normalizers work on all kinds of weights. The test program `composition_products` generates this page, and a "
-        "test compares the two.\n\n";
-    out +=
-        count(distinct(lines, all, score_of).size()) + " scores × " +
-        count(distinct(lines, all, normalizer_of).size()) + " normalizers × " +
-        count(distinct(lines, all, combiner_of).size()) + " combiners are " + count(all.size()) +
-        " products, of which " + count(legal.size()) + " are legal and " + count(all.size() - legal.size()) +
-        " do not compile. Every legal one is instantiated and run:\n"
-        "`step` and all queries at once agree, no queries return no contexts, the tape computes the same as inference, "
-        "gradients by parameters,\n"
-        "annotations and queries agree with finite differences (except for draws and picks, see below), each of "
-        "these parts alone on the tape\n"
-        "gets the same gradient as beside the others, an empty row gets 0, padding (NaN included) "
-        "changes no bit, rows of a state can be\n"
-        "selected as in beam search (except for draws), positions hidden by a boolean or additive mask have "
-        "weight 0, hiding the last positions equals\n"
-        "shorter lengths (except in windows, whose position depends on the length), and everything stays finite with "
-        "queries and score parameters\n"
-        "1e4 times as large.\n\n"
-        "## The table\n\n"
-        "✓: with each of the combiners named above the table.\n\n";
+    std::string out = "# Valid combinations\n"
+                      "\n"
+                      "`attention{score, normalize, combine}` takes any score, any normalizer, and any combiner that "
+                      "accepts the score's kind of weights.\n"
+                      "Normalizers work on all kinds of weights.\n"
+                      "The test program `composition_products` generates this page, and a test compares the two.\n"
+                      "\n";
+    out += count(distinct(lines, all, score_of).size()) + " scores × " +
+           count(distinct(lines, all, normalizer_of).size()) + " normalizers × " +
+           count(distinct(lines, all, combiner_of).size()) + " combiners are " + count(all.size()) +
+           " products: " + count(legal.size()) + " are legal and " + count(all.size() - legal.size()) +
+           " do not compile.\n"
+           "Every legal product is instantiated and tested:\n"
+           "\n"
+           "- `step` and all queries at once agree; no queries return no contexts.\n"
+           "- The tape computes the same results as inference.\n"
+           "- Gradients by parameters, annotations and queries agree with finite differences (except for draws and "
+           "`argmax`, see below).\n"
+           "- Parameters, annotations and queries, each alone on the tape, get the same gradients as together.\n"
+           "- An empty row gets 0, and padding (including NaN) changes no bit.\n"
+           "- Rows of a state can be selected as in beam search (except for draws).\n"
+           "- Positions hidden by a boolean or additive mask have weight 0.\n"
+           "- Hiding the last positions equals shorter lengths (except in windows with a position that depends on the "
+           "length).\n"
+           "- All results are finite with queries and score parameters 1e4 times as large.\n"
+           "\n"
+           "## The table\n"
+           "\n"
+           "✓: valid with each combiner named above the table.\n\n";
     for (const weight_kind kind : kinds) out += table_of(kind, lines);
     out +=
         "`with_word`, `with_coverage`, `with_gated_coverage`, `with_fertility`, `with_location`, `with_neighbors`, "
-        "`with_positions` and `with_recurrence` wrap any score, including each other;\n"
+        "`with_positions` and `with_recurrence`\n"
+        "wrap any score, including each other.\n"
         "`chunkwise`, `learned_temporal`, `dropout`, `decayed_temporal`, `local_m`, `local_p`, `noisy`, "
-        "`recent_temporal` and "
-        "`temperature` wrap any normalizer; `attentional` and `gated` wrap any combiner.\n"
-        "`combine::direction_split` is another name for `weighted_sum`; `combine::relative` goes with any score per "
-        "position, and with any normalizer but those that cut windows.\n\n"
-        "## Many queries\n\n"
-        "Every product answers many queries in one call. With `weighted_sum`, and without a mask of single positions "
-        "in "
-        "the memory, these do not take one query after the other: *tiles* store no `[S,T]`, forward or backward; "
-        "*products* are two matrix products a sentence; *linear* takes time linear in the positions (where keys fade "
-        "by gates, `gated_decay`, with `causal{}` and a decay of 1). Functions of scores "
-        "(`modified`) and `rotary` are over any of the first.\n\n";
+        "`recent_temporal` and `temperature`\n"
+        "wrap any normalizer.\n"
+        "`attentional` and `gated` wrap any combiner.\n"
+        "`combine::direction_split` is another name for `weighted_sum`.\n"
+        "`combine::relative` works with any score per position, and with any normalizer except those with a window "
+        "that cuts.\n"
+        "\n"
+        "## Many queries\n"
+        "\n"
+        "Every product computes many queries in one call.\n"
+        "With `weighted_sum`, and without a mask of single positions in the memory, the following products do not "
+        "process queries one after the other:\n"
+        "\n"
+        "- *tiles* store no `[S,T]`, forward or backward;\n"
+        "- *products* are two matrix products per sentence;\n"
+        "- *linear* takes time linear in the positions (with `gated_decay`, it requires `causal{}` and a decay of 1).\n"
+        "\n"
+        "Functions of scores (`modified`) and `rotary` can wrap any of the other scores with *tiles*.\n"
+        "\n";
     out += many_queries(lines);
-    out += "## Illegal\n\n";
+    out += "## Invalid combinations\n\n";
     out += illegal(lines);
     return out + worth_knowing;
 }
