@@ -41,8 +41,7 @@ auto loss(const auto& q, const auto& h1, const auto& h2, const auto& goal)
 // ## A tape
 //
 // A **tape** records every operation as it happens: the numbers that it reads, its result, and the *slope* of the
-// result with respect to each of these numbers. For y = a · b, the slopes are b and a; for y = exp(a), the slope is y
-// itself.
+// result with respect to each of these numbers. For y = a · b, the slopes are b and a; for y = exp(a), y itself.
 //
 // Then comes the **chain rule**: if ℓ grows by 5 for each unit of y, and y by 3 for each unit of a, then ℓ grows by 15
 // for each unit of a. Begin at the end, with ∂ℓ/∂ℓ = 1, and go backward, entry by entry:
