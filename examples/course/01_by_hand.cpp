@@ -14,9 +14,9 @@
 //     dream  h₃ = (0,   1)
 //
 // Such a list of numbers for a source word is called its **annotation**. In a real system, annotations have several
-// hundred numbers, and all of these are learned. We choose ours, so that we can follow every step.
+// hundred numbers, and all of these are learned. We choose ours so that we can follow every step.
 //
-// The translator describes the word that it is looking for by a list of numbers as well, the **query**. Ours means "a
+// The word that the translator is looking for is also described by a list of numbers, the **query**. Ours means "a
 // thing, please":
 //
 //     q = (2, 0)
@@ -70,12 +70,12 @@ three softmax(three e)
     return {small_part / sum, cats_part / sum, dream_part / sum};  // 0.245   0.665   0.090
 }
 
-// Two thirds of the attention go to "cats", a quarter to "small", and a little to "dream".
+// Two thirds of the attention goes to "cats", a quarter to "small", and a little to "dream".
 //
 // Why not give all of it to the best word? Because an `if` cannot learn. Change the query a little, from 2 to 2.1. An
-// `if` picks the same word as before, so we cannot tell whether the change was for better or worse. With the softmax,
-// the weight of "cats" grows from 0.665 to 0.679. If a small change of a number changes the result a little, the number
-// can be learned in small steps. Step 5 is built on this.
+// `if` picks the same word as before, so we cannot tell whether the change was good or bad. With the softmax, the
+// weight of "cats" grows from 0.665 to 0.679. If a small change of a number always changes the result a little, the
+// number can be learned in small steps. Step 5 is built on this.
 //
 // ## Context: what does the translator get?
 //

@@ -83,8 +83,8 @@ void another_normalizer()
 //   query. With the matrix below, a query for a thing finds an action: 0.107, 0.107, 0.787. While a translator writes a
 //   noun, it may want to know the verb.
 //
-// Each takes one word in the line that builds the mechanism. The softmax stays as it is: it does not see queries and
-// annotations, only scores.
+// For another score, you change one word in the line that builds the mechanism. The softmax stays as it is: it sees
+// only scores, not queries and annotations.
 
 const array<double, 2> swap{{0, 1}, {1, 0}};  // W: thing to action, action to thing
 
@@ -125,9 +125,9 @@ void another_combiner()
 
 // ## All combinations
 //
-// Three scores and four normalizers make twelve mechanisms. heed does not contain twelve: when your program names a
-// pair, the compiler builds it, as if you had written it by hand. Most papers propose one new policy and keep the other
-// two. ("warm" is a temperature of 2.)
+// Three scores and four normalizers make twelve mechanisms. Their code is not written out twelve times: when your
+// program names a pair, the compiler builds it, as if you had written it by hand. Most papers propose one new policy
+// and keep the other two. ("warm" is a temperature of 2.)
 //
 //                          ╭ small
 //                          │ ╭ cats
@@ -169,7 +169,7 @@ void all_with_all()
 //
 // A score may also give each word a weight *per dimension*, a list of weights as long as its annotation;
 // **elementwise_sum** sums these. If you pair that combiner with the dot product, which has one weight for each word,
-// your program does not compile. The compiler quotes heed:
+// your program does not compile. The compiler reports:
 //
 //     heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score per
 //     dimension with combine::elementwise_sum, …

@@ -7,8 +7,7 @@
 // of the form (x, 0) with x > 0 ever scores "small" above "cats", not even (0.5, 0), which is "small" itself. For that
 // query the dot product gives "small" 0.326 and "cats" 0.419.
 //
-// We want a score that measures "how near?" instead of "how long?". heed does not have one by that name, so we write
-// it.
+// We want a score that measures "how near?" instead of "how long?". heed has no score by that name, so we write one.
 
 #include <cmath>
 #include <cstdio>
@@ -42,7 +41,7 @@
 //   track their gradient (step 5). `heed::tensor auto` accepts both.
 // - `parameters`: passes every learned member to `visit`, with a name, and makes a policy of the same kind from the
 //   results; these may be variables in place of numbers. (`mine::nearness{…}` deduces the new type; `nearness{…}` alone
-//   would be the struct that we are in.)
+//   would mean the struct that we are in.)
 
 namespace mine {
 
@@ -183,9 +182,9 @@ int main(int argc, char** argv)
     found();
 }
 
-// Your own normalizer or combiner is just as short. Optional members, such as a state between two steps, are listed at
-// the top of `include/heed/policy/concepts.hpp`, with a signature for each; a misspelled member is a compile error that
-// explains itself. Always verify your policy: it takes a second.
+// Your own normalizer or combiner is just as short. Their optional members, such as a state between two steps, are
+// listed at the top of `include/heed/policy/concepts.hpp`, with a signature for each; a misspelled member is a compile
+// error that explains itself. Always verify your policy: it takes a second.
 //
 // ## Exercises
 //

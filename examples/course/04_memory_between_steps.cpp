@@ -6,7 +6,7 @@
 // A translator reads "veni vidi vici" and should write "I came, I saw, I conquered". It writes: "I came, I came, I
 // came". Neural translators are known for this. This step shows the cause and three remedies.
 //
-// To see nothing but the memory, we use the simplest annotations. Word j has a 1 in position j, so the dot product
+// To isolate the effect of memory, we use the simplest annotations. Word j has a 1 in position j, so the dot product
 // picks number j of the query: *the first three numbers of the query are the scores*. The fourth position is free;
 // coverage will write there.
 
@@ -80,8 +80,8 @@ std::string translate(const std::string& name, const auto& attend, const std::ve
 //
 // It *cannot* do better. Its weights depend only on the scores of this step, and these do not show that "veni" has
 // already been translated. This is true for every score that reads only the query and the annotations, including the
-// **additive** score of Bahdanau et al. 2015, the first attention: e_j = vᵀ tanh(W s + U h_j), where s is the query.
-// The same query gives the same weights, for any W, U and v; we draw them at random.
+// **additive** score of Bahdanau et al. 2015, the first attention mechanism: e_j = vᵀ tanh(W s + U h_j), where s is the
+// query. The same query gives the same weights, for any W, U and v; we draw them at random.
 
 void no_memory()
 {

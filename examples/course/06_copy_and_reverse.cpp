@@ -89,7 +89,7 @@ std::vector<std::string> draw_words(random_source& random, std::size_t count)
 //     h_j = letter(x_j) + front(j) + back(n−1−j)        annotations
 //     q_s = step(s)                                     queries
 //     c_s = Σ_j α_sj h_j, α_s = softmax(q_s · h / √D)   attention, as in step 1
-//     p_s = softmax(c_s W + b)                          how likely each letter of the alphabet is
+//     p_s = softmax(c_s W + b)                          probability of each letter of the alphabet
 //
 // `parameters` names the members that are learned (step 3): heed uses it to put a model on a tape and to update it.
 

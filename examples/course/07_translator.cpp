@@ -39,8 +39,8 @@ struct vocabulary {
 
 // ## The model
 //
-// A **recurrent** cell reads word by word and keeps a state h of H numbers. A GRU has two gates, sigmoids σ: r is how
-// much of the state enters a new one, h̃, and z how much of h̃ is taken; ⊙ multiplies number by number:
+// A **recurrent** cell reads word by word and keeps a state h of H numbers. A GRU has two gates, sigmoids σ: r for the
+// state that enters a candidate h̃, z for the share of h̃ in the new state; ⊙ multiplies number by number:
 //
 //     z = σ(W_z x + U_z h + b_z),   r = σ(W_r x + U_r h + b_r)
 //     h̃ = tanh(W_h x + U_h (r ⊙ h) + b_h),   h' = (1 − z) ⊙ h + z ⊙ h̃
@@ -148,7 +148,7 @@ auto learn(auto attend, std::span<const numbers::pair> pairs, vocabulary& englis
 
 // ## The search
 //
-// No right words now: **greedy** search takes the most probable word and reads it at the next step, until the end.
+// Without right words, **greedy** search takes the most probable word and reads it at the next step, until the end.
 
 auto translate(const auto& model, const numbers::pair& pair, vocabulary& english, vocabulary& german)
 {

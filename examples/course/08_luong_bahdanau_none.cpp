@@ -57,9 +57,9 @@ std::vector<numbers::pair> draw_lists(std::uint64_t stream, std::size_t count)
 
 // ## The score
 //
-// **BLEU** compares translations with right ones: which share of their words, and of their runs of two, three and four
-// words, is in the right one? BLEU is the geometric mean of the four shares, times 100, and less for translations that
-// are too short. 100 is perfect. We compute it separately for sentences of similar length.
+// **BLEU** compares translations with right ones: it computes the share of words, and of runs of two, three and four
+// words, that occur in the right one. The score is the geometric mean of the four shares, times 100, with a penalty for
+// translations that are too short. 100 is perfect. We compute it separately for sentences of similar length.
 
 std::vector<metrics::length_bucket> quality(auto attend, const std::vector<numbers::pair>& train,
                                             const std::vector<numbers::pair>& test)

@@ -117,7 +117,7 @@ void look(const auto& model)
 
 // ## Learning
 //
-// N different digits: the first N of ten shuffled ones. Only symbols after the equals sign count in the loss.
+// A list has N digits, the first N of ten shuffled ones. Only symbols after the equals sign count in the loss.
 
 constexpr std::size_t N = 6, B = 64;
 

@@ -3,13 +3,13 @@
 
 // # 10. Real text
 //
-// The last step translates real sentences, with heed's ready-made parts. Give it two files; line n of one translates
-// line n of the other. 40,000 lines take some minutes. Without files, it makes up its own sentences.
+// The last step translates real sentences, with heed's ready-made parts. Give it two files in which line n of one
+// translates line n of the other; 40,000 lines take some minutes. Without files, it makes up its own sentences.
 //
 //     step course_10 train.en train.de
 //
 // [Multi30k](https://github.com/multi30k/dataset) has such files; BLEU is about 31. A file from
-// [Tatoeba](https://www.manythings.org/anki/) must be split, and shuffled, since its short sentences come first:
+// [Tatoeba](https://www.manythings.org/anki/) must be shuffled, since its short sentences come first, and split:
 //
 //     shuf deu.txt > all.txt; cut -f1 all.txt > train.en; cut -f2 all.txt > train.de
 
@@ -82,7 +82,7 @@ void make_up(std::size_t count, lines& english, lines& german)
 // ## Subwords
 //
 // A list of all words never ends: names, numbers, `freundlichen`. **Byte-pair encoding** (Sennrich et al. 2016) starts
-// from letters. It merges the two neighbors that occur together most often, again and again. A frequent word becomes
+// from letters. Again and again, it merges the two neighboring symbols that occur most often. A frequent word becomes
 // one subword, a rare one several: `freundlich@@ en`. `@@` means that the word continues.
 
 struct language {
@@ -150,7 +150,7 @@ try {
     const std::vector<std::string> files = course::pictures_to(argc, argv, "[train.en train.de]");
     const bool real = !files.empty();
     if (real && files.size() != 2)
-        course::refuse("give no files, or two: line n of one translates line n of the other");
+        course::refuse("give two files in which line n of one translates line n of the other, or no files");
     lines english, german;
     if (real) {
         read(files, english, german);
@@ -196,5 +196,5 @@ try {
 // ## Exercises
 //
 // Write your answers into `exercises/10.hpp`; `exercise_10` grades them.
-// - **a.** Find the first merge: the two neighbors that occur together most often.
+// - **a.** Find the first merge: the two neighboring symbols that occur most often.
 // - **b.** Write a beam search on a table of probabilities.
