@@ -24,7 +24,7 @@ inline std::pair<std::string, std::string> first_merge(const std::map<symbols, i
 }
 
 // b) Logarithms are added where probabilities would be multiplied. A beam of width 1 is greedy search; a beam as wide
-// as the number of sentences tries all of them.
+// as the number of sentences tries every sentence.
 using table = std::vector<std::vector<double>>;
 inline std::vector<std::size_t> beam_search(const table& log_p, std::size_t width, std::size_t longest)
 {
