@@ -96,7 +96,7 @@ void no_memory()
     const auto memory = additive.on(annotations);
     const auto first = additive.step(memory, queries[0], additive.start(memory));
     const auto second = additive.step(memory, queries[0], first.state);
-    course::holds("additive attention: the same query, the same weights", first.weights == second.weights);
+    course::holds("additive: the same query gives the same weights", first.weights == second.weights);
 }
 
 // ## Temporal attention: what is new in the query?

@@ -177,7 +177,7 @@ void three_checks()
     course::says("a dual number", dual, -0.846);
     course::says("finite differences", difference(1e-5), -0.846);
     course::holds("dual number and formula agree to 14 digits", std::abs(dual - by_hand) < 1e-14);
-    course::holds("differences and formula agree to nine", std::abs(difference(1e-5) - by_hand) < 1e-9);
+    course::holds("differences and formula agree to 9 digits", std::abs(difference(1e-5) - by_hand) < 1e-9);
     course::holds("a step of 0.1 is too large, one of 10⁻¹⁵ too small",
                   std::abs(difference(0.1) - by_hand) > 1e-3 && std::abs(difference(1e-15) - by_hand) > 1e-3);
 }
