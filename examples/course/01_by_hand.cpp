@@ -4,19 +4,20 @@
 // # 1. Attention by hand
 //
 // A translator has read "small cats dream" and is writing German: "kleine Katzen träumen". It has written "kleine".
-// Which English word should it look at for the next one?
+// Which English word should it look at next?
 //
-// You see it at once: at "cats". A program needs numbers for this. Let each word be two numbers: how much it is a
-// *thing*, and how much it is an *action*.
+// You see it at once: "cats". A program needs numbers to decide this. Let us describe each word by two numbers: how
+// much it is a *thing*, and how much it is an *action*.
 //
 //     small  h₁ = (0.5, 0)
 //     cats   h₂ = (1,   0)
 //     dream  h₃ = (0,   1)
 //
-// Such a list of numbers for a source word is called its **annotation**. Those of a real system are longer, some
-// hundred numbers, and nobody chooses them: they are learned. We choose, so that we can follow every step.
+// Such a list of numbers for a source word is called its **annotation**. In a real system, annotations have several
+// hundred numbers, and all of these are learned. We choose ours so that we can follow every step.
 //
-// What the translator looks for is a list of numbers, too, the **query**. Ours says "a thing, please":
+// The word that the translator is looking for is also described by a list of numbers, the **query**. Ours means "a
+// thing, please":
 //
 //     q = (2, 0)
 
@@ -36,14 +37,14 @@
 constexpr double small[2] = {0.5, 0}, cats[2] = {1, 0}, dream[2] = {0, 1};
 constexpr double query[2] = {2, 0};
 
-struct three {  // a number for each of the words
+struct three {  // one number for each word
     double small, cats, dream;
 };
 
 // ## Scores: how well does each word match the query?
 //
-// Multiply number by number, and add. This is the *dot product*. It is large where both lists have their large numbers
-// in the same places.
+// Multiply the two lists number by number, and add up the products. This is the *dot product*. It is large if both
+// lists have large numbers in the same positions.
 //
 //     e_j = q · h_j
 
@@ -56,8 +57,8 @@ three scores()
 
 // ## Weights: how much attention does each word get?
 //
-// Scores can be any numbers, negative ones too. We want shares: none below 0, together 1, the greatest for the best
-// score. The function exp makes numbers positive and keeps their order. Then divide by the sum. This is the
+// A score can be any number, even a negative one. We want shares: none below 0, adding up to 1, the largest for the
+// best score. The function exp makes every number positive and keeps the order. Then we divide by the sum. This is the
 // **softmax**, and the shares are called **weights**.
 //
 //     α_j = exp(e_j) / Σ_k exp(e_k)
@@ -69,15 +70,16 @@ three softmax(three e)
     return {small_part / sum, cats_part / sum, dream_part / sum};  // 0.245   0.665   0.090
 }
 
-// Two thirds of the attention go to "cats", a quarter to "small", and a little to "dream".
+// Two thirds of the attention goes to "cats", a quarter to "small", and a little to "dream".
 //
-// Why not all of it to the best word? Because an `if` cannot learn. Change the query a little, from 2 to 2.1, and an
-// `if` decides as before: nothing says whether that was better or worse. The softmax answers: the weight of "cats"
-// grows from 0.665 to 0.679. Whatever changes a little can be learned little by little. Step 5 lives on this.
+// Why not give all of it to the best word? Because an `if` cannot learn. Change the query a little, from 2 to 2.1. An
+// `if` picks the same word as before, so we cannot tell whether the change was good or bad. With the softmax, the
+// weight of "cats" grows from 0.665 to 0.679. If a small change of a number always changes the result a little, the
+// number can be learned in small steps. Step 5 is built on this.
 //
 // ## Context: what does the translator get?
 //
-// The annotations, each multiplied by its weight, added up:
+// It gets the sum of the annotations, each multiplied by its weight:
 //
 //     c = Σ_j α_j h_j
 
@@ -101,22 +103,22 @@ void by_hand()
     course::says("  context, action", action, 0.090);
 }
 
-// The context (0.788, 0.090) is mostly "cats", with a bit of the rest: a thing. From it, the translator chooses the
+// The context (0.788, 0.090) is mostly "cats" with a bit of the other two: a thing. From it, the translator chooses the
 // word "Katzen". That is all. Attention is a score, a softmax and a sum.
 //
-// ## The same in heed
+// ## Attention in heed
 //
-// heed says it with three **policies**, small types that each do one of the three:
+// In heed, you build attention from three **policies**, small types that compute one line each:
 //
 //     score       e = q · h            score::dot
 //     normalize   α = softmax(e)       normalize::softmax
 //     combine     c = Σ α h            combine::weighted_sum
 //
-// It takes several sentences at once, a *batch*, so annotations have three axes: `[B,T,D]` is B sentences of T words of
-// D numbers. We have one sentence: `[1,3,2]`. Queries are `[B,Q]`: one for each sentence.
+// heed processes several sentences at once, a *batch*, so annotations have three axes: `[B,T,D]` means B sentences of T
+// words of D numbers. We have one sentence: `[1,3,2]`. Queries are `[B,Q]`: one for each sentence.
 //
-// `on` prepares a sentence for all the queries to come, `step` answers one query. The `state` is what attention
-// remembers between two queries. The softmax remembers nothing; step 4 is about those that do.
+// `on` prepares a sentence for all queries, and `step` computes the attention for one query. The `state` carries
+// information from one query to the next. The softmax needs none; step 4 is about normalizers that do.
 // `heed::array<double, 3>` is an array of doubles with three axes.
 
 const heed::array<double, 3> annotations{{{0.5, 0}, {1, 0}, {0, 1}}};  // [B,T,D] = [1,3,2]
@@ -136,15 +138,16 @@ void in_heed()
     course::says("  weight of dream", weights(0, 2), 0.090);
     course::says("  context, thing ", context(0, 0), 0.788);
     course::says("  context, action", context(0, 1), 0.090);
-    course::holds("  the same to the 12th digit", std::abs(weights(0, 1) - softmax(scores()).cats) < 1e-12 &&
-                                                      std::abs(weights(0, 2) - softmax(scores()).dream) < 1e-12);
+    course::holds("  equal to 12 digits", std::abs(weights(0, 1) - softmax(scores()).cats) < 1e-12 &&
+                                              std::abs(weights(0, 2) - softmax(scores()).dream) < 1e-12);
 }
 
 // ## A picture
 //
-// Three German words, three queries: "neither thing nor action" (-2, -2), "a thing" (2, 0), "an action" (0, 2). One row
-// for each, one column for each English word; the darker, the more attention. (With `--out DIR` every step writes its
-// pictures as SVG files, too.) `weights_of` asks several queries, `[B,S,Q]`, at once: S for each sentence.
+// Three German words, three queries: "neither thing nor action" (-2, -2), "a thing" (2, 0), "an action" (0, 2). The
+// picture has a row for each query and a column for each English word; the darker, the more attention. (With `--out
+// DIR`, every step also writes its pictures as SVG files.) `weights_of` takes several queries at once, `[B,S,Q]`: S for
+// each sentence.
 //
 //                ╭ small
 //                │ ╭ cats
@@ -153,11 +156,11 @@ void in_heed()
 //        Katzen  ░░▓▓░░
 //       träumen  ░░░░██
 //
-// Read the rows: each word looks at its translation. Such a picture is called an **alignment**, and nobody had to tell
-// attention about it: the queries and the annotations did.
+// Read the rows: each word looks at its translation. Such a picture is called an **alignment**. We did not specify it
+// anywhere: it follows from the queries and the annotations.
 //
-// And a longer question is a surer one. Ask with (4, 0) instead of (2, 0), and "cats" gets 0.867 instead of 0.665: the
-// scores are twice as far from each other.
+// A longer query makes the attention sharper. With (4, 0) instead of (2, 0), "cats" gets 0.867 instead of 0.665,
+// because the scores are twice as far apart.
 
 void picture()
 {
@@ -165,13 +168,13 @@ void picture()
     const attention attend{score::dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const array<double, 3> queries{{{-2, -2}, {2, 0}, {0, 2}, {4, 0}}};       // [B,S,Q] = [1,4,2]
     const auto weights = attend.weights_of(attend.on(annotations), queries);  // [B,S,T]
-    const std::vector<float> shown(weights.data(), weights.data() + 9);       // of the first three
+    const std::vector<float> shown(weights.data(), weights.data() + 9);       // the first three rows
     const std::vector<std::string> source{"small", "cats", "dream"}, target{"kleine", "Katzen", "träumen"};
     course::picture("by-hand", shown, source, target);
     course::says("kleine looks at small ", weights(0, 0, 0), 0.576);
     course::says("Katzen looks at cats  ", weights(0, 1, 1), 0.665);
     course::says("träumen looks at dream", weights(0, 2, 2), 0.787);
-    course::says("a longer question: cats", weights(0, 3, 1), 0.867);
+    course::says("a longer query: cats  ", weights(0, 3, 1), 0.867);
 }
 
 int main(int argc, char** argv)
@@ -184,10 +187,11 @@ int main(int argc, char** argv)
 
 // ## Exercises
 //
-// Write into `exercises/01.hpp`. `exercise_01` grades what you wrote.
+// Write your answers into `exercises/01.hpp`. `exercise_01` grades them.
 //
-// - **a.** The softmax above breaks: exp(1000) is more than a double can hold, and infinity / infinity is not a number.
-//   Write one that takes scores of any size. (What happens to the weights if you subtract 5 from every score?)
-// - **b.** A dictionary is searched by one thing and read for another. Let each word have a **key** that is compared
-//   with the query, and a **value** that is summed. Divide the scores by √d, where d is the number of numbers in a key,
-//   as every Transformer does: α = softmax(q · k_j / √d), c = Σ α_j v_j.
+// - **a.** The softmax above breaks for large scores: exp(1000) is more than a double can hold, and infinity / infinity
+//   is not a number. Write one that takes scores of any size. (What happens to the weights if you subtract 5 from every
+//   score?)
+// - **b.** In a dictionary, you search for one thing and read another. Give each word a **key** that is compared with
+//   the query, and a **value** that is summed. Divide the scores by √d, where d is the length of a key, as every
+//   Transformer does: α = softmax(q · k_j / √d), c = Σ α_j v_j.

@@ -3,12 +3,12 @@
 
 // # 2. Three policies
 //
-// Attention is a score, a normalizer and a combiner. Each of the three can be another one, and the other two need not
-// know. In this step we change one at a time, and look at what changes.
+// Attention is a score, a normalizer and a combiner. You can replace any one without changing the other two. In this
+// step we replace one at a time and look at the effect.
 //
-// The sentence and the query are those of step 1: small (0.5, 0), cats (1, 0), dream (0, 1); the first number says how
-// much a word is a thing, the second how much it is an action. The query (2, 0) asks for a thing. `seen` asks it,
-// prints the weights, compares them with those that this text promises, and keeps them for a picture.
+// The sentence and the query are those of step 1: small (0.5, 0), cats (1, 0), dream (0, 1). The first number is how
+// much a word is a thing, the second how much it is an action. The query (2, 0) looks for a thing. `seen` runs this
+// query, prints the weights, compares them with the numbers in this text, and keeps them for a picture.
 
 #include <cmath>
 #include <cstdio>
@@ -36,7 +36,7 @@ const array<double, 3> annotations{{{0.5, 0}, {1, 0}, {0, 1}}};  // [1,3,2]
 const array<double, 2> query{{2, 0}};                            // [1,2]
 
 const std::vector<std::string> words{"small", "cats", "dream"};
-std::vector<std::string> names;  // of mechanisms, and three weights of each, for the picture
+std::vector<std::string> names;  // the mechanisms in the picture, with three weights each in `shown`
 std::vector<float> shown;
 
 void seen(const std::string& name, const auto& attend, const std::vector<double>& promised)
@@ -51,17 +51,17 @@ void seen(const std::string& name, const auto& attend, const std::vector<double>
     shown.insert(shown.end(), w.begin(), w.end());
 }
 
-// ## Another normalizer: how are shares made of scores?
+// ## Another normalizer: how do scores become shares?
 //
-// The dot product scores the three words 1, 2 and 0. Four ways to make weights of these:
+// The dot product scores the three words 1, 2 and 0. Here are four ways to turn these scores into weights:
 //
-// - **softmax** gives every word a share, the worst one too: 0.245, 0.665, 0.090.
-// - **temperature** divides the scores before the softmax. Above 1 it evens the shares out: at 2 they are 0.307, 0.506,
-//   0.186. Below 1 it sharpens them: at ½, "cats" gets 0.867, as with the longer query of step 1, and for the same
-//   reason.
-// - **sparsemax** gives shares that are exactly 0 to words that are too far behind: here 0, 1, 0.
-// - **sigmoid** lets every word answer for itself, "yes" or "no": 0.731, 0.881, 0.500. These are no shares of a whole:
-//   their sum is 2.112, and a longer sentence has a longer context.
+// - **softmax** gives every word a share, even the worst one: 0.245, 0.665, 0.090.
+// - **temperature** divides the scores before the softmax. Above 1, it evens out the shares: at 2, they are 0.307,
+//   0.506, 0.186. Below 1, it sharpens them: at ½, "cats" gets 0.867, as with the longer query of step 1 and for the
+//   same reason.
+// - **sparsemax** gives a share of exactly 0 to words whose scores are too far behind: here 0, 1, 0.
+// - **sigmoid** judges each word separately, from "no" (0) to "yes" (1): 0.731, 0.881, 0.500. These are not shares of a
+//   whole: their sum is 2.112, and a longer sentence has a longer context vector.
 
 void another_normalizer()
 {
@@ -78,13 +78,13 @@ void another_normalizer()
 // ## Another score: what is a good match?
 //
 // - **cosine** compares directions only, not lengths. "small" and "cats" point the same way, so they get the same
-//   score. We let it be 2 where directions agree: 2, 2 and 0 make shares of 0.468, 0.468 and 0.063.
-// - **general** has a matrix W between query and annotation, e = qᵀ W h. It learns what to look for, given a question.
-//   With the matrix below, whoever asks for a thing is shown an action: 0.107, 0.107, 0.787. Where a translator writes
-//   a noun, it may want to know its verb.
+//   score. We scale it to 2 for equal directions: the scores 2, 2 and 0 become the shares 0.468, 0.468 and 0.063.
+// - **general** has a matrix W between query and annotation, e = qᵀ W h. W learns which annotations to find for a
+//   query. With the matrix below, a query for a thing finds an action: 0.107, 0.107, 0.787. While a translator writes a
+//   noun, it may want to know the verb.
 //
-// Both are one word in the line that builds the mechanism. No line of the softmax changes: it does not see queries and
-// annotations, only scores.
+// For another score, you change one word in the line that builds the mechanism. The softmax stays as it is: it sees
+// only scores, not queries and annotations.
 
 const array<double, 2> swap{{0, 1}, {1, 0}};  // W: thing to action, action to thing
 
@@ -96,18 +96,18 @@ void another_score()
     seen("general, softmax", attention{score::general{swap}, softmax, sum}, {0.107, 0.107, 0.787});
 }
 
-// ## Another combiner: what is made of the weights?
+// ## Another combiner: how are the weights used?
 //
-// **weighted_sum** returns the context c. **attentional** (Luong et al. 2015) joins it with the query, in one layer of
-// a network. `[c; q]` is one list, the numbers of c and then those of q; tanh keeps results between -1 and 1:
+// **weighted_sum** returns the context c. **attentional** (Luong et al. 2015) joins c with the query in one layer of a
+// network. `[c; q]` is one list, the numbers of c followed by those of q; tanh keeps results between -1 and 1:
 //
 //     h̃ = tanh(W_c [c; q])
 //
-// What was found and what was asked are in one vector then, and the network that comes next need not keep both. With
-// the W_c below, which takes half of each, the context (0.788, 0.090) and the query (2, 0) become tanh(1.394, 0.045) =
-// (0.884, 0.045). The weights stay as they were.
+// Now one vector holds the context and the query, and the next network does not need both. With the W_c below, which
+// adds half of each, the context (0.788, 0.090) and the query (2, 0) become tanh(1.394, 0.045) = (0.884, 0.045). The
+// weights do not change.
 
-const array<double, 2> halves{{0.5, 0}, {0, 0.5}, {0.5, 0}, {0, 0.5}};  // W_c: a row for each of [c; q]
+const array<double, 2> halves{{0.5, 0}, {0, 0.5}, {0.5, 0}, {0, 0.5}};  // W_c: a row for each number of [c; q]
 
 void another_combiner()
 {
@@ -123,11 +123,11 @@ void another_combiner()
     course::holds("  the same weights", c.weights == h.weights);
 }
 
-// ## All with all
+// ## All combinations
 //
-// Three scores and four normalizers are twelve mechanisms. Nobody wrote twelve: each pair is made when it is named, at
-// compile time, as if it had been written by hand. Most of what papers propose is one new policy among old ones.
-// ("warm" is a temperature of 2.)
+// Three scores and four normalizers make twelve mechanisms. Their code is not written out twelve times: when your
+// program names a pair, the compiler builds it, as if you had written it by hand. Most papers propose one new policy
+// and keep the other two. ("warm" is a temperature of 2.)
 //
 //                          ╭ small
 //                          │ ╭ cats
@@ -149,7 +149,7 @@ void all_with_all()
 {
     using normalize::softmax, normalize::temperature, normalize::sparsemax, normalize::sigmoid;
     names.clear(), shown.clear();
-    std::puts("\nAll with all          small cats dream");
+    std::puts("\nAll combinations      small cats dream");
     const auto with = [](const std::string& name, const auto& score, const std::vector<std::vector<double>>& promised) {
         const combine::weighted_sum sum;
         seen(name + " softmax", attention{score, softmax{}, sum}, promised[0]);
@@ -165,11 +165,11 @@ void all_with_all()
     course::holds("twelve mechanisms", names.size() == 12);
 }
 
-// ## What does not fit
+// ## Policies that do not fit
 //
-// A score may also give each word a weight *per dimension*, a list of weights as long as its annotation; these are
-// summed by **elementwise_sum**. Pair that combiner with the dot product, which has one weight for each word, and your
-// program does not compile. The compiler quotes heed:
+// A score may also give each word a weight *per dimension*, a list of weights as long as its annotation;
+// **elementwise_sum** sums these. If you pair that combiner with the dot product, which has one weight for each word,
+// your program does not compile. The compiler reports:
 //
 //     heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score per
 //     dimension with combine::elementwise_sum, …
@@ -189,8 +189,8 @@ int main(int argc, char** argv)
 
 // ## Exercises
 //
-// Write into `exercises/02.hpp`; `exercise_02` grades it. Annotations and query are those above.
+// Write your answers into `exercises/02.hpp`; `exercise_02` grades them. Annotations and query are those above.
 //
-// - **a.** Build the mechanism that gives "small" and "cats" exactly one half each, and "dream" exactly nothing.
-// - **b.** Find a matrix W for `score::general` so that with the softmax, "Katzen" (2, 0) looks at "dream" and
-//   "träumen" (0, 2) looks at "cats", both with a weight of at least 0.9. `swap` is a start: what keeps it from 0.9?
+// - **a.** Build the mechanism that gives "small" and "cats" exactly one half each, and "dream" exactly 0.
+// - **b.** Find a matrix W for `score::general` such that, with the softmax, "Katzen" (2, 0) looks at "dream" and
+//   "träumen" (0, 2) looks at "cats", both with a weight of at least 0.9. Start from `swap`: why does it not reach 0.9?

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // test: --out .
 
-// # 3. A score of your own, and verify
+// # 3. Your own score, and verify
 //
-// The dot product has a preference: long annotations. "small" is half a thing, (0.5, 0), and "cats" a whole one,
-// (1, 0). No query of the form (x, 0) with x > 0 ever scores "small" above "cats", not even (0.5, 0), which is "small"
-// itself. With that query the dot product gives "small" 0.326 and "cats" 0.419.
+// The dot product prefers long annotations. "small" is half a thing, (0.5, 0), and "cats" a whole one, (1, 0). No query
+// of the form (x, 0) with x > 0 ever scores "small" above "cats", not even (0.5, 0), which is "small" itself. For that
+// query the dot product gives "small" 0.326 and "cats" 0.419.
 //
-// We want a score that asks "how near?" instead of "how long?". There is none by that name in heed. We write one.
+// We want a score that measures "how near?" instead of "how long?". heed has no score by that name, so we write one.
 
 #include <cmath>
 #include <cstdio>
@@ -28,20 +28,20 @@
 
 // ## The policy
 //
-// The score is the squared distance of query and annotation, negative, so that the nearest has the highest score. Each
-// dimension d has a factor w_d, which says how much it matters:
+// The score is the negative squared distance between query and annotation, so the nearest annotation has the highest
+// score. Each dimension d has a factor w_d, its importance:
 //
 //     e_j = -Σ_d w_d (q_d - h_{j,d})²
 //
 // A score is a struct with three members:
 //
-// - `weights`: the kind of its weights. One for each position, here.
-// - `operator()`: from queries `[B,Q]` and keys `[B,T,D]` to scores `[B,T]`, for a whole batch at once. It is written
-//   in heed's operations, `ops::…`, never in loops. This is what makes it work on numbers and, in training, on
-//   variables that know their gradient (step 5). `heed::tensor auto` stands for both.
-// - `parameters`: what can be learned, each with a name. `visit` is called with each; what it returns makes a policy
-//   of the same kind, with variables in place of numbers, for instance. (`mine::nearness{…}` finds out that kind;
-//   `nearness{…}` alone would mean the very struct that we are in.)
+// - `traits`: its properties. Here, the kind of its weights: one for each position.
+// - `operator()`: computes the scores `[B,T]` of queries `[B,Q]` and keys `[B,T,D]`, for a whole batch at once. Write
+//   it in heed's operations, `ops::…`, never in loops. Then it works on numbers and, in training, on variables that
+//   track their gradient (step 5). `heed::tensor auto` accepts both.
+// - `parameters`: passes every learned member to `visit`, with a name, and makes a policy of the same kind from the
+//   results; these may be variables in place of numbers. (`mine::nearness{…}` deduces the new type; `nearness{…}` alone
+//   would mean the struct that we are in.)
 
 namespace mine {
 
@@ -53,20 +53,21 @@ struct nearness {
     auto operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const
     {
         using namespace heed;
-        const auto apart = ops::square(ops::subtract_per_position(keys, query));  // [B,T,D]: keys - query, for each key
+        const auto apart = ops::square(ops::subtract_per_position(keys, query));  // [B,T,D]: (key - query)²
         return ops::scale(ops::matvec(apart, w), -1);                             // [B,T]
     }
 
     static auto parameters(auto& self, auto&& visit) { return mine::nearness{visit("w", self.w)}; }
 };
 template <class Vector>
-nearness(Vector) -> nearness<Vector>;  // clang before 17 cannot deduce this itself
+nearness(Vector) -> nearness<Vector>;  // clang before version 17 needs this
 
 }  // namespace mine
 
-// It takes the place of any other score. Asked for (0.5, 0), it now gives "small" the most, 0.484, and "cats" 0.377.
-// With factors of 10 it is surer: 0.924 and 0.076. In the picture each word asks with its own annotation, first by the
-// dot product, then by nearness with 10: there, "small" finds "cats"; here, each word finds itself.
+// Use it like any other score. For the query (0.5, 0), it gives "small" the largest weight, 0.484, and "cats" 0.377.
+// With factors of 10, the weights are sharper: 0.924 and 0.076. In the picture, each word's annotation is the query,
+// first with the dot product, then with nearness and factors of 10. With the dot product, "small" finds "cats"; with
+// nearness, each word finds itself.
 //
 //               ╭ small
 //               │ ╭ cats
@@ -114,10 +115,10 @@ void near_or_great()
 
 // ## Is it right?
 //
-// Three words say little. Does it work for sentences of different lengths in one batch? A tensor is a rectangle, so
-// behind the short ones there is **padding**. What if it contains rubbish? Is the derivative right? heed has a list of
-// such contracts, and `verify` tries each of them on a mechanism of doubles, with any sizes that fit its parameters. It
-// prints a line for each: whether it is kept, and what was tried.
+// Three words are not much of a test. Does the score work for sentences of different lengths in one batch? A tensor is
+// a rectangle, so short sentences are filled up with **padding**. What if the padding contains garbage? Is the
+// derivative right? heed has a list of such contracts, and `verify` tests every one on a mechanism of doubles, with any
+// sizes that fit its parameters. It prints a line for each contract: whether it holds, and how it was tested.
 
 void verified()
 {
@@ -125,13 +126,13 @@ void verified()
     const heed::verification report =
         heed::verify(attention{score, softmax{}, weighted_sum{}}, {.query = 4, .width = 4});
     std::printf("\n%s\n", report.text().c_str());
-    course::holds("all kept", bool(report));
+    course::holds("all contracts hold", bool(report));
 }
 
-// ## What it finds
+// ## A mistake that verify finds
 //
-// Somebody finds the scores of long sentences too large, and divides them by the number of positions T. It compiles,
-// and it trains.
+// Suppose that the scores of long sentences seem too large to you, and you divide them by the number of positions T. It
+// compiles, and it trains.
 
 namespace mine {
 
@@ -150,14 +151,15 @@ struct divided {
 
 }  // namespace mine
 
-// T is the length of the *longest* sentence of the batch, padding included. So the weights of a sentence depend on its
-// neighbors: "small" gets 0.388 if the sentence is alone, and 0.361 in a batch with one of six words.
-// Such a model scores well in tests with sentences one by one, and worse in batches, and nobody knows why. verify does:
+// T is the length of the *longest* sentence of the batch, padding included. So the weights of a sentence depend on the
+// rest of its batch: "small" gets 0.388 if the sentence is alone, and 0.361 in a batch with a sentence of six words.
+// Such a model scores well in tests with one sentence at a time and worse in batches, and the cause is hard to see.
+// `verify` sees it:
 
 void found()
 {
     const attention attend{mine::divided{}, softmax{}, weighted_sum{}};
-    auto filled_up = heed::filled<double, 3>({1, 6, 2}, 99.0);  // three words, and rubbish behind them
+    auto filled_up = heed::filled<double, 3>({1, 6, 2}, 99.0);  // three words, then garbage in the padding
     for (std::size_t i = 0; i < 6; ++i) filled_up.data()[i] = annotations.data()[i];
     const auto memory = attend.on(filled_up, heed::lengths{3});
     course::says("\nalone, small     ", weights_of(attend)(0, 0), 0.388);
@@ -168,8 +170,9 @@ void found()
     for (const auto& contract : report.contracts) {
         if (!contract.passed) broken += "  " + contract.name + "\n";
     }
-    std::printf("broken:\n%s", broken.c_str());
-    course::holds("found", broken.find("a sentence has the same results alone and in a batch") != std::string::npos);
+    std::printf("failed:\n%s", broken.c_str());
+    course::holds("verify finds the mistake",
+                  broken.find("a sentence has the same results alone and in a batch") != std::string::npos);
 }
 
 int main(int argc, char** argv)
@@ -180,16 +183,16 @@ int main(int argc, char** argv)
     found();
 }
 
-// A normalizer or combiner of your own is as short. What it may have besides, such as state between two steps, is
-// listed at the head of `include/heed/policy/concepts.hpp`, with a signature for each; a misspelled member is
-// refused with a sentence. Whatever you write, verify it: it takes a second.
+// Your own normalizer or combiner is just as short. Their optional members, such as a state between two steps, are
+// listed at the top of `include/heed/policy/concepts.hpp`, with a signature for each; a misspelled member is a compile
+// error that explains itself. Always verify your policy: it takes a second.
 //
 // ## Exercises
 //
-// Write into `exercises/03.hpp`; `exercise_03` grades it with values and with verify.
+// Write your answers into `exercises/03.hpp`; `exercise_03` grades them with values and with verify.
 //
-// - **a.** The dot product and the distance are nearer to each other than they look. Write the score
-//   e_j = q · h_j - ½ |h_j|². Under the softmax its weights are those of -½ |q - h_j|². (Where did |q|² go?)
-// - **b.** Write a normalizer: the softmax of scores that cannot leave (-c, c), α = softmax(c tanh(e / c)). A position
-//   that must not be seen, such as padding, is hidden by a score of minus infinity: the softmax gives it the weight 0.
-//   Mind what tanh makes of minus infinity.
+// - **a.** The dot product and the distance are more closely related than they look. Write the score e_j = q · h_j - ½
+//   |h_j|². With the softmax, its weights are those of -½ |q - h_j|². (Where did |q|² go?)
+// - **b.** Write a normalizer: the softmax of scores that are limited to (-c, c), α = softmax(c tanh(e / c)). A
+//   position that must not be seen, such as padding, is hidden by a score of minus infinity: the softmax gives it the
+//   weight 0. But what is the tanh of minus infinity?

@@ -4,11 +4,11 @@
 // # 4. Memory between steps
 //
 // A translator reads "veni vidi vici" and should write "I came, I saw, I conquered". It writes: "I came, I came, I
-// came". Neural translators are known for this. This step shows why, and three remedies.
+// came". Neural translators are known for this. This step shows the cause and three remedies.
 //
-// To see the memory and nothing else, we give the words the simplest annotations that there are. Word j has a 1 in
-// place j, so that the dot product picks number j of the query: *the first three numbers of the query are the scores*.
-// The fourth place is free; coverage will write there.
+// To isolate the effect of memory, we use the simplest annotations. Word j has a 1 in position j, so the dot product
+// picks number j of the query: *the first three numbers of the query are the scores*. The fourth position is free;
+// coverage will write there.
 
 #include <cmath>
 #include <cstdio>
@@ -36,7 +36,7 @@ const array<double, 3> annotations{{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}}; 
 // ## A decoder that is stuck
 //
 // The **decoder** is the part of a translator that writes. The query comes from the decoder's state, and the state
-// changes slowly. After "I came, I" it is much like it was after "I", so it asks much the same:
+// changes slowly. After "I came, I" it is much the same as after "I", so the query is much the same:
 //
 //     step 1   4  2  0      "veni, I think"
 //     step 2   4  3  0      "veni, I think; vidi looks better than before"
@@ -44,8 +44,8 @@ const array<double, 3> annotations{{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}}; 
 
 const std::vector<array<double, 2>> queries{{{4, 2, 0, 1}}, {{4, 3, 0, 1}}, {{4, 3, 1, 1}}};  // [1,4] each
 
-// `translate` asks three times, says the phrase of the word that got the greatest weight, draws the weights, and
-// compares them with those that the text promises.
+// `translate` runs the three queries. For each, it writes the phrase of the word with the largest weight. It draws the
+// weights and compares them with the numbers in the text.
 
 std::string translate(const std::string& name, const auto& attend, const std::vector<double>& promised)
 {
@@ -78,10 +78,10 @@ std::string translate(const std::string& name, const auto& attend, const std::ve
 //     step 2   0.721  0.265  0.013   ▓▓▒▒     I came
 //     step 3   0.705  0.259  0.035   ▓▓▒▒     I came
 //
-// It *cannot* do better. Its weights are made of this step's scores alone; that "veni" has been translated already is
-// nowhere in them. This holds for every score of query and annotations alone, also for the **additive** one of Bahdanau
-// et al. 2015, the first attention of all: e_j = vᵀ tanh(W s + U h_j), where s is the query. Ask it the same twice, and
-// it answers the same, whatever W, U and v are; we draw them at random.
+// It *cannot* do better. Its weights depend only on the scores of this step, and these do not show that "veni" has
+// already been translated. This is true for every score that reads only the query and the annotations, including the
+// **additive** score of Bahdanau et al. 2015, the first attention mechanism: e_j = vᵀ tanh(W s + U h_j), where s is the
+// query. The same query gives the same weights, for any W, U and v; we draw them at random.
 
 void no_memory()
 {
@@ -96,25 +96,27 @@ void no_memory()
     const auto memory = additive.on(annotations);
     const auto first = additive.step(memory, queries[0], additive.start(memory));
     const auto second = additive.step(memory, queries[0], first.state);
-    course::holds("additive attention, asked the same twice, answers the same", first.weights == second.weights);
+    course::holds("additive: the same query gives the same weights", first.weights == second.weights);
 }
 
-// ## Temporal attention: what is new in the question?
+// ## Temporal attention: what is new in the query?
 //
-// Sankaran et al. 2016 divide by the past: a word that had great scores before needs a greater one now.
+// Sankaran et al. 2016 divide by the past: a word that had high scores before needs a higher one now.
 //
 //     u_{t,j} = e_{t,j} - log Σ_{k<t} exp(e_{k,j}),  α_t = softmax(u_t);  in the first step, u = e
 //
-// In step 2 the past is the first query: u = (4, 3, 0) - (4, 2, 0) = (0, 1, 0). "vidi" has risen, and wins:
+// In step 2 the past is the first query: u = (4, 3, 0) - (4, 2, 0) = (0, 1, 0). The score of "vidi" has risen, and
+// "vidi" wins:
 //
 //     step 1   0.867  0.117  0.016   ██░░     I came
 //     step 2   0.212  0.576  0.212   ░░▓▓░░   I saw
 //     step 3   0.193  0.282  0.525   ░░▒▒▓▓   I conquered
 //
-// The sum over the past is the **state**: one number for each word, kept as its logarithm. It is not hidden in the
-// mechanism. `start` returns it, `step` takes it and returns the next. So you can look at it, copy it, and go on in two
-// ways from one place; step 10 searches for the best translation like this. Below, one way goes on with the second
-// query, as above. The other asks the first query again: nothing in it is new, and every word gets a third, 0.333.
+// The sum over the past is the **state**: one number for each word, kept as its logarithm. The mechanism does not hide
+// it: `start` returns it, and `step` takes it and returns the next one. So you can look at it, copy it, and continue
+// from one point in two ways; step 10 searches for the best translation like this. Below, we continue with the second
+// query, as above, and then from the same state with the first query again: nothing in it is new, and every word gets a
+// third, 0.333.
 
 void temporal()
 {
@@ -128,22 +130,22 @@ void temporal()
     const auto one_way = attend.step(memory, queries[1], once), other_way = attend.step(memory, queries[0], once);
     course::says("the state after step 1, veni", once.normalize.history(0, 0), 4, 0);
     course::says("the state after step 2, veni", one_way.state.normalize.history(0, 0), 4.693);  // log(e⁴ + e⁴)
-    course::says("one way: asked for vidi     ", one_way.weights(0, 1), 0.576);
-    course::says("other way: asked the same   ", other_way.weights(0, 1), 0.333);
+    course::says("second query next, vidi     ", one_way.weights(0, 1), 0.576);
+    course::says("first query again, vidi     ", other_way.weights(0, 1), 0.333);
 }
 
 // ## Coverage: how much attention has each word had?
 //
-// Tu et al. 2016 add up the weights, C_j = Σ α_j, and show the sum to the score. A trained model learns what to do with
-// it. We set it by hand: the fourth number of each annotation becomes -4 C_j, and the query multiplies it by 1. So each
-// word's score falls by four times the attention that it has had.
+// Tu et al. 2016 add up the weights, C_j = Σ α_j, and the score reads the sum. A trained model learns how to use it. We
+// choose its parameters by hand: the fourth number of each annotation becomes -4 C_j, and the query multiplies it by 1.
+// So each word's score falls by four times the attention that it has had.
 //
 //     step 1   0.867  0.117  0.016   ██░░     I came
 //     step 2   0.112  0.826  0.062   ░░██░░   I saw
 //     step 3   0.307  0.130  0.563   ▒▒░░▓▓   I conquered
 //
-// The paper expects Φ_j = N σ(U_f h_j) target words for word j, its *fertility*, and counts α_j / Φ_j; σ is the sigmoid
-// of step 2. With U_f = 0 and N = 2, each word is good for one.
+// The paper expects Φ_j = N σ(U_f h_j) target words for word j, its *fertility*, and adds up α_j / Φ_j; σ is the
+// sigmoid of step 2. With U_f = 0 and N = 2, the fertility of each word is 1.
 
 void coverage()
 {
@@ -154,18 +156,18 @@ void coverage()
     course::holds(text, text == "I came, I saw, I conquered");
 }
 
-// ## Local attention: only a window, and it moves
+// ## Local attention: a moving window
 //
-// Luong et al. 2015 let step t look at the words around place t only; here at one on each side. It does not know where
-// it has looked. It counts steps.
+// In Luong et al. 2015, step t looks only at the words around position t; here, one on each side. The mechanism does
+// not know where it has looked. It counts steps.
 //
 //     step 1   0.881  0.119  0       ██░░     I came
 //     step 2   0.721  0.265  0.013   ▓▓▒▒     I came
 //     step 3   0      0.881  0.119     ██░░   I saw
 //
-// "I came, I came, I saw": the window leaves "veni" behind in the end, but inside of it the softmax repeats itself as
-// before. It is cheap, and good where both languages say things in the same order. And a window takes any normalizer:
-// `local_m{1, temporal{}}` moves and remembers.
+// "I came, I came, I saw": the window leaves "veni" behind in the end, but inside the window the softmax repeats itself
+// as before. A window is cheap, and it works well if both languages say things in the same order. It also accepts any
+// normalizer: `local_m{1, temporal{}}` moves and remembers.
 
 void local()
 {
@@ -190,9 +192,9 @@ int main(int argc, char** argv)
 
 // ## Exercises
 //
-// Write into `exercises/04.hpp`; `exercise_04` grades it.
+// Write your answers into `exercises/04.hpp`; `exercise_04` grades them.
 //
-// - **a.** Compute temporal attention by hand: from the scores of all steps so far to the weights of the last one.
+// - **a.** Compute temporal attention yourself: from the scores of all steps so far to the weights of the last one.
 //   Scores of 1000 must not break it. (log(eᵃ + eᵇ) = m + log(eᵃ⁻ᵐ + eᵇ⁻ᵐ) for every m: which m is safe?)
-// - **b.** Write a normalizer that remembers its last weights and does not like to look there again:
-//   α_t = softmax(e_t - λ α_{t-1}). All is there but three lines: the first state, the weights, the next state.
+// - **b.** Write a normalizer that remembers its last weights and avoids looking there again: α_t = softmax(e_t - λ
+//   α_{t-1}). Only three lines are missing: the first state, the weights, the next state.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // test: --out .
 
-// # 5. Going back
+// # 5. The backward pass
 //
-// Attention learns because we can ask, for every number in it: if this number grew a little, would the result be better
-// or worse, and how much? The answer is the **gradient**. Computing it is called *going back*, and takes forty
-// lines of code. Here they are; then heed's way to the same numbers, and three ways to check both.
+// Attention learns because we can compute, for every number in it: if this number grew a little, would the result be
+// better or worse, and by how much? The answer is the **gradient**. The *backward pass* computes it, in forty lines of
+// code. Here they are, then heed's way to the same numbers, and three ways to check both.
 
 #include <cmath>
 #include <string>
@@ -23,8 +23,8 @@
 
 // ## The smallest attention
 //
-// Two words with one number each, h₁ = 1 and h₂ = -1, a query q = 0.5, and a context c that should be 1. How far it is
-// from that is the **loss**, one number that we want small. It is a template: we run it with three types of numbers.
+// Two words with one number each, h₁ = 1 and h₂ = -1, a query q = 0.5, and a context c with a goal of 1. The **loss**
+// measures how far c is from its goal. The function is a template: we run it with three types of numbers.
 //
 //     e_j = q h_j,  α = softmax(e),  c = α₁ h₁ + α₂ h₂,  ℓ = (c - goal)²
 
@@ -40,21 +40,21 @@ auto loss(const auto& q, const auto& h1, const auto& h2, const auto& goal)
 
 // ## A tape
 //
-// A **tape** writes down every operation as it happens: what it read, what came out, and its *slope* by each number
-// that it read. For y = a · b these are b and a; for y = exp(a), y itself.
+// A **tape** records every operation as it happens: the numbers that it reads, its result, and the *slope* of the
+// result with respect to each of these numbers. For y = a · b, the slopes are b and a; for y = exp(a), y itself.
 //
-// Then the **chain rule**: if ℓ grows by 5 for each unit of y, and y by 3 for each unit of a, then ℓ grows by 15 for
-// each unit of a. Begin at the end, with ∂ℓ/∂ℓ = 1, and go back, entry by entry:
+// Then comes the **chain rule**: if ℓ grows by 5 for each unit of y, and y by 3 for each unit of a, then ℓ grows by 15
+// for each unit of a. Begin at the end, with ∂ℓ/∂ℓ = 1, and go backward, entry by entry:
 //
-//     gradient of a  +=  gradient of y · slope of y by a
+//     gradient of a  +=  gradient of y · slope of y with respect to a
 //
-// Why `+=`? A number that is read twice changes ℓ in two ways, and the sum counts. Why is this order right? An
-// operation is written down after all that it reads; so backwards, all that read a number come before it.
+// Why `+=`? A number that is read twice changes ℓ twice, and the changes add up. Why is this order right? An operation
+// is recorded after all that it reads; so, going backward, all operations that read a number come first.
 
 struct entry {
     std::string name;
     double value;
-    std::vector<std::pair<std::size_t, double>> from = {};  // which entries it read, and its slope by each
+    std::vector<std::pair<std::size_t, double>> from = {};  // the entries that it reads, and the slopes
     double gradient = 0;
 };
 
@@ -69,7 +69,7 @@ struct tape {
     }
 };
 
-struct number {  // on a tape
+struct number {  // an entry of a tape
     tape* on;
     std::size_t at;
     double value;
@@ -98,10 +98,10 @@ tape recorded(double q)
     return on;
 }
 
-// ## What it says
+// ## Reading the graph
 //
-// That is the whole tape. `course::draw` draws what is on it: each entry with its number, its value and, in brackets,
-// its gradient; below it, what it was made of. (`--out DIR` writes it as `graph.svg`.) The loss is on top:
+// That is the whole tape. `course::draw` draws its entries: each with its number, value and, in brackets, gradient;
+// below it, the entries that it reads. (`--out DIR` writes the drawing to `graph.svg`.) The loss is at the top:
 //
 //     #15 · = 0.289 [1.000]
 //     ├─ #14 - = -0.538 [-1.076]
@@ -112,10 +112,10 @@ tape recorded(double q)
 //     │  │  │  │  │  └─ #4 · = 0.500 [-0.423]
 //     │  │  │  │  │     ├─ #0 q = 0.500 [-0.846]
 //
-// The loss is d · d, so d's gradient is 2d = 2 · (-0.538) = -1.076. The difference and the sum hand it on as it is. At
-// the end, ∂ℓ/∂q = -0.846: if q grows a little, the loss falls 0.846 times as much. And h₁ is read twice: as a key to
-// compare with, -0.212, and as a value to add up, -0.786. The tape has added the two: -0.998. Now take a hundred steps
-// down, q := q - ∂ℓ/∂q, and the loss is 0.001 instead of 0.289. This is training.
+// The loss is d · d, so the gradient of d is 2d = 2 · (-0.538) = -1.076. The difference and the sum pass it on
+// unchanged. At the end, ∂ℓ/∂q = -0.846: if q grows a little, the loss falls 0.846 times as much. And h₁ is read twice:
+// as a key that is compared, -0.212, and as a value that is summed, -0.786. The tape adds the two: -0.998. Now take a
+// hundred steps downhill, q := q - ∂ℓ/∂q, and the loss is 0.001 instead of 0.289. This is training.
 
 void on_our_tape()
 {
@@ -125,8 +125,8 @@ void on_our_tape()
     course::says("gradient of d", on.entries[14].gradient, -1.076);
     course::says("∂ℓ/∂q ", on.entries[0].gradient, -0.846);
     course::says("∂ℓ/∂h₁", on.entries[1].gradient, -0.998);
-    course::says("  of which as a key  ", on.entries[4].gradient * on.entries[0].value, -0.212);
-    course::says("  of which as a value", on.entries[10].gradient * on.entries[9].value, -0.786);
+    course::says("  as a key  ", on.entries[4].gradient * on.entries[0].value, -0.212);
+    course::says("  as a value", on.entries[10].gradient * on.entries[9].value, -0.786);
 
     double q = 0.5;
     for (int step = 0; step < 100; ++step) q -= recorded(q).entries[0].gradient;
@@ -135,9 +135,9 @@ void on_our_tape()
 
 // ## heed's tape
 //
-// It is the same idea with tensors (arrays with any number of axes) for numbers: one entry is a matrix product instead
-// of a thousand multiplications. `include/heed/ad/tape.hpp` explains it from the beginning. A variable made by
-// `parameter` goes wherever an array goes. The attention is that of step 1; `read` is `step` without the weights.
+// The idea is the same, with tensors (arrays with any number of axes) in place of numbers: one entry is a matrix
+// product instead of a thousand multiplications. `include/heed/ad/tape.hpp` explains it from the beginning. Variables
+// made by `parameter` work wherever arrays do. The attention is that of step 1; `read` is `step` without the weights.
 
 void on_heeds_tape()
 {
@@ -158,13 +158,13 @@ void on_heeds_tape()
 
 // ## Is a gradient right? Three ways to know
 //
-// A wrong gradient rarely crashes. The model learns, only worse. So check:
+// A wrong gradient rarely crashes a program. The model still learns, only worse. So check:
 //
-// 1. **Finite differences**: move q a little up and down and look, (ℓ(q + ε) - ℓ(q - ε)) / 2ε. This needs only the
-//    loss. With ε = 10⁻⁵ nine digits agree. A large ε sees the curve, not its slope; a tiny one sees only rounding.
+// 1. **Finite differences**: move q a little up and down, (ℓ(q + ε) - ℓ(q - ε)) / 2ε. This needs only the loss. With ε
+//    = 10⁻⁵, nine digits agree. A large ε is inexact, since ℓ is curved; a tiny one loses all digits to rounding.
 // 2. A **dual number** carries its slope along: (x + x' ε)(y + y' ε) = x y + (x' y + x y') ε, where ε² = 0. Run the
-//    loss with q + 1ε: what stands before the ε is the gradient, to the last digits.
-// 3. **By hand**, where the case is small. Here c = (e^q - e^-q) / (e^q + e^-q) = tanh q, so ℓ = (tanh q - 1)², and
+//    loss with q + 1ε: the factor of ε in the result is the gradient, to the last digits.
+// 3. **By hand**, if the formula is simple. Here c = (e^q - e^-q) / (e^q + e^-q) = tanh q, so ℓ = (tanh q - 1)², and
 //    ∂ℓ/∂q = 2 (tanh q - 1) (1 - tanh² q).
 
 void three_checks()
@@ -176,9 +176,9 @@ void three_checks()
     course::says("by hand", by_hand, -0.846);
     course::says("a dual number", dual, -0.846);
     course::says("finite differences", difference(1e-5), -0.846);
-    course::holds("dual number and hand agree to 14 digits", std::abs(dual - by_hand) < 1e-14);
-    course::holds("differences agree to nine", std::abs(difference(1e-5) - by_hand) < 1e-9);
-    course::holds("a step of 0.1 is too large, of 10⁻¹⁵ too small",
+    course::holds("dual number and formula agree to 14 digits", std::abs(dual - by_hand) < 1e-14);
+    course::holds("differences and formula agree to 9 digits", std::abs(difference(1e-5) - by_hand) < 1e-9);
+    course::holds("a step of 0.1 is too large, one of 10⁻¹⁵ too small",
                   std::abs(difference(0.1) - by_hand) > 1e-3 && std::abs(difference(1e-15) - by_hand) > 1e-3);
 }
 
@@ -192,9 +192,9 @@ int main(int argc, char** argv)
 
 // ## Exercises
 //
-// heed does the first for every parameter of a model, `ad::grad_check`; so does `verify` of step 3. Write into
-// `exercises/05.hpp`; `exercise_05` grades it.
+// `ad::grad_check` runs check 1 for every parameter of a model, and so does `verify` of step 3. Write your answers into
+// `exercises/05.hpp`; `exercise_05` grades them.
 //
-// - **a.** Go back through the softmax: from the weights α and their gradients to the gradients of the scores. (If e_j
-//   grows, α_j grows and all others shrink: ∂α_k/∂e_j = α_k (1 if k = j, else 0) - α_k α_j.)
-// - **b.** An operation for heed's tape: softplus, y = log(1 + eˣ), and its backward pass.
+// - **a.** The backward pass of the softmax: from the weights α and their gradients, compute the gradients of the
+//   scores. (If e_j grows, α_j grows and all others shrink: ∂α_k/∂e_j = α_k (1 if k = j, else 0) - α_k α_j.)
+// - **b.** An operation for heed's tape: softplus, y = log(1 + eˣ), with its backward pass.

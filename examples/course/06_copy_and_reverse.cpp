@@ -3,9 +3,9 @@
 
 // # 6. Learning to copy and to reverse
 //
-// Until now all weights were given. Here they are learned. A model sees words, such as `lemon`, and the same words read
-// backwards, `nomel`. Nobody tells it where to look. In the end it looks at the last letter first, then at the one
-// before it, and so on: its weights are a diagonal from the upper right to the lower left. Shown words and their
+// Until now, all parameters were given. Here they are learned. A model sees words, such as `lemon`, and the same words
+// backward, `nomel`. We do not tell it where to look. In the end it looks at the last letter first, then at the one
+// before it, and so on: its weights are a diagonal from the upper right to the lower left. Trained on words and their
 // copies, the same model learns the other diagonal.
 
 #include <algorithm>
@@ -30,12 +30,12 @@ using namespace heed;
 
 // ## Data: words as numbers
 //
-// A letter is a number from 0 to 25. The model answers many words at once, a **batch**, padded as in step 3; `real`
-// tells how long each word is. `letters(s, b)` is letter s of word b; with it go its places from the front and from the
-// back. `expected` has the letters that the model should write, each with a weight: 1 for a letter, 0 for padding.
+// A letter is a number from 0 to 25. The model processes many words at once, a **batch**, padded as in step 3; `real`
+// has the length of each word. `letters(s, b)` is letter s of word b, `from_front` and `from_back` its position from
+// either end. `expected` has the letters to write, each with a weight: 1 for a letter, 0 for padding.
 //
-// *Mind the order of the axes.* `word_ids` are `[S,B]`, place first, as a decoder reads them, and so are the vectors
-// that `lookup` finds for them, `[S,B,D]`. Attention takes `[B,S,D]`, word first. `ops::swap_axes` swaps.
+// *Mind the order of the axes.* `word_ids` are `[S,B]`, position first, as a decoder reads them, and so are the vectors
+// that `lookup` returns, `[S,B,D]`. Attention takes `[B,S,D]`, word first. `ops::swap_axes` swaps the two.
 
 constexpr std::size_t alphabet = 26, longest = 10, D = 32;
 
@@ -69,7 +69,7 @@ batch make_batch(const std::vector<std::string>& words, bool backwards)
     return made;
 }
 
-// Words need no meaning here: two to ten letters, drawn at random, the same ones in every run.
+// The words have no meaning: two to ten letters, drawn at random, the same in every run.
 std::vector<std::string> draw_words(random_source& random, std::size_t count)
 {
     std::vector<std::string> words(count);
@@ -82,16 +82,16 @@ std::vector<std::string> draw_words(random_source& random, std::size_t count)
 
 // ## The model
 //
-// A table has a vector of D numbers for each letter, its **embedding**; two more tables have one for each place. The
-// sum of the three describes a letter in its word: an annotation. Each step of the writing has a vector of its own, the
-// query. All tables begin at random, and learn.
+// A table has a vector of D numbers for each letter, its **embedding**; two more tables have one for each position. The
+// sum of the three describes a letter in its word: an annotation. Each position that is written has a vector as well,
+// the query. All tables start at random and are learned.
 //
 //     h_j = letter(x_j) + front(j) + back(n−1−j)        annotations
 //     q_s = step(s)                                     queries
 //     c_s = Σ_j α_sj h_j, α_s = softmax(q_s · h / √D)   attention, as in step 1
-//     p_s = softmax(c_s W + b)                          how likely each letter of the alphabet is
+//     p_s = softmax(c_s W + b)                          probability of each letter of the alphabet
 //
-// `parameters` names the members that learn (step 3): through it heed puts a model on a tape, and changes its numbers.
+// `parameters` names the members that are learned (step 3): heed uses it to put a model on a tape and to update it.
 
 template <class Matrix, class Vector>
 struct writer {
@@ -104,7 +104,7 @@ struct writer {
     {
         const auto places = ops::add(ops::lookup(front, words.from_front), ops::lookup(back, words.from_back));
         const auto h = ops::add(ops::lookup(letter, words.letters), places);  // [S,B,D]
-        return attend.on(ops::swap_axes(h), words.real);                      // of [B,S,D]
+        return attend.on(ops::swap_axes(h), words.real);                      // reads [B,S,D]
     }
     auto queries(const batch& words) const { return ops::swap_axes(ops::lookup(step, words.from_front)); }  // [B,S,D]
 
@@ -121,9 +121,9 @@ struct writer {
 template <class Matrix, class Vector>
 writer(Matrix, Matrix, Matrix, Matrix, Matrix, Vector) -> writer<Matrix, Vector>;
 
-// ## What was learned
+// ## A picture of the weights
 //
-// The model writes the letters that it holds most likely. The picture has a row for each of them: its weights.
+// The model writes the most likely letters. The picture has a row for each letter that it writes: its weights.
 
 void show(const auto& model, const std::string& word, bool backwards, const std::string& when)
 {
@@ -144,17 +144,17 @@ void show(const auto& model, const std::string& word, bool backwards, const std:
 
 // ## The loss and the loop
 //
-// The **loss** is one number that tells how wrong the model is. Cross-entropy is the usual one: minus the logarithm of
-// the probability that the model gave to the right letter, in the mean over all letters. It is 0 for a model that is
-// sure and right. One that knows nothing gives 1/26 to each letter; its loss is log 26 = 3.258.
+// The **loss** is one number that tells how wrong the model is. The usual choice is cross-entropy: minus the logarithm
+// of the probability that the model gave to the right letter, averaged over all letters. It is 0 for a model that is
+// sure and right. A model that knows nothing gives 1/26 to each letter; its loss is log 26 = 3.258.
 //
-// A training repeats five lines: forget the last tape, put the model on it, compute the loss, go back (step 5), and
-// move each number a little against its gradient. **Adam** is a rule for this move. It divides each gradient by its
-// usual size, so that one rate fits all numbers.
+// Training repeats five lines: clear the tape, put the model on it, compute the loss, run the backward pass (step 5),
+// and move each number a little against its gradient. **Adam** is a rule for this move. It divides each gradient by its
+// usual size, so that one learning rate fits all numbers.
 
 void learn(bool backwards)
 {
-    std::printf("\n%s\n", backwards ? "Words and the same words backwards" : "Words and their copies");
+    std::printf("\n%s\n", backwards ? "Words and the same words backward" : "Words and their copies");
     random_source random{6};
     course::says("log 26", std::log(26.0), 3.258);
     const auto table = [&](std::size_t rows) { return nn::gaussian<float>(random, rows, D, 0.3); };
@@ -172,11 +172,11 @@ void learn(bool backwards)
         tape.backward(loss);
         adam.step(model, taped, tape, 1.0);  // a gradient longer than 1 is shortened to 1
         if (step % 100 == 1) std::printf("step %3d  loss %.3f\n", step, double(*loss.data()));
-        if (step == 1) course::holds("which is near log 26", std::abs(double(*loss.data()) - std::log(26.0)) < 0.3);
+        if (step == 1) course::holds("this is near log 26", std::abs(double(*loss.data()) - std::log(26.0)) < 0.3);
     }
     const batch unseen = make_batch(draw_words(random, 200), backwards);
     const double loss = double(*ops::cross_entropy(model.scores(unseen), unseen.expected).data()) / unseen.written;
-    course::holds("on words that it has never seen, the loss is below 0.1", loss < 0.1);
+    course::holds("on new words, the loss is below 0.1", loss < 0.1);
     show(model, "lemon", backwards, "after");
 }
 
@@ -187,14 +187,14 @@ int main(int argc, char** argv)
     learn(true);
 }
 
-// A loss of 0.1 is a probability of about 0.9 for the right letter. What was learned is a rule, not a list: it has
-// read 9,600 words, and there are 26^10 of ten letters alone. It is no rule for an eleventh letter, which has no row in
-// the tables. Step 9 has positions that are computed.
+// A loss of 0.1 means a probability of about 0.9 for the right letter. The model has learned a rule, not a list: it has
+// read 9,600 words, and there are 26^10 words of ten letters alone. The rule does not cover an eleventh letter, which
+// has no row in the tables. In step 9, positions are computed.
 //
 // ## Exercises
 //
-// Write into `exercises/06.hpp`; `exercise_06` grades it.
+// Write your answers into `exercises/06.hpp`; `exercise_06` grades them.
 //
-// - **a.** The loss by hand: minus the logarithm of a letter's probability, from the scores of all letters. Scores of
+// - **a.** Compute the loss: minus the logarithm of a letter's probability, from the scores of all letters. Scores of
 //   1000, whose exponential is infinite, must work as well.
-// - **b.** The update by hand: one step of plain gradient descent, whose gradient is shortened if it is too long.
+// - **b.** Compute the update: one step of plain gradient descent that shortens a gradient if it is too long.

@@ -4,7 +4,7 @@
 // # 7. A translator in one file
 //
 // English number words become German ones: `seven hundred twenty four` is `sieben hundert vier und zwanzig`. German
-// says four-and-twenty, so the order changes. All that a translator needs is in this file.
+// says four-and-twenty, so the order changes. The whole translator is in this file.
 
 #include <algorithm>
 #include <span>
@@ -22,7 +22,7 @@ using namespace heed;
 
 // ## Words as numbers
 //
-// A vocabulary gives each word a number. Number 0 ends a sentence, and every translation begins behind it.
+// A vocabulary gives each word a number. Number 0 ends a sentence, and every translation starts after it.
 
 struct vocabulary {
     std::vector<std::string> words{"<end>"};
@@ -39,15 +39,15 @@ struct vocabulary {
 
 // ## The model
 //
-// A **recurrent** cell reads word by word and keeps a state h of H numbers. In a GRU, two gates, sigmoids σ, tell how
-// much of the state to use for a new one, h̃ (r), and how much of h̃ to take (z); ⊙ multiplies number by number:
+// A **recurrent** cell reads word by word and keeps a state h of H numbers. A GRU has two gates, sigmoids σ: r for the
+// state that enters a candidate h̃, z for the share of h̃ in the new state; ⊙ multiplies number by number:
 //
 //     z = σ(W_z x + U_z h + b_z),   r = σ(W_r x + U_r h + b_r)
 //     h̃ = tanh(W_h x + U_h (r ⊙ h) + b_h),   h' = (1 − z) ⊙ h + z ⊙ h̃
 //
-// The **encoder** reads the sentence in both directions. Both states at a word, side by side, are its annotation: they
-// know what stands before it and behind it. The **decoder** is a third GRU, with state s. At each step it asks with s
-// where to look, and reads the context c that attention returns, and y, the word before:
+// The **encoder** reads the sentence in both directions. The two states at a word, side by side, are its annotation:
+// they know the words before and after it. The **decoder** is a third GRU, with state s. At each step, s is the query.
+// The decoder reads the context c that attention returns, and y, the previous word:
 //
 //     c = Σ_j α_j h_j,   α = softmax(vᵀ tanh(W s + U h_j))        Bahdanau et al. 2015
 //     s' = GRU([y; c], s),   p(word) = softmax([s'; c] W_o + b_o)
@@ -56,7 +56,7 @@ template <class Matrix, class Cell, class Attention, class Vector>
 struct translator {
     Matrix english, german;  // [V,E]: the vector of each word
     Cell forward, backward;  // E -> H
-    Attention attend;        // asked with [H]; annotations [2H]
+    Attention attend;        // queries [H]; annotations [2H]
     Cell decoder;            // E + 2H -> H
     Matrix W_o;              // [3H,V]
     Vector b_o;              // [V]
@@ -68,7 +68,7 @@ struct translator {
         const auto to_right = forward.project(x), to_left = backward.project(x);  // W x + b, for all words at once
         const auto zero = constant_like(x, shape_of_rank<2>{given.words.batch, H}, 0.0);
         std::vector<decltype(forward.step(ops::block(to_right, 0), zero))> right(T), left(T);
-        for (std::size_t t = 0, u = T - 1; t < T; ++t, --u) {  // in the padding, a state stays as it is
+        for (std::size_t t = 0, u = T - 1; t < T; ++t, --u) {  // padding does not change a state
             right[t] = forward.step(ops::block(to_right, t), t == 0 ? zero : right[t - 1], {&given.real, t});
             left[u] = backward.step(ops::block(to_left, u), t == 0 ? zero : left[u + 1], {&given.real, u});
         }
@@ -76,7 +76,7 @@ struct translator {
         return std::tuple{attend.on(h, given.real), left[0]};
     }
 
-    /// The new state, [s'; c], the weights, and what attention remembers (step 4).
+    /// Returns the new state, [s'; c], the weights, and the state of the attention (step 4).
     auto step(const auto& memory, const auto& state, const auto& s, const tensor auto& y) const
     {
         const auto [c, weights, next] = attend.step(memory, s, state);
@@ -110,8 +110,8 @@ translator(M, M, C, C, A, C, M, V) -> translator<M, C, A, V>;
 
 // ## The loop
 //
-// `make_training_batch` does what step 6 did by hand. In `previous` the decoder reads the right word before each,
-// whatever it would write (**teacher forcing**). The rate falls to 0; else it is luck how good the last model is.
+// `make_training_batch` builds a batch like that of step 6. The decoder reads the right previous words, not its own
+// (**teacher forcing**). The learning rate falls to 0; otherwise, the quality of the final model is a matter of luck.
 
 constexpr std::size_t E = 32, H = 64;
 constexpr seq2seq::special_ids marks{.padding = 0, .begin = 0, .end = 0};
@@ -148,7 +148,7 @@ auto learn(auto attend, std::span<const numbers::pair> pairs, vocabulary& englis
 
 // ## The search
 //
-// No right words now: **greedy** search takes the most probable word and reads it at the next step, until the end.
+// Without right words, **greedy** search takes the most probable word and reads it at the next step, until the end.
 
 auto translate(const auto& model, const numbers::pair& pair, vocabulary& english, vocabulary& german)
 {
@@ -165,7 +165,7 @@ auto translate(const auto& model, const numbers::pair& pair, vocabulary& english
         word(0, 0) = static_cast<std::uint32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
         if (word(0, 0) == 0) break;
         words.push_back(german.words[word(0, 0)]);
-        all.insert(all.end(), weights.begin(), weights.end() - 1);  // but that of the end word
+        all.insert(all.end(), weights.begin(), weights.end() - 1);  // without that of <end>
         s = after, state = next;
     }
     return std::pair{words, all};
@@ -178,23 +178,23 @@ int main(int argc, char** argv)
     auto W = nn::glorot<float>(random, H, H), U = nn::glorot<float>(random, 2 * H, H);
     const attention attend{score::additive{W, U, nn::small_vector<float>(random, H)}, normalize::softmax{},
                            combine::weighted_sum{}};
-    const numbers::split data = numbers::sample(7, 10000, 0, 500);  // to learn from; 500 others for a test
+    const numbers::split data = numbers::sample(7, 10000, 0, 500);  // for training; 500 others for a test
     vocabulary english, german;
     const auto model = learn(attend, data.train, english, german, 300);
     std::size_t right = 0;
     for (const auto& pair : data.test) right += translate(model, pair, english, german).first == pair.german ? 1u : 0u;
-    course::holds("of 500 numbers that it has never seen, 450 are right word for word", right >= 450);
+    course::holds("at least 450 of 500 new numbers are translated without a mistake", right >= 450);
     const auto pair = numbers::say(724);
     const auto [words, weights] = translate(model, pair, english, german);
     course::picture("07_alignment", weights, pair.english, words, pair.links);
-    return 0;  // step 8 includes this file, and main is no main there
+    return 0;  // step 8 includes this file and renames main
 }
 
-// A ◆ marks which word translates which. Nobody told the model: only words count in its loss. Sometimes it looks beside
-// the right word, since an annotation knows its neighbors, too.
+// A ◆ marks which word translates which. The model was not told: only words count in its loss. Sometimes it looks next
+// to the right word, since an annotation also knows its neighbors.
 //
 // ## Exercises
 //
-// Write into `exercises/07.hpp`; `exercise_07` grades it.
-// - **a.** A step of the GRU, in loops, from the equations above.
-// - **b.** Links from weights: each target word with the source word that it looked at most, from a weight of ½ on.
+// Write your answers into `exercises/07.hpp`; `exercise_07` grades them.
+// - **a.** Compute a step of the GRU in loops, from the equations above.
+// - **b.** Compute links from weights: each target word with the source word of its largest weight, if at least ½.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // test, exhaustive:
 
-// # 8. Luong against Bahdanau against none
+// # 8. Luong, Bahdanau, none
 //
-// Is attention worth it, and which one? One translator, three policies, the same data and the same training. The
-// translator is that of step 7: its file is included as it stands, only its `main` gets another name.
+// Is attention worth it, and which one? We compare three policies with the same translator, the same data and the same
+// training. The translator is that of step 7: its file is included unchanged, and its `main` is renamed.
 
 #define main step_7
 #include "07_translator.cpp"
@@ -14,12 +14,12 @@
 
 // ## The policies
 //
-// **Bahdanau** et al. 2015 score additively, with a small network: vᵀ tanh(W s + U h_j). **Luong** et al. 2015 replace
-// the network by one matrix, which is cheaper: sᵀ W h_j, their `general` score. (They also changed when the decoder
-// asks; here only the score differs, so that we know what made the difference.)
+// **Bahdanau** et al. 2015 use the additive score, a small network: vᵀ tanh(W s + U h_j). **Luong** et al. 2015 replace
+// the network by one matrix, which is cheaper: sᵀ W h_j, their `general` score. (They also moved attention to another
+// point of the decoder's step. Here only the score differs, so that we know the cause of a difference.)
 //
-// **None** is what there was before: Cho et al. and Sutskever et al. 2014 gave the decoder one vector for the whole
-// sentence, the state after its last word. That is attention, too: attention that always looks at the last word.
+// **None** is the design before attention: Cho et al. and Sutskever et al. 2014 gave the decoder one vector for the
+// whole sentence, the state after its last word. We can write this as an attention that always looks at the last word.
 
 struct last_word {
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] -> [B,T]
@@ -36,7 +36,8 @@ struct last_word {
 
 // ## Data of every length
 //
-// Lists of numbers, `seven , four hundred one , twelve`: one to five numbers below a thousand, up to 24 words.
+// The sentences are lists of numbers, `seven , four hundred one , twelve`: one to five numbers below a thousand, up to
+// 24 words.
 
 std::vector<numbers::pair> draw_lists(std::uint64_t stream, std::size_t count)
 {
@@ -56,9 +57,9 @@ std::vector<numbers::pair> draw_lists(std::uint64_t stream, std::size_t count)
 
 // ## The score
 //
-// **BLEU** compares translations with right ones: how many of their words, and of their runs of two, three and four
-// words, are in the right one. The geometric mean of the four shares, times 100, and less for translations that are too
-// short. 100 is perfect. We count it for sentences of similar length together.
+// **BLEU** compares translations with right ones: it computes the share of words, and of runs of two, three and four
+// words, that occur in the right one. The score is the geometric mean of the four shares, times 100, with a penalty for
+// translations that are too short. 100 is perfect. We compute it separately for sentences of similar length.
 
 std::vector<metrics::length_bucket> quality(auto attend, const std::vector<numbers::pair>& train,
                                             const std::vector<numbers::pair>& test)
@@ -102,18 +103,19 @@ int main(int argc, char** argv)
     course::holds("without, below 60 for the longest sentences", none.back().bleu().score < 60);
 }
 
-// ## What the table says
+// ## The table
 //
-// On short sentences all three are good. Without attention the score falls with every line: more words have to go
-// through the same 64 numbers. With attention it stays. That was the point of Bahdanau et al. (figure 2 of their
-// paper), and it is why every translator since has attention. Between the two scores there is little to choose here;
-// `general` has no hidden layer, and so less work for each pair of words.
+// On short sentences all three are good. Without attention, the score falls with every row: more words have to pass
+// through the same 64 numbers. With attention it stays high. That was the point of Bahdanau et al. (figure 2 of their
+// paper), and it is why every translator since then has attention. The two scores are about equal here; `general` has
+// no hidden layer, so it does less work for each pair of words.
 //
-// Does a larger H help the translator without attention? Do more steps? Change them in step 7 and here, and see.
+// Does a larger H help the translator without attention? Do more training steps? Change them in step 7 and here, and
+// see.
 //
 // ## Exercises
 //
-// Write into `exercises/08.hpp`; `exercise_08` grades it.
+// Write your answers into `exercises/08.hpp`; `exercise_08` grades them.
 //
-// - **a.** The heart of BLEU: how many words of a translation are right.
-// - **b.** Another "none": a score that knows nothing, so that softmax gives every word the same weight.
+// - **a.** Compute the core of BLEU: how many words of a translation are right.
+// - **b.** Write another "none": a score that knows nothing, so that the softmax gives every word the same weight.

@@ -3,9 +3,9 @@
 
 // # 9. Self-attention
 //
-// In **self-attention** every word of a sentence asks all words of the same sentence. No state is carried from word to
-// word, so all are computed at once. Layers of it with small networks between them are a **Transformer** (Vaswani et
-// al. 2017). Ours sorts digits. Which one comes next depends on all of them, and on what has been written:
+// In **self-attention**, every word of a sentence is a query to all words of the same sentence. No state is carried
+// from word to word, so all words are computed at once. Layers of self-attention with small networks between them make
+// a **Transformer** (Vaswani et al. 2017). Ours sorts digits. The next digit depends on all digits before it:
 //
 //     5 2 9 0 7 3 = 0 2 3 5 7 9
 
@@ -27,21 +27,21 @@ constexpr std::size_t D = 32, equals = 10, symbols = 11;  // D numbers for each 
 
 // ## The model, on one page
 //
-// A **head** is an attention whose queries, keys and values are made of x by matrices of its own. Several of them:
+// A **head** is an attention that computes its queries, keys and values from x, with its own matrices. With two heads:
 //
 //     head_i = softmax(Q_i K_iᵀ / √d) V_i,  Q_i = x W_Qi,  K_i = x W_Ki,  V_i = x W_Vi
 //     MultiHead(x) = [head_1; head_2] W_O
 //
-// A layer has two parts: heads, and a small network at each position; relu(a) = max(a, 0). What a part computes is
-// added to its input (a **residual**): gradients can pass by. A **layer norm** before it gives mean 0 and deviation 1.
+// A layer has two parts: the heads, and a small network at each position; relu(a) = max(a, 0). A part's result is added
+// to its input (a **residual**): gradients can pass by. A **layer norm** before it gives mean 0 and deviation 1.
 //
 //     x ← x + MultiHead(norm(x)),   x ← x + W_2 relu(W_1 norm(x))
 //
-// The model predicts the next symbol at every position at once. So no position may see a later one, where its answer
-// stands: the **mask** `causal{}` gives later positions the weight 0.
+// The model predicts the next symbol at every position at once. So no position may see a later one, which contains the
+// answer: the **mask** `causal{}` gives later positions the weight 0.
 //
-// Attention compares contents, and does not know where they stand. So each symbol's vector gets a pattern of its
-// **position** p added: sin(p / 10000^(k/D)) for even k, and the cosine of the same for the next k.
+// Attention compares contents and ignores positions. So we add to each symbol's vector a pattern for its **position**
+// p: sin(p / 10000^(k/D)) for even k, and for the next k the cosine of the same angle.
 
 template <class Heads, class Norm, class Network>
 struct layer {
@@ -86,10 +86,10 @@ struct transformer {
 template <class Matrix, class Layer, class Norm>
 transformer(Matrix, Layer, Layer, Norm, Matrix) -> transformer<Matrix, Layer, Norm>;
 
-// ## What heads cannot tell, and may not see
+// ## Positions and the mask
 //
-// Whatever the weights: without positions, 5 gets the same answer in 5 2 9 as in 9 2 5. And with the mask, the answer
-// for 2 does not depend on what follows. So we can look at a model that has learned nothing yet.
+// Without positions, 5 gets the same result in 5 2 9 as in 9 2 5. With the mask, the result for 2 does not depend on
+// the symbols after it. Both hold for any weights, so we can test them before training.
 
 word_ids row(const std::vector<std::uint32_t>& of)
 {
@@ -110,14 +110,14 @@ void look(const auto& model)
     const auto ask = [&](const auto& x, auto... mask) { return heads(heads.on(x), x, mask...); };
     const word_ids given = row({5, 2, 9}), turned = row({9, 2, 5}), other = row({5, 2, 0});
     const auto x = model.embedded(given), y = model.embedded(turned), z = model.embedded(other);
-    course::holds("without positions, 5 gets the same answer", same(ask(x), 0, ask(y), 2));
-    course::holds("with positions, another one", !same(ask(model.placed(given)), 0, ask(model.placed(turned)), 2));
-    course::holds("with the mask, 2 does not see what follows", same(ask(x, causal{}), 1, ask(z, causal{}), 1));
+    course::holds("without positions, 5 gets the same result", same(ask(x), 0, ask(y), 2));
+    course::holds("with positions, a different one", !same(ask(model.placed(given)), 0, ask(model.placed(turned)), 2));
+    course::holds("with the mask, 2 does not see later symbols", same(ask(x, causal{}), 1, ask(z, causal{}), 1));
 }
 
 // ## Learning
 //
-// N digits, each at most once: the first N of ten that are shuffled. Only what comes behind the equals sign counts.
+// A list has N digits, the first N of ten shuffled ones. Only symbols after the equals sign count in the loss.
 
 constexpr std::size_t N = 6, B = 64;
 
@@ -167,7 +167,7 @@ int main(int argc, char** argv)
     const auto loss = ops::cross_entropy(model.scores(unseen.given), unseen.expected);
     course::holds("on new lists, the loss is below 0.1", *loss.data() < 0.1f);
     std::vector<std::uint32_t> all{5, 2, 9, 0, 7, 3, equals};
-    while (all.size() < 2 * N + 1) {  // what it writes is read at the next step
+    while (all.size() < 2 * N + 1) {  // a digit that it writes is read at the next step
         const auto scores = model.scores(row(all));
         const float* const p = &scores(all.size() - 1, 0, 0);
         all.push_back(static_cast<std::uint32_t>(std::max_element(p, p + symbols) - p));
@@ -191,10 +191,10 @@ int main(int argc, char** argv)
     course::picture("09_head_2", weights[1], columns, rows, {}, "head 2 of the second layer");
 }
 
-// A row is what the model reads; the digit of the next row is what it writes. Often one of the heads looks at it.
+// A row is the symbol that the model reads; it writes the digit of the next row. One of the heads often looks at it.
 //
 // ## Exercises
 //
-// Write into `exercises/09.hpp`; `exercise_09` grades it.
-// - **a.** Causal self-attention in loops: from queries, keys and values to contexts.
-// - **b.** The pattern of a position.
+// Write your answers into `exercises/09.hpp`; `exercise_09` grades them.
+// - **a.** Compute causal self-attention in loops: from queries, keys and values to contexts.
+// - **b.** Compute the pattern of a position.

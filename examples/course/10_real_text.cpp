@@ -3,13 +3,13 @@
 
 // # 10. Real text
 //
-// The last step translates real sentences, with the parts that heed has for it. Give it two files in which line n of
-// one translates line n of the other; 40,000 lines take some minutes. Without files it makes sentences of its own.
+// The last step translates real sentences, with heed's ready-made parts. Give it two files in which line n of one
+// translates line n of the other; 40,000 lines take some minutes. Without files, it makes up its own sentences.
 //
 //     step course_10 train.en train.de
 //
-// [Multi30k](https://github.com/multi30k/dataset) has such files; BLEU is about 31. Take one of
-// [Tatoeba](https://www.manythings.org/anki/) apart, shuffled, since its short sentences come first:
+// [Multi30k](https://github.com/multi30k/dataset) has such files; BLEU is about 31. A file from
+// [Tatoeba](https://www.manythings.org/anki/) must be shuffled, since its short sentences come first, and split:
 //
 //     shuf deu.txt > all.txt; cut -f1 all.txt > train.en; cut -f2 all.txt > train.de
 
@@ -35,8 +35,8 @@ using ids = std::vector<seq2seq::id_sentence>;
 
 // ## Sentences
 //
-// In raw text, marks stand at the words: `Tom left.` To a program these are two words, `Tom` and `left.`; after
-// `tokenize_13a` they are three. `read_parallel` says what is wrong with a file, and where.
+// In raw text, punctuation is attached to words: `Tom left.` To a program these are two words, `Tom` and `left.`; after
+// `tokenize_13a` they are three. `read_parallel` reports errors in a file, with the line.
 
 void read(const std::vector<std::string>& files, lines& english, lines& german)
 {
@@ -47,8 +47,8 @@ void read(const std::vector<std::string>& files, lines& english, lines& german)
     }
 }
 
-// Our own sentences are small, and hard in three ways. `the` is der, die, das or den, as the noun and its role want it.
-// The adjective changes with it. And behind `heute` the verb comes first: `heute sieht der alte Hund die Kuh`.
+// Our own sentences are short, and hard in three ways. `the` is der, die, das or den, depending on the noun and its
+// role. The adjective changes with it. And after `heute` the verb comes first: `heute sieht der alte Hund die Kuh`.
 
 void make_up(std::size_t count, lines& english, lines& german)
 {
@@ -62,7 +62,7 @@ void make_up(std::size_t count, lines& english, lines& german)
     random_source random{10};
     const auto pick = [&](const auto& from) { return from[below(std::size(from), random.next_stream(), 0)]; };
     for (std::size_t i = 0; i < count; ++i) {
-        std::string en[2], de[2];  // who, and whom
+        std::string en[2], de[2];  // subject and object
         for (const int role : {0, 1}) {
             const std::size_t gender = below(3, random.next_stream(), 0);
             const bool den = role == 1 && gender == 0;
@@ -79,11 +79,11 @@ void make_up(std::size_t count, lines& english, lines& german)
     }
 }
 
-// ## Pieces
+// ## Subwords
 //
 // A list of all words never ends: names, numbers, `freundlichen`. **Byte-pair encoding** (Sennrich et al. 2016) starts
-// from letters. It merges the two neighbors that stand together most often, again and again. Frequent words become one
-// piece, rare ones several: `freundlich@@ en`. `@@` says that the word goes on.
+// from letters. Again and again, it merges the two neighboring symbols that occur most often. A frequent word becomes
+// one subword, a rare one several: `freundlich@@ en`. `@@` means that the word continues.
 
 struct language {
     text::bpe pieces;
@@ -109,8 +109,8 @@ struct language {
 // ## The training
 //
 // The model is that of step 7 with all the parts of Bahdanau et al. 2015, who call it RNNsearch. Two things are new. An
-// **epoch** goes once through all sentences; those of similar length come together, so that little is padding.
-// **Dropout** hides a share of the numbers at random, so that the model cannot learn the text by heart.
+// **epoch** is one pass over all sentences; a batch has sentences of similar length, so there is little padding.
+// **Dropout** sets a random share of the numbers to 0, so that the model cannot learn the text by heart.
 
 std::vector<const seq2seq::id_sentence*> chosen(const ids& all, const std::vector<std::size_t>& which)
 {
@@ -142,19 +142,19 @@ void learn(auto& model, const ids& sources, const ids& targets, int epochs, doub
 
 // ## The search
 //
-// Greedy search never takes back a word. **Beam search** continues the best beginnings, here five, and of all that come
-// out keeps the best five again. The last lines of the text were held back; BLEU tells how well they are translated.
+// Greedy search never takes back a word. **Beam search** continues the best beginnings, here five, and keeps the best
+// five of all results. The last lines of the text were held back; BLEU tells how well they are translated.
 
 int main(int argc, char** argv)
 try {
     const std::vector<std::string> files = course::pictures_to(argc, argv, "[train.en train.de]");
     const bool real = !files.empty();
     if (real && files.size() != 2)
-        course::refuse("give two files, in which line n of one translates line n of the other, or none");
+        course::refuse("give two files in which line n of one translates line n of the other, or no files");
     lines english, german;
     if (real) {
         read(files, english, german);
-        set_threads(0);  // as many as there are
+        set_threads(0);  // all processors
     } else {
         make_up(3000, english, german);
     }
@@ -186,15 +186,15 @@ try {
     }
     const double bleu = metrics::bleu(made, right).score;
     std::printf("BLEU %.1f\n", bleu);
-    if (!real) course::holds("at least 80", bleu >= 80);
+    if (!real) course::holds("BLEU is at least 80", bleu >= 80);
 } catch (const std::exception& problem) {  // such as a file that cannot be read
     course::refuse(problem.what());
 }
 
-// Look at the German articles: the model looks behind `the`, where the noun stands that decides.
+// Look at the German articles: the model looks beyond `the`, at the noun, which determines the article.
 //
 // ## Exercises
 //
-// Write into `exercises/10.hpp`; `exercise_10` grades it.
-// - **a.** The first merge: the two neighbors that stand together most often.
-// - **b.** A beam search, on a table of probabilities.
+// Write your answers into `exercises/10.hpp`; `exercise_10` grades them.
+// - **a.** Find the first merge: the two neighboring symbols that occur most often.
+// - **b.** Write a beam search on a table of probabilities.

@@ -10,11 +10,10 @@
 #include <stdexcept>
 #include <string>
 
-/// How the course keeps its word: what a step promises is printed, and looked at.
+/// Checks the numbers and statements in the text of a step.
 namespace course {
 
-/// Prints `what` with the value, and ends the program if the value is not the promised one to so many digits behind the
-/// point.
+/// Prints `what` and the value, and ends the program if the value differs from `promised` at this number of decimals.
 inline void says(const std::string& what, double value, double promised, int digits = 3)
 {
     std::printf("%s: %.*f\n", what.c_str(), digits, value);
@@ -23,20 +22,20 @@ inline void says(const std::string& what, double value, double promised, int dig
     std::exit(1);
 }
 
-/// Prints what is true, and ends the program if it is not.
+/// Prints a statement and whether it is true, and ends the program if it is not.
 inline void holds(const std::string& what, bool truth)
 {
     std::printf("%s: %s\n", what.c_str(), truth ? "yes" : "no");
     if (!truth) std::exit(1);
 }
 
-/// An exercise that nobody has solved yet.
+/// Thrown by an exercise that is not solved yet.
 struct not_yet : std::logic_error {
-    not_yet() : std::logic_error("nothing is written here yet") {}
+    not_yet() : std::logic_error("the function is still empty") {}
 };
 
-/// Grades the exercises of a step: each is a name, what is asked, and a check that returns an empty text if all is
-/// well, and else what is wrong. `return course::graded({…});` ends main.
+/// Grades the exercises of a step. Each has a name, a title, and a check that returns an error message, or an empty
+/// text for a right answer. `return course::graded({…});` ends main.
 struct exercise {
     std::string name, asked;
     std::function<std::string()> check;
@@ -47,7 +46,7 @@ inline int graded(const std::initializer_list<exercise>& exercises)
     for (const exercise& e : exercises) {
         std::string wrong;
         std::printf("%s) %s: ", e.name.c_str(), e.asked.c_str());
-        std::fflush(stdout);  // if an answer crashes, the last line says which
+        std::fflush(stdout);  // if an answer crashes, the last line names the exercise
         try {
             wrong = e.check();
         } catch (const std::exception& error) {
@@ -59,13 +58,13 @@ inline int graded(const std::initializer_list<exercise>& exercises)
     return open == 0 ? 0 : 1;
 }
 
-/// Empty if value and expected agree to so many digits, else what differs.
+/// Returns an empty text if |value - expected| <= within * (1 + |expected|), else an error message.
 inline std::string same(const std::string& what, double value, double expected, double within = 1e-6)
 {
     if (std::abs(value - expected) <= within * (1 + std::abs(expected))) return {};
     char text[200];
     const bool near = std::abs(value - expected) < 1e-4 * (1 + std::abs(expected));
-    std::snprintf(text, sizeof text, near ? " is %.12g, and should be %.12g" : " is %g, and should be %g", value,
+    std::snprintf(text, sizeof text, near ? " is %.12g, but should be %.12g" : " is %g, but should be %g", value,
                   expected);
     return what + text;
 }

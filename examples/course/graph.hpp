@@ -11,12 +11,12 @@
 
 #include "picture.hpp"
 
-/// Draws what is on a tape of numbers: a list of entries, each with a name, a value, a gradient, and `from`, pairs of
-/// the index of an entry that it read and a slope. An entry stands behind all that it read.
+/// Draws a tape of numbers: a list of entries, each with a name, a value, a gradient, and `from`, pairs of the index of
+/// an entry that it reads and a slope. An entry comes after all entries that it reads.
 namespace course {
 
-/// As a tree for the terminal, the last entry at the top: each with its number, value and [gradient], and below it what
-/// it was made of. What several others read is drawn once.
+/// Draws a tree in the terminal, the last entry at the top: each entry with its number, value and [gradient], and below
+/// it the entries that it reads. An entry that is read several times is drawn once.
 template <class Entry>
 void draw(const std::vector<Entry>& entries, std::size_t at, std::vector<bool>& seen, const std::string& before)
 {
@@ -30,7 +30,8 @@ void draw(const std::vector<Entry>& entries, std::size_t at, std::vector<bool>& 
         draw(entries, e.from[i].first, seen, before + (last ? "   " : "│  "));
     }
 }
-/// As a picture for a browser, from left to right: each entry in the first column behind all that it read.
+/// Draws a picture for a browser, from left to right: each entry is in the first column after all entries that it
+/// reads.
 template <class Entry>
 std::string graph_svg(const std::vector<Entry>& entries)
 {
@@ -59,7 +60,7 @@ std::string graph_svg(const std::vector<Entry>& entries)
                        width, height, lines, boxes);
 }
 
-/// Both: the tree in the terminal and, with --out, graph.svg.
+/// Draws both: the tree in the terminal and, with --out, graph.svg.
 template <class Entry>
 void draw(const std::vector<Entry>& entries)
 {

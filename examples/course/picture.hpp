@@ -16,7 +16,7 @@
 /// Pictures of the course: in the terminal and, with `--out DIR`, as SVG files for a browser.
 namespace course {
 
-inline std::string directory;  // of the SVG files; none where it is empty
+inline std::string directory;  // of the SVG files; empty: none are written
 
 [[noreturn]] inline void refuse(const std::string& why)
 {
@@ -24,8 +24,8 @@ inline std::string directory;  // of the SVG files; none where it is empty
     std::exit(2);
 }
 
-/// Reads `--out DIR` and returns the other arguments. `others` is what a usage line says of them; where it is empty, as
-/// in all steps but the last, there may be none.
+/// Reads `--out DIR` and returns the other arguments. `others` describes them in the usage line; if it is empty, as in
+/// all steps but the last, other arguments are errors.
 inline std::vector<std::string> pictures_to(int argc, char** argv, const std::string& others = {})
 {
     std::vector<std::string> given(argv + 1, argv + argc);
@@ -33,7 +33,7 @@ inline std::vector<std::string> pictures_to(int argc, char** argv, const std::st
     if (given.end() - out > 1) {
         directory = *(out + 1);
         given.erase(out, out + 2);
-        if (!std::filesystem::is_directory(directory)) refuse("--out " + directory + ": there is no such folder");
+        if (!std::filesystem::is_directory(directory)) refuse("--out " + directory + ": no such directory");
     }
     const bool option = std::any_of(given.begin(), given.end(), [](const auto& one) { return one.starts_with("-"); });
     if (option || (others.empty() && !given.empty()))
@@ -41,7 +41,7 @@ inline std::vector<std::string> pictures_to(int argc, char** argv, const std::st
     return given;
 }
 
-/// Writes DIR/name.svg, if there is a DIR.
+/// Writes DIR/name.svg if there was an `--out DIR`.
 inline void write_picture(const std::string& name, const std::string& svg)
 {
     if (directory.empty()) return;
@@ -49,7 +49,7 @@ inline void write_picture(const std::string& name, const std::string& svg)
     if (!(std::ofstream(file) << svg).flush()) refuse(file + " cannot be written");
 }
 
-/// Weights, a row for each of `rows` and a column for each of `columns`; `links` (column, row) are marked.
+/// Draws weights: a row for each of `rows` and a column for each of `columns`. `links`, (column, row), are marked.
 inline void picture(const std::string& name, const std::vector<float>& weights, const std::vector<std::string>& columns,
                     const std::vector<std::string>& rows, const std::vector<std::pair<int, int>>& links = {},
                     const std::string& title = {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 5 of the course: going back. The same loss, and autograd in place of the tape."""
+"""Step 5 of the course: the backward pass. The same loss, with autograd in place of the tape."""
 import torch
 
 from twin import Step
@@ -20,5 +20,5 @@ for text in ("∂ℓ/∂q", "heed: ∂ℓ/∂q", "by hand", "a dual number", "fi
     step.says(text, d_q)
 step.says("∂ℓ/∂h₁", d_h[0])
 step.says("heed: ∂ℓ/∂h₁", d_h[0])
-step.says("of which as a key", torch.autograd.grad(loss(q, h, h.detach()), h)[0][0])
-step.says("of which as a value", torch.autograd.grad(loss(q, h.detach(), h), h)[0][0])
+step.says("as a key", torch.autograd.grad(loss(q, h, h.detach()), h)[0][0])
+step.says("as a value", torch.autograd.grad(loss(q, h.detach(), h), h)[0][0])

@@ -16,7 +16,7 @@ class Writer(nn.Module):
     def __init__(self):
         super().__init__()
         self.letter = nn.Embedding(alphabet, D)
-        self.front, self.back, self.step = (nn.Embedding(longest, D) for _ in range(3))  # a vector for each place
+        self.front, self.back, self.step = (nn.Embedding(longest, D) for _ in range(3))  # a vector for each position
         self.W = nn.Linear(D, alphabet)
 
     def forward(self, letters, lengths):  # [B,S], [B]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Step 8 of the course: Luong against Bahdanau against none. The translator of step 7 with three attentions."""
+"""Step 8 of the course: Luong, Bahdanau, none. The translator of step 7 with three kinds of attention."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -22,7 +22,7 @@ class General(nn.Module):
         return torch.softmax(e.masked_fill(~real, -torch.inf), dim=-1)
 
 
-class LastWord(General):  # scores, too, but nothing comes of them: W learns nothing
+class LastWord(General):  # W is unused and learns nothing
     def forward(self, s, h, real):
         return F.one_hot(real.sum(dim=-1) - 1, real.shape[1]).to(h.dtype)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Grades step 1: a softmax of any scores, and a context of keys and values, against heed.
+// Grades step 1: compares a softmax of any scores, and a context of keys and values, with heed.
 
 #include <cmath>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 std::string expect(const std::string& what, const std::vector<double>& found, const std::vector<double>& expected)
 {
     if (found.size() != expected.size()) {
-        return what + " has " + std::to_string(found.size()) + " numbers, and should have " +
+        return what + " has " + std::to_string(found.size()) + " numbers, but should have " +
                std::to_string(expected.size());
     }
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -41,8 +41,9 @@ std::string swapped()
 {
     const attention attend{score::general{thing_to_action()}, normalize::softmax{}, combine::weighted_sum{}};
     const double dream = weights_for(attend, 2, 0)(0, 2), cats = weights_for(attend, 0, 2)(0, 1);
-    if (!(dream >= 0.9)) return "Katzen looks at dream with " + std::to_string(dream) + ", and should with 0.9 or more";
-    if (!(cats >= 0.9)) return "träumen looks at cats with " + std::to_string(cats) + ", and should with 0.9 or more";
+    if (!(dream >= 0.9))
+        return "Katzen looks at dream with " + std::to_string(dream) + ", but should with at least 0.9";
+    if (!(cats >= 0.9)) return "träumen looks at cats with " + std::to_string(cats) + ", but should with at least 0.9";
     return {};
 }
 

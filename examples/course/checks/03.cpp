@@ -23,7 +23,7 @@ using namespace heed;
 const array<double, 3> annotations{{{0.5, 0}, {1, 0}, {0, 1}}};
 const array<double, 2> query{{2, -1}};
 
-/// The weights that `attend` gives our three words, against the softmax of these scores; then verify.
+/// Compares the weights of our three words with the softmax of these scores; then runs verify.
 template <class Score, class Normalize>
 std::string check(const Score& score, const Normalize& normalize, const std::vector<double>& scores)
 {
@@ -48,7 +48,7 @@ std::string check(const Score& score, const Normalize& normalize, const std::vec
 int main()
 {
     return course::graded(
-        {{"a", "the dot product less half the length",
+        {{"a", "the dot product minus half the squared length",
           [] {
               return check(mine::dot_less_length{}, normalize::softmax{}, {1 - 0.125, 2 - 0.5, -1 - 0.5});
           }},

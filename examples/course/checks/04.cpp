@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Grades step 4: temporal attention by hand, and a normalizer with a memory of its own.
+// Grades step 4: temporal attention, and a normalizer with a state.
 
 #include <cmath>
 #include <cstddef>
@@ -39,7 +39,7 @@ std::string by_hand()
             const std::string step = "with scores of " + std::to_string(static_cast<int>(much)) + ", step " +
                                      std::to_string(scores.size()) + ": ";
             if (found.size() != 3)
-                return step + "there are " + std::to_string(found.size()) + " weights, and should be 3";
+                return step + "there are " + std::to_string(found.size()) + " weights, but should be 3";
             for (std::size_t j = 0; j < 3; ++j) {
                 const std::string wrong = course::same(step + "α[" + std::to_string(j) + "]", found[j], weights(0, j));
                 if (!wrong.empty()) return wrong;
@@ -54,7 +54,7 @@ std::string with_memory()
     const attention attend{score::dot{}, mine::not_again{3}, combine::weighted_sum{}};
     const auto memory = attend.on(units);
     auto state = attend.start(memory);
-    // The softmax cannot tell: the same number subtracted from all scores changes no weight.
+    // The weights cannot reveal this: subtracting the same number from all scores does not change the softmax.
     if (const auto wrong = course::same("before the first step: α[0]", state.normalize.last(0, 0), 0); !wrong.empty())
         return wrong;
     std::vector<double> last{0, 0, 0};
@@ -82,5 +82,5 @@ std::string with_memory()
 int main()
 {
     return course::graded(
-        {{"a", "temporal attention by hand", by_hand}, {"b", "a normalizer that does not look again", with_memory}});
+        {{"a", "temporal attention", by_hand}, {"b", "a normalizer that does not look again", with_memory}});
 }

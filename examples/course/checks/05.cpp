@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Grades step 5: both gradients against finite differences.
+// Grades step 5: compares both gradients with finite differences.
 
 #include <cmath>
 #include <cstddef>
@@ -34,7 +34,7 @@ std::string through_softmax()
         return sum;
     };
     const std::vector<double> found = softmax_backward(softmax(e), d_weights);
-    if (found.size() != e.size()) return "there are " + std::to_string(found.size()) + " numbers, and should be 4";
+    if (found.size() != e.size()) return "there are " + std::to_string(found.size()) + " numbers, but should be 4";
     for (std::size_t j = 0; j < e.size(); ++j) {
         const double expected = (loss(e, j, 1e-5) - loss(e, j, -1e-5)) / 2e-5;
         const std::string wrong = course::same("∂e[" + std::to_string(j) + "]", found[j], expected, 1e-8);
@@ -69,8 +69,8 @@ std::string softplus_on_the_tape()
             course::same("softplus(" + std::to_string(x) + ")", y.data()[i], std::log(1 + std::exp(x)));
         if (!wrong.empty()) return wrong;
     }
-    // x is read twice, by softplus first: in the backward pass softplus comes last, and if it sets ∂x instead of adding
-    // to it, what the square has added is lost.
+    // x is read twice, first by softplus. So softplus comes last in the backward pass; if it sets ∂x instead of adding
+    // to it, the gradient of the square is lost.
     const auto found = ad::grad_check(module, [&](auto&, const auto& lifted) {
         const auto soft = mine::softplus(lifted.x);
         return ops::dot(ops::multiply(soft, ops::square(lifted.x)), factors);
@@ -82,6 +82,6 @@ std::string softplus_on_the_tape()
 
 int main()
 {
-    return course::graded(
-        {{"a", "back through the softmax", through_softmax}, {"b", "an operation for the tape", softplus_on_the_tape}});
+    return course::graded({{"a", "the backward pass of the softmax", through_softmax},
+                           {"b", "an operation for the tape", softplus_on_the_tape}});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Grades the exercises of step 6. heed does the same, with its own operations.
+// Grades step 6: compares the loss and the update with heed's.
 
 #include <array>
 #include <cstdint>
@@ -40,7 +40,7 @@ std::string check_cross_entropy()
     return {};
 }
 
-/// A model of one parameter, whose loss is the inner product with a given gradient.
+/// A model with one parameter. The loss is its inner product with a given gradient.
 template <class Vector>
 struct numbers {
     Vector theta;

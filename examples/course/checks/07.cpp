@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Grades the exercises of step 7: against nn::gru, and metrics::strongest_links.
+// Grades step 7: compares with nn::gru and metrics::strongest_links.
 
 #include <cstdint>
 #include <string>
@@ -37,7 +37,7 @@ std::string check_gru()
         for (std::size_t i = 0; i < X; ++i) x(0, i) = heed::normal(6 + step, i);
         const auto next = cell.step(cell.project(x), h);
         const vector made = gru_step(same, vector(x.begin(), x.end()), vector(h.begin(), h.end()));
-        if (made.size() != H) return "the state has " + std::to_string(made.size()) + " numbers, and should have 4";
+        if (made.size() != H) return "the state has " + std::to_string(made.size()) + " numbers, but should have 4";
         for (std::size_t k = 0; k < H; ++k) {
             const auto wrong =
                 course::same("number " + std::to_string(k) + " of the state after step " + std::to_string(step),
@@ -68,7 +68,7 @@ std::string check_links()
             for (const double weight : row) of += " " + std::to_string(weight).substr(0, 4);
             of += ";";
         }
-        return "the links from weights" + of + " are" + text(is) + ", and should be" + text(must);
+        return "the links from weights" + of + " are" + text(is) + ", but should be" + text(must);
     }
     return {};
 }

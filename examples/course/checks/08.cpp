@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Grades the exercises of step 8: against metrics::bleu, and by heed::verify.
+// Grades step 8: compares with metrics::bleu, and runs heed::verify.
 
 #include <span>
 #include <string>

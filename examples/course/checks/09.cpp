@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Grades the exercises of step 9: against an attention with a causal mask, and nn::sinusoidal_positions.
+// Grades step 9: compares with an attention with a causal mask and with nn::sinusoidal_positions.
 
 #include <cstdint>
 #include <string>
@@ -38,7 +38,7 @@ std::string check_attention()
     const attention attend{score::scaled_dot{}, normalize::softmax{}, combine::weighted_sum{}};
     const auto must = attend(attend.on(tensor_of(keys), tensor_of(values)), tensor_of(queries), causal{});
     const matrix is = causal_attention(queries, keys, values);
-    if (is.size() != n) return "there are " + std::to_string(is.size()) + " contexts, and should be 5";
+    if (is.size() != n) return "there are " + std::to_string(is.size()) + " contexts, but should be 5";
     for (std::size_t s = 0; s < n; ++s) {
         if (is[s].size() != width) return "a context must be as wide as a value, 4";
         for (std::size_t i = 0; i < width; ++i) {

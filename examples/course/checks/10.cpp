@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Grades the exercises of step 10: against text::learn_bpe, and against all sentences that there are.
+// Grades step 10: compares with text::learn_bpe, and with an exhaustive search over all sentences.
 
 #include <cmath>
 #include <cstddef>
@@ -31,13 +31,13 @@ std::string check_merge()
             counts[word] = static_cast<std::uint64_t>(times);
             symbols letters;
             for (const char letter : word) letters.emplace_back(1, letter);
-            letters.back() += heed::text::bpe_end_of_word;  // the last letter of a word is a symbol of its own
+            letters.back() += heed::text::bpe_end_of_word;  // the last letter of a word is a separate symbol
             words[letters] = times;
         }
         const auto must = heed::text::learn_bpe(counts, 1).merges().front();
         const auto [left, right] = first_merge(words);
         if (left != must.left || right != must.right)
-            return "the first merge is " + left + " " + right + ", and should be " + must.left + " " + must.right;
+            return "the first merge is " + left + " " + right + ", but should be " + must.left + " " + must.right;
     }
     return {};
 }
@@ -78,19 +78,19 @@ std::string check_beam()
             if (last == 0) break;
         }
         if (const auto is = beam_search(log_p, 1, longest); is != greedy)
-            return "with width 1 " + text(is) + " is found, and should be " + text(greedy);
+            return "with width 1, the search returns " + text(is) + ", but should return " + text(greedy);
         if (const auto is = beam_search(log_p, 1000, longest); is != best)
-            return "with width 1000 " + text(is) + " is found, and should be " + text(best);
+            return "with width 1000, the search returns " + text(is) + ", but should return " + text(best);
     }
-    // Greedy begins with 1, the most probable word (0.5), behind which nothing is probable; 2 (0.4) is the better
-    // start.
+    // Greedy search begins with 1, the most probable word (0.5), but no word is probable after it; 2 (0.4) is the
+    // better start.
     const auto log = [](std::vector<double> p) {
         for (double& x : p) x = std::log(x);
         return p;
     };
     const table trap{log({0.1, 0.5, 0.4}), log({0.3, 0.35, 0.35}), log({0.9, 0.05, 0.05})};
     if (const auto is = beam_search(trap, 2, longest); is != std::vector<std::size_t>{2})
-        return "with width 2 " + text(is) + " is found, and should be (2)";
+        return "with width 2, the search returns " + text(is) + ", but should return (2)";
     return {};
 }
 

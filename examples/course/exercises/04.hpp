@@ -16,17 +16,17 @@
 ///     u_{t,j} = e_{t,j} - log Σ_{k<t} exp(e_{k,j}),  α_t = softmax(u_t);  in the first step u = e
 inline std::vector<double> temporal_weights(const std::vector<std::vector<double>>& scores)
 {
-    (void)scores;  // so that the compiler does not complain; remove it
+    (void)scores;  // silences a warning; remove this line
     throw course::not_yet{};
 }
 
 namespace mine {
 
-/// Exercise b: does not like to look again where it has just looked.
+/// Exercise b: avoids looking again at the words of the last step.
 ///
 ///     α_t = softmax(e_t - λ α_{t-1}),  α_0 = 0
 ///
-/// Useful here: ops::subtract(x, y), ops::scale(x, factor), ops::softmax(x, at.real), at.visible(x).
+/// Useful operations: ops::subtract(x, y), ops::scale(x, factor), ops::softmax(x, at.real), at.visible(x).
 struct not_again {
     double strength = 3;  // λ
 
@@ -34,11 +34,11 @@ struct not_again {
     struct state {
         Weights last;  // α_{t-1}, the shape of the scores
 
-        /// The same with f applied to every tensor: how a beam chooses among its sentences.
+        /// Applies f to every tensor of the state: beam search selects sentences with it.
         auto map(auto&& f, const auto&... others) const { return not_again::make(f(last, others.last...)); }
     };
 
-    /// Before the first step. blank(x) is a tensor of the scores' shape, filled with x.
+    /// The state before the first step. blank(x) is a tensor of the scores' shape, filled with x.
     auto start(auto&& blank) const { return make(blank(1.0)); }  // 1 is wrong
 
     auto operator()(const heed::tensor auto& scores, const auto& past, const auto& at) const
@@ -48,7 +48,7 @@ struct not_again {
         return ops::softmax(at.visible(scores), at.real);  // the past is past.last
     }
 
-    /// The state after this step: `weights` are those that operator() has returned.
+    /// The state after this step; `weights` is the result of operator().
     auto advance(const heed::tensor auto& scores, const heed::tensor auto& weights, const auto& past, const auto&) const
     {
         (void)scores, (void)weights;

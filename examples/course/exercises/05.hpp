@@ -9,11 +9,11 @@
 
 #include "course.hpp"
 
-/// Exercise a: back through the softmax. From the weights α = softmax(e), and how the loss changes with each of them,
-/// to how it changes with each score: ∂ℓ/∂e_j = Σ_k ∂ℓ/∂α_k ∂α_k/∂e_j.
+/// Exercise a: the backward pass of the softmax. From the weights α = softmax(e) and the gradients of the weights,
+/// compute the gradients of the scores: ∂ℓ/∂e_j = Σ_k ∂ℓ/∂α_k ∂α_k/∂e_j.
 inline std::vector<double> softmax_backward(const std::vector<double>& weights, const std::vector<double>& d_weights)
 {
-    (void)weights, (void)d_weights;  // so that the compiler does not complain; remove it
+    (void)weights, (void)d_weights;  // silences a warning; remove this line
     throw course::not_yet{};
 }
 
@@ -27,15 +27,15 @@ struct softplus_op : heed::ops::operation<softplus_op> {
 
     static void forward(const auto& x, const auto& y)
     {
-        using std::exp, std::log1p;  // log1p(t) is log(1 + t), exact for a small t too
+        using std::exp, std::log1p;  // log1p(t) is log(1 + t), accurate even for small t
         for (std::size_t i = 0; i < y.size(); ++i) y.data[i] = log1p(exp(x.data[i]));
     }
 
-    /// What is there already must stay: add. (y was computed above; d_y is ∂y, d_x is ∂x.)
+    /// d_x may contain other gradients: add to it. (y was computed by forward; d_y is ∂y, d_x is ∂x.)
     static void backward(const auto& x, const auto& y, const auto& d_y, const auto& d_x)
     {
         (void)x, (void)y;
-        for (std::size_t i = 0; i < d_y.size(); ++i) d_x.data[i] += d_y.data[i];  // not the slope of softplus
+        for (std::size_t i = 0; i < d_y.size(); ++i) d_x.data[i] += d_y.data[i];  // wrong: not the slope of softplus
     }
 };
 inline constexpr softplus_op softplus{};

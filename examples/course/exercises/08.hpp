@@ -11,20 +11,21 @@
 
 #include "course.hpp"
 
-// a) How many words of a translation also stand in the right one. Each counts at most as often as it stands there:
-// of "the the the cat", "the" is right twice in "the cat sees the dog". This is called a clipped count.
+// a) The number of words in a translation that are also in the right one. Each word counts at most as often as it
+// occurs there: in "the the the cat", "the" is right twice if the right translation is "the cat sees the dog". This is
+// called a clipped count.
 inline std::size_t clipped_matches(const std::vector<std::string>& translation, const std::vector<std::string>& right)
 {
     (void)translation, (void)right;
     throw course::not_yet{};
 }
 
-// b) A score that knows nothing: the same for each position, whatever query and keys are. Softmax then gives each of n
-// words the weight 1/n, and the context is the mean of the annotations. What stands here now is score::dot, which
-// compares; it also needs queries that are as wide as the keys, as yours must not.
+// b) A score that knows nothing: the same number for each position, for any query and keys. The softmax then gives each
+// of n words the weight 1/n, and the context is the mean of the annotations. The code below is score::dot, which
+// compares. It also requires queries as wide as the keys; your score must not.
 //
-// Useful here, after `using namespace heed;`: shape_of(keys), which is B, T and D; constant_like(keys,
-// shape_of_rank<2>{B, T}, x), a tensor full of x that goes wherever keys go: an array, or a constant on the tape.
+// Useful, after `using namespace heed;`: shape_of(keys), which is B, T and D, and constant_like(keys,
+// shape_of_rank<2>{B, T}, x), a tensor full of x of the same kind as keys: an array, or a constant on the tape.
 struct indifferent {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 

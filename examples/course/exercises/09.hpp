@@ -9,8 +9,8 @@
 using vector = std::vector<double>;
 using matrix = std::vector<vector>;
 
-// a) Causal self-attention of one sentence and one head, in loops. Each of the n words has a query, a key (both of d
-// numbers) and a value. Word s sees the words 0 to s, itself included.
+// a) Causal self-attention of one sentence with one head, in loops. Each of the n words has a query and a key of d
+// numbers, and a value. Word s sees the words 0 to s, including itself.
 //
 //     e_t = q_s · k_t / √d,   α = softmax(e_0 … e_s),   c_s = Σ_t α_t v_t
 inline matrix causal_attention(const matrix& queries, const matrix& keys, const matrix& values)
@@ -19,7 +19,7 @@ inline matrix causal_attention(const matrix& queries, const matrix& keys, const 
     throw course::not_yet{};
 }
 
-// b) Number k of the pattern of position p, where vectors have D numbers.
+// b) Number k of the pattern of position p, for vectors of D numbers.
 //
 //     sin(p / 10000^(k/D))          for even k
 //     cos(p / 10000^((k−1)/D))      for odd k

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
-/// Subtracting the same number from every score divides numerator and denominator by the same factor: the weights stay.
-/// Subtract the greatest score: then no exponent is above 0, and no exp above 1. heed does this, too.
+/// Subtracting the same number from every score divides numerator and denominator by the same factor, so the weights do
+/// not change. Subtract the maximum: then no exponent is above 0, and no exp above 1. heed does this as well.
 inline std::vector<double> softmax(const std::vector<double>& scores)
 {
     const double greatest = *std::max_element(scores.begin(), scores.end());
@@ -18,7 +18,7 @@ inline std::vector<double> softmax(const std::vector<double>& scores)
     return weights;
 }
 
-/// Score, normalize, combine; the query meets the keys only, and the weights meet the values only.
+/// Score, normalize, combine: the query is compared with the keys only, and the weights multiply the values only.
 inline std::vector<double> context(const std::vector<double>& query, const std::vector<std::vector<double>>& keys,
                                    const std::vector<std::vector<double>>& values)
 {

@@ -6,14 +6,14 @@
 #include <heed/normalize/sparsemax.hpp>
 #include <heed/score/cosine.hpp>
 
-/// The cosine sees that "small" and "cats" point the same way and gives them the same score; sparsemax gives exactly
-/// nothing to a word whose score is 1 or more behind.
+/// Cosine gives "small" and "cats" the same score, since they point the same way; sparsemax gives exactly 0 to a word
+/// whose score is 1 or more behind.
 inline auto one_half_each()
 {
     using namespace heed;
     return attention{score::cosine{2}, normalize::sparsemax{}, combine::weighted_sum{}};
 }
 
-/// The scores of `swap` are right and too close to each other: "small" is half a thing and gets half the score of
-/// "cats". Three times as large, scores are three times as far apart, and the softmax is as sharp as asked for.
+/// The scores of `swap` have the right order but are too close: "small" is half a thing and gets half the score of
+/// "cats". A factor of 3 makes them three times as far apart, and the softmax sharp enough.
 inline heed::array<double, 2> thing_to_action() { return {{0, 3}, {3, 0}}; }

@@ -9,8 +9,8 @@
 
 namespace mine {
 
-/// -½ |q - h|² = q · h - ½ |h|² - ½ |q|². The last term is the same for every word, and the softmax does not see what
-/// is added to all scores: so |q|² may go.
+/// -½ |q - h|² = q · h - ½ |h|² - ½ |q|². The last term is the same for every word. The softmax does not change if the
+/// same number is added to all scores, so |q|² may be dropped.
 struct dot_less_length {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
@@ -23,7 +23,7 @@ struct dot_less_length {
     static auto parameters(auto&, auto&&) { return mine::dot_less_length{}; }
 };
 
-/// First the cap, then what is hidden: tanh makes -c of minus infinity, and a hidden word would get its share.
+/// First the cap, then the mask: tanh of minus infinity is -1, so a hidden word would get a share.
 struct capped {
     double most = 2;  // c
 

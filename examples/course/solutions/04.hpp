@@ -11,9 +11,8 @@
 #include <heed/ops/softmax.hpp>
 #include <heed/policy/concepts.hpp>
 
-/// log(e^a + e^b) with the greater one as m: then no exponent is above 0. The logarithm of the past grows by one step
-/// at a time, as heed's state does; before the first step it is the logarithm of nothing, minus infinity, and not
-/// looked at.
+/// log(e^a + e^b) with m = max(a, b): then no exponent is above 0. The logarithm of the past grows step by step, like
+/// heed's state. Before the first step it would be log 0, minus infinity; the first step does not use it.
 inline std::vector<double> temporal_weights(const std::vector<std::vector<double>>& scores)
 {
     const std::size_t steps = scores.size(), words = scores[0].size();
@@ -36,8 +35,9 @@ inline std::vector<double> temporal_weights(const std::vector<std::vector<double
 
 namespace mine {
 
-/// Three lines: the state is 0 before the first step; its share is subtracted before the softmax, and before positions
-/// are hidden; and it becomes the weights. What was looked at two steps ago is forgotten, so it may come back.
+/// Three lines: the state is 0 before the first step; the softmax subtracts λ times the state before positions are
+/// hidden; the weights become the next state. Weights from two steps ago are forgotten, so attention may return to that
+/// word.
 struct not_again {
     double strength = 3;  // λ
 
@@ -45,11 +45,11 @@ struct not_again {
     struct state {
         Weights last;  // α_{t-1}, the shape of the scores
 
-        /// The same with f applied to every tensor: how a beam chooses among its sentences.
+        /// Applies f to every tensor of the state: beam search selects sentences with it.
         auto map(auto&& f, const auto&... others) const { return not_again::make(f(last, others.last...)); }
     };
 
-    /// Before the first step. blank(x) is a tensor of the scores' shape, filled with x.
+    /// The state before the first step. blank(x) is a tensor of the scores' shape, filled with x.
     auto start(auto&& blank) const { return make(blank(0.0)); }
 
     auto operator()(const heed::tensor auto& scores, const auto& past, const auto& at) const
@@ -58,7 +58,7 @@ struct not_again {
         return ops::softmax(at.visible(ops::subtract(scores, ops::scale(past.last, strength))), at.real);
     }
 
-    /// The state after this step: `weights` are those that operator() has returned.
+    /// The state after this step; `weights` is the result of operator().
     auto advance(const heed::tensor auto&, const heed::tensor auto& weights, const auto&, const auto&) const
     {
         return make(weights);

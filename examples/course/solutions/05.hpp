@@ -7,8 +7,8 @@
 
 #include <heed/ops/operation.hpp>
 
-/// Σ_k ∂α_k α_k (1 if k = j, else 0) - Σ_k ∂α_k α_k α_j = α_j (∂α_j - Σ_k α_k ∂α_k). The sum is the same for every j:
-/// once is enough.
+/// Σ_k ∂α_k α_k (1 if k = j, else 0) - Σ_k ∂α_k α_k α_j = α_j (∂α_j - Σ_k α_k ∂α_k). The sum is the same for every j,
+/// so compute it once.
 inline std::vector<double> softmax_backward(const std::vector<double>& weights, const std::vector<double>& d_weights)
 {
     double mean = 0;

@@ -8,10 +8,10 @@
 
 #include "course.hpp"
 
-// a) With the greatest score subtracted, every exponential is at most 1, and one of them is 1: nothing overflows, and
+// a) With the largest score subtracted, every exponential is at most 1, and one is exactly 1: nothing overflows, and
 // the sum is not 0.
 //
-//     −log p_k = log Σ_i exp(e_i − m) − (e_k − m),   m the greatest score
+//     −log p_k = log Σ_i exp(e_i − m) − (e_k − m),   m = max e
 inline double cross_entropy(const std::vector<double>& scores, std::size_t right)
 {
     const double greatest = *std::max_element(scores.begin(), scores.end());
@@ -20,7 +20,7 @@ inline double cross_entropy(const std::vector<double>& scores, std::size_t right
     return std::log(sum) - (scores[right] - greatest);
 }
 
-// b) A gradient that is longer than `clip` keeps its direction. Comparing first avoids the division by a length of 0.
+// b) A gradient that is longer than `clip` keeps its direction. The comparison also avoids a division by a length of 0.
 inline void descend(std::vector<double>& theta, std::vector<double> gradient, double rate, double clip)
 {
     double squares = 0;

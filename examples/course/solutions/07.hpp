@@ -12,7 +12,7 @@
 using vector = std::vector<double>;
 using matrix = std::vector<vector>;
 
-// a) All three lines have the same form, x W + y U + b: written once. r acts on the state before the product with U_h.
+// a) All three lines have the form x W + y U + b, written once. r multiplies the state before the product with U_h.
 struct gru_weights {
     matrix W_z, W_r, W_h;
     vector b_z, b_r, b_h;
@@ -38,7 +38,7 @@ inline vector gru_step(const gru_weights& of, const vector& x, const vector& h)
     return next;
 }
 
-// b) A word without a counterpart, such as "und", spreads its weights; it should stay without a link.
+// b) A word without a counterpart, such as "und", spreads its weights and should remain without a link.
 inline std::vector<std::pair<int, int>> links(const matrix& weights)
 {
     std::vector<std::pair<int, int>> found;

@@ -12,7 +12,7 @@
 
 #include "course.hpp"
 
-// a) Each word of the right translation may be used up once.
+// a) Each word of the right translation can be matched once.
 inline std::size_t clipped_matches(const std::vector<std::string>& translation, const std::vector<std::string>& right)
 {
     std::map<std::string, std::size_t> left;
@@ -26,14 +26,14 @@ inline std::size_t clipped_matches(const std::vector<std::string>& translation, 
     return matches;
 }
 
-// b) Any constant will do, since softmax does not change when a number is added to all scores. `constant_like` makes it
-// where the keys are: a plain tensor, or a constant on the tape.
+// b) Any constant will do, since the softmax does not change if a number is added to all scores. `constant_like` makes
+// a tensor of the same kind as the keys: an array, or a constant on the tape.
 struct indifferent {
     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position};
 
     auto operator()(const heed::tensor auto&, const heed::tensor auto& keys) const  // [B,Q], [B,T,D] -> [B,T]
     {
-        using heed::shape_of;  // and that of a tape, which is in another namespace
+        using heed::shape_of;  // and shape_of of a tape, from another namespace
         const auto [B, T, width] = shape_of(keys);
         return heed::constant_like(keys, heed::shape_of_rank<2>{B, T}, 0.0);
     }

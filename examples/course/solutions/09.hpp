@@ -10,7 +10,8 @@
 using vector = std::vector<double>;
 using matrix = std::vector<vector>;
 
-// a) The mask is the end of a loop: words after s are never visited. The sum of the exponentials divides at the end.
+// a) The mask is the end of a loop: words after s are never visited. The division by the sum of exponentials comes
+// last.
 inline matrix causal_attention(const matrix& queries, const matrix& keys, const matrix& values)
 {
     matrix contexts;
@@ -30,7 +31,7 @@ inline matrix causal_attention(const matrix& queries, const matrix& keys, const 
     return contexts;
 }
 
-// b) Two neighbors share a frequency: k - k % 2 is the even one of the two.
+// b) Two neighboring numbers share a frequency: k - k % 2 is the even index of the pair.
 inline double position(std::size_t p, std::size_t k, std::size_t D)
 {
     const double power = static_cast<double>(k - k % 2) / static_cast<double>(D);

@@ -11,7 +11,7 @@
 
 #include "course.hpp"
 
-// a) Count, and take the greatest by (count, pair).
+// a) Count the pairs, and take the maximum of (count, pair).
 using symbols = std::vector<std::string>;
 inline std::pair<std::string, std::string> first_merge(const std::map<symbols, int>& words)
 {
@@ -23,8 +23,8 @@ inline std::pair<std::string, std::string> first_merge(const std::map<symbols, i
     return best.second;
 }
 
-// b) Logarithms add where probabilities multiply. Width 1 is greedy search; a beam as wide as there are sentences tries
-// all of them.
+// b) Logarithms are added where probabilities would be multiplied. A beam of width 1 is greedy search; a beam as wide
+// as the number of sentences tries every sentence.
 using table = std::vector<std::vector<double>>;
 inline std::vector<std::size_t> beam_search(const table& log_p, std::size_t width, std::size_t longest)
 {
