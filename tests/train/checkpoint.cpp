@@ -385,7 +385,7 @@ TEST_CASE("a run that has diverged does not overwrite its last good checkpoint, 
     const std::string good = here.read("run");
     one.model.W(1, 2) = INFINITY;
     CHECK(message_of<error>([&] { one.save(path); }) ==
-          path.string() + ": not written: \"W\"[6] is infinite; what was there before is unchanged");
+          path.string() + ": not written: \"W\"[6] is infinite; the previous file is unchanged");
     one.model.W(1, 2) = 0;
     auto state = one.optimizer.state();
     state[0].second[9] = NAN;
@@ -401,7 +401,7 @@ TEST_CASE("a run that has diverged does not overwrite its last good checkpoint, 
     REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
     const std::string message = message_of<error>([&] { one.save(path); });
     REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
-    CHECK(contains(message, "run: cannot write: File too large; what was there before is unchanged"));
+    CHECK(contains(message, "run: cannot write: File too large; the previous file is unchanged"));
     CHECK(here.read("run") == good);
     CHECK(here.files() == 1);
     one.save(path);

@@ -248,7 +248,7 @@ each_part(Use&) -> each_part<Use>;
 }  // namespace detail
 
 /// Writes a checkpoint of these parts. Throws heed::error if a parameter, a moment or a sum is NaN or infinite, because
-/// training has diverged, and as io::save if it cannot be written; what was there before is unchanged. After
+/// training has diverged, and as io::save if it cannot be written; the previous file is unchanged. After
 /// io::write_failed, such as for a full disk, the training can continue and save again.
 void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
 {
@@ -259,7 +259,7 @@ void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
     try {
         (write(parts), ...);
     } catch (const error& problem) {
-        throw error(path.string() + ": not written: " + problem.what() + "; what was there before is unchanged");
+        throw error(path.string() + ": not written: " + problem.what() + "; the previous file is unchanged");
     }
     io::save(path, all);
 }
