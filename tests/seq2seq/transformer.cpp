@@ -333,9 +333,8 @@ TEST_CASE("the shared table needs one vocabulary, learned positions a table that
     other.longest = 4;
     const auto model =
         papers::vaswani2017::translator<double>(1, other, shared_table_factory{}, nn::learned_positions_factory{});
-    CHECK_THROWS_WITH_AS(
-        (void)model.open(make_source(pointers(sources))),
-        "learned_positions: a sentence of 5 words, but there are vectors for 4 positions; make the table "
-        "as long as the longest sentence, or leave out longer ones",
-        error);
+    CHECK_THROWS_WITH_AS((void)model.open(make_source(pointers(sources))),
+                         "learned_positions: a sentence of 5 words, but the table has 4 positions; make the table "
+                         "as long as the longest sentence, or skip longer sentences",
+                         error);
 }
