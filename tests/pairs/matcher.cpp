@@ -153,7 +153,7 @@ TEST_CASE("what does not fit together is named")
 {
     CHECK(support::message_of<error>([] {
               (void)pairs::make_batch<double>(support::pointers(first), support::pointers(second), {1, 0});
-          }) == "pairs::make_batch: 4 first sentences, 4 second ones and 2 classes; there must be as many of each");
+          }) == "pairs::make_batch: 4 first sentences, 4 second sentences and 2 classes; their numbers must be equal");
     const auto model = yin::matcher<double>(3, small, yin::abcnn1_factory{});
     const std::vector<pairs::id_sentence> long_one{{4, 4, 4, 4, 4, 4}}, other{{4}};
     CHECK(support::contains(support::message_of<shape_error>([&] {
