@@ -326,7 +326,7 @@ TEST_CASE("the shared table needs one vocabulary, learned positions a table that
     auto other = small;
     other.source_vocabulary = 9;
     CHECK_THROWS_WITH_AS((void)papers::vaswani2017::translator<double>(1, other),
-                         "shared_table: 9 source words and 8 target words; to share their embeddings both sides need "
+                         "shared_table: 9 source words and 8 target words; to share embeddings, both sides need "
                          "one vocabulary",
                          error);
     other = small;

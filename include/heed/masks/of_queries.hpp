@@ -22,7 +22,7 @@
 /// released with its scores.
 namespace heed::inline HEED_TARGET::detail {
 
-/// The number of memory positions that the query may see in each row: all valid ones, or fewer if the mask has lengths.
+/// The number of memory positions that the query may see in each row: all real ones, or fewer if the mask has lengths.
 lengths_view visible_lengths(const auto&, const lengths_view& real, std::size_t) { return real; }
 lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& given, const lengths_view& real,
                              std::size_t positions)

@@ -17,7 +17,7 @@ namespace heed::inline HEED_TARGET::penalty {
 /// The coverage c_t of a position sums the steps before t: the first step costs nothing. (If it included step t, the
 /// loss would be the number of steps.)
 ///
-/// weights: [B,T] of each step, plain or taped. Sums run over valid source positions and valid target steps (without
+/// weights: [B,T] of each step, plain or taped. Sums run over real source positions and real target steps (without
 /// `target`, all steps), and over the batch. The loss is not scaled (use `ops::scale` for the paper's mean over steps
 /// and its λ). If α_ti = c_ti exactly, the gradient goes to the coverage.
 template <tensor Weights>

@@ -13,8 +13,8 @@ namespace heed::inline HEED_TARGET::penalty {
 ///
 ///     loss = Σ_i (1 - Σ_t α_ti)²              Xu et al. 2015, eq. 14
 ///
-/// weights: [B,T] of each step, plain or taped. The outer sum runs over the valid source positions of each sentence,
-/// the inner one over its valid target steps (without `target`, all steps). The loss is summed over the batch and not
+/// weights: [B,T] of each step, plain or taped. The outer sum runs over the real source positions of each sentence,
+/// the inner one over its real target steps (without `target`, all steps). The loss is summed over the batch and not
 /// scaled: for the paper's λ and a mean over sentences, use `ops::scale(loss, lambda / sentences)`. A sentence without
 /// target steps costs 1 for each source position.
 template <tensor Weights>

@@ -123,7 +123,7 @@ auto guided_alignment(const std::vector<Weights>& weights, const array<element_o
     return ops::guided(ops::stack(weights), link_weights, source, target, floor);
 }
 
-/// As above, if every step is valid in every row.
+/// As above, if every step is real in every row.
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const array<element_of<Weights>, 3>& link_weights,
                       const lengths& source, double floor = 1e-6)

@@ -18,7 +18,7 @@ namespace heed::inline HEED_TARGET::penalty {
 /// The paper compares cumulative weights, max(0, Σ_e Σ_{i<=e} (α_ti - α_{t-1,i})), which is equal if the weights of
 /// both steps have the same sum. Positions are not divided by the length.
 ///
-/// weights: [B,T] of each step, plain or taped. Sums run over valid source positions and valid target steps (without
+/// weights: [B,T] of each step, plain or taped. Sums run over real source positions and real target steps (without
 /// `target`, all steps), and over the batch. The loss is not scaled (use `ops::scale`). For speech and other tasks with
 /// outputs in the order of the source.
 template <tensor Weights>

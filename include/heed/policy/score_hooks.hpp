@@ -165,7 +165,7 @@ consteval bool follows()
     return hook::continue_keys<Score, const Keys&, const Keys&>;
 }
 
-/// The queries that are computed at once: the position of the first, the head, and the valid positions of each row.
+/// The queries that are computed at once: the position of the first, the head, and the real positions of each row.
 struct queries_from {
     std::size_t first = 0, head = 0;
     lengths_view real{};

@@ -30,7 +30,7 @@ struct in_window {};
 /// window.
 template <class Query, class Masks = detail::no_masks, class Where = detail::nowhere>
 struct step_context {
-    lengths_view real;  // the number of valid positions of each row
+    lengths_view real;  // the number of real positions of each row
     std::size_t step;   // 0 for the first query
     const Query& given;
     const Masks& masks;    // the masks of the call

@@ -76,7 +76,7 @@ struct operands {
     const Keys& keys;        // [B,T,A]
     const Values& values;    // [B,T,D]
     const History& history;  // the normalizer's state
-    lengths_view real;       // valid positions of each row
+    lengths_view real;       // the real positions of each row
 };
 template <class Query, class Keys, class Values, class History>
 operands(const Query&, const Keys&, const Values&, const History&, lengths_view)

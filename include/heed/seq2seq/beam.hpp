@@ -223,7 +223,7 @@ private:
                     propose(s.live[h].log_p + static_cast<double>(next_.log_p[k]), h, next_.words[k]);
             }
         }
-        // At the maximum length, or where no other word is allowed.
+        // At the maximum length, or if no other word is allowed.
         if (candidates_.empty() && (step >= s.most || s.ended.empty())) {
             for (std::size_t h = 0; h < s.live.size(); ++h) {
                 propose(s.live[h].log_p + static_cast<double>(next_.log_p_also[s.live[h].row]), h, how_.special.end);
@@ -233,7 +233,7 @@ private:
                             "; are the model's scores NaN?");
             }
         }
-        // As many continue as are needed to fill the beam; finished hypotheses keep their places in it.
+        // Enough hypotheses continue to fill the beam; finished hypotheses keep their places in it.
         const std::size_t places = std::min(how_.width - s.ended.size(), candidates_.size());
         std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(places),
                           candidates_.end(), [](const candidate& a, const candidate& b) {
@@ -245,12 +245,12 @@ private:
         for (std::size_t k = 0; k < places; ++k) {
             const candidate& c = candidates_[k];
             const std::size_t row = s.live[c.parent].row;
-            if (looks_ && parent_weights_[c.parent] == none) {  // the children of one parent share its weights
+            if (looks_ && parent_weights_[c.parent] == none) {  // all children of a parent share its weights
                 model_.weights(row, row_weights_);
                 if (row_weights_.size() < s.real) {
                     throw error("beam: " + counted(row_weights_.size(), "attention weight") + " for a sentence of " +
                                 counted(s.real, "position") +
-                                "; a model gives one for each, and the lengths must be those of its batch");
+                                "; a model must give one per position, and the lengths must be those of its batch");
                 }
                 parent_weights_[c.parent] = weights_.size();
                 weights_.insert(weights_.end(), row_weights_.begin(), row_weights_.end());
@@ -268,12 +268,13 @@ private:
         }
         s.live.swap(going_on_);
         if (s.ended.size() < how_.best || s.live.empty()) return;
-        // A live hypothesis never becomes more probable, and the maximum length has the largest divisor.
+        // The log-probability of a live hypothesis cannot increase, and the divisor is largest at the maximum length.
         const double hope = s.live.front().log_p / how_.divisor(s.most + 1);
         if (hope <= s.ended[how_.best - 1].score) s.live.clear();
     }
 
-    /// Gives each hypothesis a row of its sentence, anew when a sentence needs more or when many idle.
+    /// Assigns each hypothesis a row of its sentence. Rows are reallocated if a sentence needs more or if many are
+    /// idle.
     void go_on()
     {
         std::size_t wanted = 0;
@@ -341,7 +342,7 @@ private:
     std::vector<sentence> sentences_;
     std::vector<node> nodes_;
     std::vector<T> weights_;
-    // Kept from step to step.
+    // Reused at every step.
     candidates<T> next_;
     std::vector<std::uint32_t> also_;
     std::vector<std::vector<std::uint32_t>> blocked_;
@@ -354,14 +355,14 @@ private:
 
 }  // namespace detail
 
-/// Beam search: returns the `best` translations found for each sentence, best first.
+/// Beam search: returns the `best` translations of each sentence, best first.
 ///
-/// At every step the `width` most probable continuations survive. A finished hypothesis keeps its place, so the beam
-/// becomes narrower, as in the code of Bahdanau et al. 2015. A sentence is done when its beam is full of finished
-/// translations, or when no live hypothesis can reach the `best`.
+/// At every step, the `width` most probable continuations survive. A finished hypothesis keeps its place, so the beam
+/// becomes narrower, as in the code of Bahdanau et al. 2015. A sentence is done when all places of its beam are
+/// finished translations, or when no live hypothesis can become one of the `best`.
 ///
-/// `source`: the real positions of each sentence. Throws heed::error for options that contradict each other, and unless
-/// `model` has one row per sentence.
+/// `source`: the real positions of each sentence. Throws heed::error for options that contradict each other, and
+/// unless `model` has one row per sentence.
 template <class T>
 std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
 {
