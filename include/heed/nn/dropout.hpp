@@ -17,8 +17,8 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// Some sentences of a larger batch. Dropout drops the same elements of them as in the larger batch. `axis` is the
-/// batch axis: 0 in [B,...], 1 in [T,B,...]. The default is the whole batch.
+/// Some sentences of a larger batch. Dropout drops the same elements as in the larger batch. `axis` is the batch axis:
+/// 0 in [B,...], 1 in [T,B,...]. The default is the whole batch.
 struct sentences_of_batch {
     const std::uint32_t* place = nullptr;  ///< [B] the index of each sentence in the larger batch
     std::size_t count = 0;                 ///< B

@@ -224,7 +224,7 @@ struct gated_convolution {
     std::size_t width() const { return size() == 0 ? 0 : shape_of(W)[0] / size(); }
 
     /// An encoder block: √½ (before + GLU(v)), where v is computed from x, which is `before`, optionally after dropout.
-    /// Both inputs must be zeros beyond the end of each sentence; the result is, too.
+    /// Both inputs must be zeros beyond the end of each sentence; so is the result.
     auto around(const tensor auto& before, const tensor auto& x, const lengths& real) const  // [T,B,D] each
     {
         return ops::gated_residual(before, ops::convolve_steps(x, W, b, (width() - 1) / 2), real);

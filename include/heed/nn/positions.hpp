@@ -35,7 +35,7 @@ enum class wave_layout {
 ///     halves          PE(p, i) = sin(p / 10000^{2i/D}),        PE(p, D/2 + i) = cos(p / 10000^{2i/D})
 ///     tensor2tensor   PE(p, i) = sin(p / 10000^{i/(D/2−1)}),   PE(p, D/2 + i) = cos(p / 10000^{i/(D/2−1)})
 ///
-/// fairseq and Marian use tensor2tensor, too. If D is odd, there is one more sine than cosines, except that the last
+/// fairseq and Marian also use tensor2tensor. If D is odd, there is one more sine than cosines, except that the last
 /// number of tensor2tensor is 0.
 struct sinusoidal_positions {
     wave_layout layout = wave_layout::interleaved;

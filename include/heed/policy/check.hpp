@@ -72,7 +72,7 @@ consteval bool check_score_policy()
                   "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
     static_assert(
         !hook::adapts<P> || hook::passes_state<P> || (detail::has_init_state<P> && detail::has_update_state<P>),
-        "heed: a score that wraps another and has a state of its own must have "
+        "heed: a score that wraps another and has its own state must have "
         "`init_state(memory)` and `update_state(state, weights, context, at)` (is a name misspelled?); a score "
         "without a state derives from score::over::score_adaptor<Self, Base, score::over::base_remembers>");
     static_assert(score_traits_of<P>().weights != weight_kind::per_group || detail::has_groups<P>,

@@ -168,7 +168,7 @@ concept adapts = wraps_another<P> && requires
     requires P::adapts;
 };
 
-/// Does this wrapping score have no state of its own?
+/// Is this a wrapping score without its own state?
 template <class P>
 concept passes_state = wraps_another<P> && requires
 {

@@ -32,7 +32,7 @@ namespace heed::inline HEED_TARGET {
 #define HEED_HOOK_start(X) X(start, "auto start(const auto& memory) const", \
     "the state before the first query", "no state")
 #define HEED_HOOK_observe_memory(X) X(observe_memory, "auto observe_memory(const auto& state, const auto& at) const", \
-    "the state, given the query and its word; or `observe_memory(state, at, memory)`, given keys and lengths, too", "the state")
+    "the state, given the query and its word; or `observe_memory(state, at, memory)`, which also gets keys and lengths", "the state")
 #define HEED_HOOK_advance(X) X(advance, "auto advance(const auto& state, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
     "the state after a step; the context may be omitted", "the state")
 #define HEED_HOOK_grow(X) X(grow, "auto grow(const auto& state, const auto& begun, const auto& join, const auto& at) const", \
@@ -129,7 +129,7 @@ concept call = requires(const P& policy, X&&... x)
 namespace detail {
 
 // A hook may be a template, which cannot be detected without arguments. But if a class derives from the policy and from
-// a struct that has members of all these names, any name that the policy has, too, is ambiguous.
+// a struct that has members of all these names, any name that the policy also has is ambiguous.
 #define HEED_DECLARE(name, ...) void name() const;
 struct all_hooks {
     void operator()() const;

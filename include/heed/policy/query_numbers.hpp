@@ -13,12 +13,12 @@
 /// The positions of queries, for scores that read them.
 ///
 /// The position of a query is a member of the state. If the sentences of a KV cache differ in length, it applies to the
-/// longest sentence; in a sentence that is n positions shorter, it is smaller by n. So the query after the last word of
-/// each sentence is at that word in all of them:
+/// longest sentence; in a sentence that is n positions shorter, it is smaller by n. So the query after the last word is
+/// at that word in every sentence:
 ///
 ///     auto state = from_query(attend.start(memory), memory.next_position() - 1);
 ///
-/// Positions that a KV cache has dropped count.
+/// Dropped positions of a KV cache count.
 namespace heed::inline HEED_TARGET {
 
 /// Do several rows of queries share a sentence of this memory?

@@ -11,12 +11,12 @@
 /// The states of policies: structs with a member `map(f, others...)` that applies f to each tensor.
 namespace heed::inline HEED_TARGET {
 
-/// The state of a normalizer that has none.
+/// The state of a stateless normalizer.
 struct no_state {
     no_state map(auto&&, const auto&...) const { return {}; }
 };
 
-/// The state of a score that has none. A distinct type, so that two empty members can share an address.
+/// The state of a stateless score. A distinct type, so that two empty members can share an address.
 struct no_score_state {
     no_score_state map(auto&&, const auto&...) const { return {}; }
 };

@@ -60,7 +60,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
         bool any_mark = false;
         for (std::size_t r = 0; r < sentence.size(); ++r)
             any_mark = any_mark || (sentence[r] < results.size() && is_mark(next.words[r]));
-        if (any_mark) model.propose(3, ends, more);  // two of them may be excluded
+        if (any_mark) model.propose(3, ends, more);  // two may be excluded
         for (std::size_t r = 0; r < sentence.size(); ++r) {
             if (sentence[r] == results.size()) continue;
             if (is_mark(next.words[r])) {

@@ -172,7 +172,7 @@ struct archive_reader {
         return entry;
     }
 
-    /// Numbers of this type, all finite, as many as the parameter has.
+    /// `count` finite numbers of this type.
     template <class T>
     std::vector<T> numbers(const std::string& name, std::size_t count)
     {
