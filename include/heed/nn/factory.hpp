@@ -17,6 +17,7 @@
 ///     parts{}.with_query_from([](auto& init, const seq2seq::decoder_sizes& n) {
 ///         return query_from::previous_state{init.glorot(n.context, n.gates)};
 ///     });
+///
 /// A finished part may be given in place of a factory: `with_query_from(query_from::current_state{})`. So may a tensor,
 /// such as an embedding table that another program trained. It is copied wherever the part is needed. Ready-made
 /// factories are named after their part and have options as members: nn::lstm_factory{}, nn::stacked_factory{4}.

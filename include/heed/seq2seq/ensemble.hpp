@@ -20,8 +20,6 @@ namespace heed::inline HEED_TARGET::seq2seq {
 ///     geometric    p ∝ Π_m p_m^{1/M}                       a word with probability 0 in one model is ruled out
 ///
 /// The models share the target vocabulary. Weights are averaged over the models that have attention.
-///
-/// They share the target vocabulary. Weights are averaged over the models that have attention.
 enum class averaging { arithmetic, geometric };
 
 /// Decodes with several models. Throws heed::error if there are none, or if their numbers of sentences or words differ.

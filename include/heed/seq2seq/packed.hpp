@@ -92,8 +92,7 @@ struct cell_rows {
 
 /// The decoder of a `packed` model.
 ///
-///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first term is read from a table of the whole
-///     vocabulary
+///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first term is read from a table of all words
 ///     s_i = GRU(x_i, s_{i-1}) or LSTM(x_i, s_{i-1}),  t_i = maxout(x_i + U_o s_i), or s_i itself
 ///
 /// Equals seq2seq::decoder up to the order of sums. G: 3H for a GRU, 4H for an LSTM. 2L is 0 if the readout is s_i
