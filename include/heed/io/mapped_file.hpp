@@ -76,8 +76,7 @@ inline shared_bytes bytes_of_file(const std::filesystem::path& path, storage how
                                   const std::string& needed = "a file")
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + why); };
-    const int file =
-        ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for the other end of a pipe
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not block on a pipe
     if (file < 0) refuse(std::string("cannot be opened: ") + std::strerror(errno));
     const auto close = [](const int* descriptor) { ::close(*descriptor); };
     const std::unique_ptr<const int, decltype(close)> closed(&file, close);

@@ -52,8 +52,7 @@ enum class weight_kind {
 
 /// The properties of a score.
 struct score_traits {
-    weight_kind weights =
-        weight_kind::per_position;      // kind of its scores; per_group requires `std::size_t groups() const`
+    weight_kind weights = weight_kind::per_position;  // of its scores; per_group requires `std::size_t groups() const`
     bool reads_word = false;            // it reads the embedding of the previous target word, which decoders pass
     bool adds_word = false;             // it adds that word to the query itself, so that score::with_word does not
     bool ignores_context = false;       // it has `advance`, which does not read the context
@@ -62,8 +61,7 @@ struct score_traits {
     bool extends_keys = false;          // its keys are wider than the keys that the wrapped score compares
     bool prepares_alike = false;        // `prepare` computes the same keys for every head
     bool nonnegative = false;           // none of its scores is negative
-    bool needs_all_positions =
-        false;  // it reads the index of a position, or carries values from one position to the next
+    bool needs_all_positions = false;   // it reads the index of a position, or carries values between positions
 };
 
 /// The properties of a normalizer.
@@ -72,12 +70,11 @@ struct normalizer_traits {
     bool shift_invariant = false;       // weights of e + c equal those of e
     bool requires_nonnegative = false;  // it divides by the sum of the scores
     bool reads_length = false;          // it reads the length of a row, not only the positions that a query sees
-    bool state_decays = false;   // its state of a position changes even in a step in which the position is masked
-    bool random = false;         // its weights depend on the index of a row in the batch
-    bool differentiable = true;  // its gradient is the derivative of its result
-    bool has_window = true;      // if it has `window`: nothing is computed outside the window
-    bool needs_all_positions =
-        false;  // it reads the index of a position, or carries values from one position to the next
+    bool state_decays = false;         // its state of a position changes even in a step in which the position is masked
+    bool random = false;               // its weights depend on the index of a row in the batch
+    bool differentiable = true;        // its gradient is the derivative of its result
+    bool has_window = true;            // if it has `window`: nothing is computed outside the window
+    bool needs_all_positions = false;  // it reads the index of a position, or carries values between positions
 };
 
 /// The properties of a combiner.

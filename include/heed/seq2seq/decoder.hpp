@@ -273,10 +273,7 @@ struct decoder {
         }
     }
 
-    static constexpr bool feeds_input = requires(const Readout& r)
-    {
-        r.F;
-    };  // is the readout an input of the next step?
+    static constexpr bool feeds_input = requires(const Readout& r) { r.F; };  // is there input feeding?
 
     static auto parameters(auto& self, auto&& visit)
     {

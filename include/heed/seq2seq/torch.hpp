@@ -174,8 +174,7 @@ void put_blocks(archive& to, const torch_blocks<const T>& blocks)
         if (!done.insert(first.name).second) continue;
         std::vector<T> values(bytes_of(first.shape, 1).value());
         for (const auto& block : blocks.all) {
-            if (block.name != first.name || block.added)
-                continue;  // added blocks are 0: the first of the two has the sum
+            if (block.name != first.name || block.added) continue;  // added blocks are 0: another has the sum
             block.each_number([&](T value, std::size_t i) { values[i] = block.negated ? -value : value; });
         }
         to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));

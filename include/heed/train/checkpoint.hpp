@@ -51,9 +51,8 @@ namespace heed::inline HEED_TARGET::train {
 
 /// The progress of a training, in addition to its model and optimizer.
 struct position {
-    std::size_t epoch = 0,
-                batch = 0;   ///< the next to process; a shuffle by seed and epoch gives the same batches again
-    random_source random{};  ///< of dropout
+    std::size_t epoch = 0, batch = 0;  ///< the next to process; a shuffle by seed and epoch repeats its batches
+    random_source random{};            ///< of dropout
 
     /// Lists its members for save_checkpoint and load_checkpoint.
     static void each(auto& self, auto&& member)
@@ -237,8 +236,7 @@ private:
     template <class X>
     void set(X& to, X value)
     {
-        static_assert(
-            std::is_nothrow_move_assignable_v<X>);  // a throwing assignment could leave the parts half changed
+        static_assert(std::is_nothrow_move_assignable_v<X>);  // or an exception could leave parts half changed
         changes.push_back([&to, value = std::move(value)]() mutable { to = std::move(value); });
     }
 };
