@@ -70,11 +70,11 @@ struct normalizer_traits {
     bool shift_invariant = false;       // weights of e + c equal those of e
     bool requires_nonnegative = false;  // it divides by the sum of the scores
     bool reads_length = false;          // it reads the length of a row, not only the positions that a query sees
-    bool state_decays = false;         // its state of a position changes even in a step in which the position is masked
-    bool random = false;               // its weights depend on the index of a row in the batch
-    bool differentiable = true;        // its gradient is the derivative of its result
-    bool has_window = true;            // if it has `window`: nothing is computed outside the window
-    bool needs_all_positions = false;  // it reads the index of a position, or carries values between positions
+    bool state_decays = false;          // its state of a position changes even in steps that mask the position
+    bool random = false;                // its weights depend on the index of a row in the batch
+    bool differentiable = true;         // its gradient is the derivative of its result
+    bool has_window = true;             // if it has `window`: nothing is computed outside the window
+    bool needs_all_positions = false;   // it reads the index of a position, or carries values between positions
 };
 
 /// The properties of a combiner.

@@ -87,7 +87,7 @@ namespace heed::inline HEED_TARGET {
 
 // Of states, and of queries of several parts.
 #define HEED_HOOK_map(X) X(map, "auto map(auto&& f, const auto&... others) const", \
-    "the state with f applied to each tensor, together with the matching tensors of `others`", "the whole batch is composed of operations; no beam search")
+    "the state with f applied to each tensor, together with the matching tensors of `others`", "the whole batch, operation by operation; no beam search")
 
 #define HEED_HOOKS_OF_SCORES(X)                                                                                        \
     HEED_HOOK_prepare(X) HEED_HOOK_continue_keys(X) HEED_HOOK_project(X) HEED_HOOK_match(X) HEED_HOOK_score_matrix(X)            \

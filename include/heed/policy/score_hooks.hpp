@@ -197,11 +197,11 @@ try {
     if constexpr (hook::project<Score, decltype(query)>) {
         return score.project(query);
     } else {
-        static_assert(!detail::has_project<Score> || detail::leaves_out<Score>("project"),
-                      "heed: this score has a member `project`, which heed cannot call with this query: pass a query "
-                      "of its type, "
-                      "or declare it `auto project(const heed::tensor auto& query) const`; score::with_word lets any "
-                      "score take a state_and_word");
+        static_assert(
+            !detail::has_project<Score> || detail::leaves_out<Score>("project"),
+            "heed: this score has a member `project`, which heed cannot call with this query: pass a query "
+            "of its type, or declare it `auto project(const heed::tensor auto& query) const`; score::with_word "
+            "lets any score take a state_and_word");
         return (query);
     }
 } catch (const shape_error& found) {
@@ -228,8 +228,8 @@ consteval bool projects_words()
 /// The state before the first query.
 auto start(const auto& score, const auto& memory) { return detail::call_start(score, no_score_state{}, memory); }
 
-/// The state, updated with the emitted word of the new query, and for a score that also reads the memory, with its keys
-/// and lengths.
+/// The state, updated with the word emitted before the new query. A score may also read the memory: its keys and
+/// lengths.
 template <class Score>
 auto observe_memory(const Score& score, const auto& state, const auto& at, const auto&... memory)
 try {

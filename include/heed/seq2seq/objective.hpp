@@ -106,8 +106,8 @@ struct moving_baseline {
 ///
 ///     λ Σ_b (cost_b − baseline) Σ_t log p(s_t)              Xu et al. 2015, eq. 11 and 12; see normalize::hard
 ///
-/// For normalize::hard with a new seed for each batch. The gradient treats the first factor as a constant; the baseline
-/// includes the current batch.
+/// For normalize::hard with a new seed for each batch. The gradient treats the first factor as a constant. The call
+/// also adds the batch to the baseline.
 struct score_function {
     moving_baseline& baseline;
     double lambda = 1;
