@@ -156,7 +156,7 @@ decoder_state(Cell, Attention, InputFeeding = {}, Mask = {}) -> decoder_state<Ce
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 struct decoder {
     Attention attention;
-    Embedding embedding;  // [V,E], or one of embedding
+    Embedding embedding;  // [V,E], or a type of namespace embedding
     Cell cell;            // from E y
     Asks asks;
     Start start;

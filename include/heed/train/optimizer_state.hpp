@@ -269,7 +269,7 @@ accumulated_gradients<T> stored(const accumulated_gradients<T>&, archive_reader&
         }
     }
     accumulated_gradients<T> sum;
-    sum.restore(std::move(state));  // which checks it
+    sum.restore(std::move(state));  // checks the state
     return sum;
 }
 
