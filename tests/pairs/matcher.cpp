@@ -160,5 +160,5 @@ TEST_CASE("what does not fit together is named")
                                 (void)model.logits(pairs::make_batch<double>(support::pointers(long_one),
                                                                              support::pointers(other), {1}));
                             }),
-                            "a row for each of 5 words, but the other sentences have up to 6"));
+                            "allows 5 words, but the other sentences have up to 6"));
 }
