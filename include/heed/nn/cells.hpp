@@ -15,7 +15,7 @@
 ///
 ///     project(x)                       the input's contribution, for all steps at once: [...,X] -> [...,G]
 ///     step(projected, state, ends)     the next state
-///     begin(h)                         a state whose output is h [B,H]
+///     begin(h)                         a state with output h [B,H]
 ///     b                                [G], the biases of all gates; for stacked cells, those of the lowest layer
 ///
 /// A state is a tensor, or has `hidden` and `map(f)` as ops::lstm_state does. nn/stacked.hpp stacks cells.
@@ -55,13 +55,12 @@ auto project_of(const auto& cell, const tensor auto& x)
     }
 }
 
-/// A state of a cell whose output is h [B,H].
+/// A state of a cell with output h [B,H].
 auto begin_of(const auto& cell, const tensor auto& h)
 {
     constexpr bool has = requires { cell.begin(h); };
-    static_assert(has,
-                  "heed: this recurrent cell has no `begin` that heed can call: the state whose output is h, `auto "
-                  "begin(const heed::tensor auto& h) const`; if the state is the output, return h");
+    static_assert(has, "heed: this recurrent cell has no `begin` that heed can call: the state with output h, `auto "
+                       "begin(const heed::tensor auto& h) const`; if the state is the output, return h");
     if constexpr (has) {
         return cell.begin(h);
     } else {

@@ -34,7 +34,7 @@ struct gru {
         return ops::gru(projected, h, U, U_h, ends);
     }
 
-    /// The state whose output is h [B,H]: h itself.
+    /// The state with output h [B,H]: h itself.
     auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)
@@ -82,7 +82,7 @@ struct gru_reset_after {
         return ops::gru_reset_after(projected, h, U, c_h, ends);
     }
 
-    /// The state whose output is h [B,H]: h itself.
+    /// The state with output h [B,H]: h itself.
     auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)

@@ -51,7 +51,7 @@ struct rnn {
         return ops::join_positions(activation(ops::addmm(ops::clear_padding(projected, open), h, U)), h, open);
     }
 
-    /// The state whose output is h [B,H]: h itself.
+    /// The state with output h [B,H]: h itself.
     auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)

@@ -96,7 +96,7 @@ struct fixed_context {
     static auto parameters(auto&, auto&&) { return fixed_context{}; }
 };
 
-/// An attention with score::with_coverage whose initial coverage embeddings are looked up for each source word.
+/// An attention with score::with_coverage that looks up initial coverage embeddings of the source words.
 ///
 ///     c_{0,j} = table[x_j]                    Mi et al. 2016; Sankaran et al. 2016, §4.1
 template <class Attention, class Matrix>
@@ -374,7 +374,7 @@ private:
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, Embedding, Cell, Asks, Start, Readout>;
 
-/// A new decoder with an attention whose contexts have `context` dimensions.
+/// A new decoder with an attention with contexts of `context` dimensions.
 template <class T, class Attention, class... Part>
 auto make_decoder(nn::initializers<T> init, Attention attention, decoder_sizes n, const parts<Part...>& with)
 {
