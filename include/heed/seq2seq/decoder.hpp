@@ -374,7 +374,7 @@ private:
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, Embedding, Cell, Asks, Start, Readout>;
 
-/// A new decoder with an attention with contexts of `context` dimensions.
+/// A new decoder with an attention that returns contexts of `context` dimensions.
 template <class T, class Attention, class... Part>
 auto make_decoder(nn::initializers<T> init, Attention attention, decoder_sizes n, const parts<Part...>& with)
 {

@@ -184,7 +184,7 @@ struct archive_reader {
     }
 };
 
-/// The name of the optimizer with its state in a file, or an empty text.
+/// The name of the optimizer that has its state in a file, or an empty text.
 inline std::string optimizer_in(const io::archive& from, const std::string& prefix)
 {
     constexpr std::string_view end = ".steps";
