@@ -317,7 +317,7 @@ struct torch_layout<multi_head<Heads, Matrix, per_head::identity, Biases>> {
         const std::size_t E = Q[0];
         if (Q[1] != E || K[1] != E || V[1] != E || O[0] != E || O[1] != E)
             throw shape_error(
-                "torch: in nn.MultiheadAttention, queries, contexts and all heads together have one width, but for \"" +
+                "torch: in nn.MultiheadAttention, queries, contexts and all heads together have one width; for \"" +
                 std::string(prefix) + "\" this module has W_Q " + shape_text(Q) + ", W_K " + shape_text(K) + ", W_V " +
                 shape_text(V) + " and W_O " + shape_text(O));
         if (K[0] == E && V[0] == E) {
