@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Everything that runs and trains an attention mechanism. IO, text, metrics and pictures have headers of their own.
+/// Includes everything needed to run and train attention mechanisms. I/O, text, metrics and plots have their own
+/// headers.
 
 #include <heed/core/cxx20.hpp>
 

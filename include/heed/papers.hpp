@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Every published mechanism under its paper's name, built from the same policies as your own. Not part of heed.hpp.
+/// Every published mechanism under its paper's name, built from the public policies. Not included by heed.hpp.
 
 #include <heed/papers/captioning.hpp>
 #include <heed/papers/linear_attention.hpp>

@@ -440,12 +440,11 @@ TEST_CASE("heads that do not fit are refused")
               (void)attend.extend(with_cache(memory), heads(2, 2, d, 2), heads(2, 2, D, 3), lengths{1, 3});
           }) == "attention::extend: the length of row 1 is 3 but there are only 2 positions");
     const auto q = heads(2, S, d, 1);
-    CHECK(
-        says([&] {
-            (void)attend(memory, q, boolean_mask<3>(shape_of_rank<3>{2, S, T}));
-        }) ==
-        "attention: the boolean mask [2,66,70] may be of 2 heads or of as many sentences; give it four axes, [B,1,S,T] "
-        "or [1,H,S,T]");
+    CHECK(says([&] {
+              (void)attend(memory, q, boolean_mask<3>(shape_of_rank<3>{2, S, T}));
+          }) == "attention: the boolean mask [2,66,70] may be of 2 heads or of the same number of sentences; give it "
+                "four axes, [B,1,S,T] "
+                "or [1,H,S,T]");
     CHECK(says([&] {
               (void)attend(memory, q, lengths{1, 2, 3});
           }) == "attention: the mask: 3 lengths for a batch of 2 rows; give one length per row");

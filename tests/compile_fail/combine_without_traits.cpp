@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a combine policy must say which weights it takes: add `static constexpr heed::combiner_traits
+// expect: heed: a combine policy must declare the kind of its weights: add `static constexpr heed::combiner_traits
 #include <heed/heed.hpp>
 
 struct combine {

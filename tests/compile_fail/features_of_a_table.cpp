@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this encoder looks words up in a table, and features are no words: make it with
+// expect-first: heed: this encoder looks words up in a table, but features are not words: make it with
 // embedding::projected
 #include <heed/seq2seq/embedding.hpp>
 #include <heed/seq2seq/encoder.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this is no mask: give lengths, present, a boolean_mask, an additive_mask, causal
+// expect-first: heed: this is not a mask: give lengths, present, a boolean_mask, an additive_mask, causal
 #include <heed/heed.hpp>
 
 using namespace heed;

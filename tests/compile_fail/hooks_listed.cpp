@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: lists a name that is no hook
+// expect: lists a name that is not a hook
 // expect: lists a hook that it does not have: is the member misspelled
 #include <heed/policy/check.hpp>
 

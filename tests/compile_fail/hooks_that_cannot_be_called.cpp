@@ -12,7 +12,7 @@
 // expect: has a member `combine_matrix`
 // expect: has a member `map`
 // expect: has a member `project_words`
-// expect: a score policy that remembers must take its state
+// expect: a score policy with a state must take it
 #include <heed/attention/execute/blocked.hpp>
 #include <heed/policy/check.hpp>
 #include <heed/score/over.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a normalize policy that remembers must have both `start.blank.` and `advance
+// expect: heed: a normalize policy with a state must have both `start.blank.` and `advance
 #include <heed/heed.hpp>
 
 struct normalize {

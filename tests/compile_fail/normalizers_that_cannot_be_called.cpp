@@ -6,7 +6,7 @@
 // expect: has a member `tile_rule`
 // expect: has a member `linear_rule`
 // expect: has a member `inner_in_window`
-// expect: a normalize policy that remembers must take its state
+// expect: a normalize policy with a state must take it
 #include <heed/policy/check.hpp>
 #include <heed/policy/step_context.hpp>
 #include <heed/policy/weigh.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: since 0.3 a policy says what it is by its traits
+// expect: since 0.3 a policy declares its properties as traits
 // expect: check_any_policy.*P = score|check_any_policy<score>
 // expect: check_any_policy.*P = normalize|check_any_policy<normalize>
 // expect: check_any_policy.*P = combine|check_any_policy<combine>

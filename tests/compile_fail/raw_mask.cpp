@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: this is no mask yet: of truth values .true = attend. make a boolean_mask{x}
+// expect-first: heed: this is not a mask: wrap truth values .true = attend. in boolean_mask{x}
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: must show its parameters: make it a template .* return mine::policy.visit
+// expect: must list its parameters: make it a template .* return mine::policy.visit
 #include <heed/heed.hpp>
 
 namespace mine {

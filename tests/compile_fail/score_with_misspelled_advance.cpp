@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a score policy with `start` remembers: it must have `match
+// expect: heed: a score policy with `start` has a state: it must have `match
 #include <heed/heed.hpp>
 
 // Without the check, the state would stay what it was before the first query.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a score policy must show its parameters: .* `static auto parameters.auto& self
+// expect: heed: a score policy must list its parameters: .* `static auto parameters.auto& self
 #include <heed/heed.hpp>
 
 struct score {

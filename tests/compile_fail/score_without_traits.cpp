@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: heed: a score policy must say what it gives scores to: add `static constexpr heed::score_traits traits
+// expect: heed: a score policy must declare the kind of its scores: add `static constexpr heed::score_traits traits
 #include <heed/heed.hpp>
 
 struct score {

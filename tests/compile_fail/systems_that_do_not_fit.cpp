@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect: initial_state::last_state needs an encoder that hands over its last state
+// expect: initial_state::last_state needs an encoder that returns its last state
 // expect: embedding::contextual_target needs the context of an encoder whose embedding is an
-// expect: this attention has no weights, so no loss can ask for them
+// expect: this attention has no weights, so a loss cannot read them
 
 #include <heed/seq2seq/translator.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expect-first: heed: one truth value is no mask; C.. makes one of `!f` where f is a lambda: write `!mask_mod.f.`
+// expect-first: heed: a single truth value is not a mask; if f is a lambda, `!f` is a truth value in C..: write
+// `!mask_mod.f.`
 #include <heed/heed.hpp>
 
 auto use(const heed::array<float, 3>& annotations)

@@ -44,7 +44,7 @@ TEST_CASE("entries check what they are asked")
     CHECK(entry.size() == 2);
     CHECK(entry.values<double>() == std::vector<double>{1, 2});
     CHECK_THROWS_WITH_AS(entry.values<float16>(),
-                         "tensor \"a\" holds F32 but was read as F16, which does not hold every F32", heed::error);
+                         "tensor \"a\" holds F32 but was read as F16, which cannot represent every F32", heed::error);
     std::vector<float> three(3);
     CHECK_THROWS_WITH_AS(entry.copy_to<float>(three), "tensor \"a\" is [2] but was read into 3 values",
                          heed::shape_error);

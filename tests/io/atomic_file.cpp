@@ -142,7 +142,7 @@ TEST_CASE("no room: the error says so and the old file is whole")
         const file_size_limit limit(5'000);
         said = problem([&] { write_file(name, much); });
     }
-    CHECK(said == name + ": cannot write: File too large; what was there before is unchanged");
+    CHECK(said == name + ": cannot write: File too large; the previous file is unchanged");
     CHECK(directory.read("file") == "old");
     CHECK(directory.files() == 1);
     write_file(name, much);
@@ -169,9 +169,9 @@ TEST_CASE("a place where no file can be")
     const std::string here = directory.path().string();
     directory.write("file", "old");
     CHECK(problem([&] { write_file(here + "/none/file", "x"); }) ==
-          here + "/none/file: cannot create a temporary beside it: No such file or directory");
+          here + "/none/file: cannot create a temporary file next to it: No such file or directory");
     CHECK(problem([&] { write_file(here + "/file/file", "x"); }) ==
-          here + "/file/file: cannot create a temporary beside it: Not a directory");
+          here + "/file/file: cannot create a temporary file next to it: Not a directory");
     CHECK(problem([&] { write_file(here, "x"); }) == here + ": cannot open for writing: Is a directory");
     CHECK(problem([&] { write_file("", "x"); }) == "cannot write to a file without a name: the path is empty");
     CHECK(directory.files() == 1);
@@ -185,7 +185,7 @@ TEST_CASE("a target that turns into a directory meanwhile: the rename fails, the
     file.write("new");
     std::filesystem::create_directory(name);
     CHECK(problem([&] { file.commit(); }) ==
-          name + ": cannot rename the temporary to it: Is a directory; what was there before is unchanged");
+          name + ": cannot rename the temporary file to it: Is a directory; the previous file is unchanged");
     CHECK(directory.files() == 1);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("a link to a file that is not there yet is followed")
     std::filesystem::create_symlink("none/file", here / "astray");
     const std::string astray = (here / "astray").string(), end = (here / "none/file").string();
     CHECK(problem([&] { write_file(astray, "x"); }) ==
-          astray + " (a link to " + end + "): cannot create a temporary beside it: No such file or directory");
+          astray + " (a link to " + end + "): cannot create a temporary file next to it: No such file or directory");
 }
 
 TEST_CASE("links that lead to themselves end nowhere")
@@ -236,7 +236,7 @@ TEST_CASE("links that lead to themselves end nowhere")
     std::filesystem::create_symlink("two", one);
     std::filesystem::create_symlink("one", directory.path() / "two");
     CHECK(problem([&] { write_file(one, "x"); }) ==
-          one + ": cannot follow its links: Too many levels of symbolic links");
+          one + ": cannot follow its symbolic links: Too many levels of symbolic links");
     CHECK(std::filesystem::is_symlink(one));
     CHECK(directory.files() == 2);
 }
@@ -308,7 +308,7 @@ TEST_CASE("a file that must be new overwrites nothing")
     write_new("first");
     CHECK(directory.read("file") == "first");
     CHECK(problem([&] { write_new("second"); }) ==
-          name + ": cannot rename the temporary to it: File exists; what was there before is unchanged");
+          name + ": cannot rename the temporary file to it: File exists; the previous file is unchanged");
     CHECK(directory.read("file") == "first");
     CHECK(directory.files() == 1);
 }

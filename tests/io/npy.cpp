@@ -145,7 +145,7 @@ TEST_CASE("a file cut off anywhere, and one with more")
     }
     CHECK(problem(whole) == "no error");
     CHECK(problem(whole.substr(0, whole.size() - 1)) == "is truncated: [2,3] of '<i2' takes 12 bytes, the file has 11");
-    CHECK(problem(whole + "x") == "has bytes behind its values: [2,3] of '<i2' takes 12 bytes, the file has 13");
+    CHECK(problem(whole + "x") == "has bytes after its values: [2,3] of '<i2' takes 12 bytes, the file has 13");
     for (std::size_t i = 0; i + 12 < whole.size(); ++i)
         for (const char byte : {'\0', '\'', '9', '(', '[', '}', '\xFF'}) {
             std::string changed = whole;
@@ -168,8 +168,8 @@ TEST_CASE("headers that are damaged")
     CHECK(said("{}") == "is damaged: the header must have 'descr', 'fortran_order' and 'shape'");
     CHECK(said("{'a': 1}") == "is damaged: the header has the unknown key 'a'");
     CHECK(said("{'shape': (1,), 'shape': (1,)}") == "is damaged: the header has the key 'shape' twice");
-    CHECK(said("{'shape' (1,)}") == "is damaged: the header has no key where one is needed");
-    CHECK(said("{'shape': (1,) 'descr': 'x'}") == "is damaged: the header has no comma or } behind 'shape'");
+    CHECK(said("{'shape' (1,)}") == "is damaged: the header has no key where a key is expected");
+    CHECK(said("{'shape': (1,) 'descr': 'x'}") == "is damaged: the header has no comma or } after 'shape'");
     CHECK(said(described("'<f4'", "0", "(1,)")) ==
           "is damaged: the header has neither True nor False for 'fortran_order'");
     CHECK(said(described("<f4", "False", "(1,)")) == "is damaged: the header has a damaged 'descr'");
@@ -193,7 +193,7 @@ TEST_CASE("headers that are damaged")
     for (int i = 0; i < 33; ++i) ones += "1,";
     CHECK(said(described("'<f4'", "False", "(" + ones + ")"), "1234") ==
           "is damaged: the header has a damaged 'shape'");
-    CHECK(said(described("'<f4'", "False", "(1,)") + "x", "1234") == "is damaged: the header goes on behind its }");
+    CHECK(said(described("'<f4'", "False", "(1,)") + "x", "1234") == "is damaged: the header continues after its }");
 }
 
 TEST_CASE("files that cannot be opened")

@@ -136,13 +136,12 @@ TEST_CASE("what is wrong with weights of 8 bits is said")
     };
     archive file = small;
     std::erase_if(file.tensors, [](const tensor_entry& each) { return each.name == "cell.W.scale"; });
-    CHECK(message(file) ==
-          "tensor \"cell.W\" holds I8 [5,7] without the scales that turn them into weights: there is no "
-          "\"cell.W.scale\"");
+    CHECK(message(file) == "tensor \"cell.W\" holds I8 [5,7], but its scales are missing: there is no "
+                           "\"cell.W.scale\"");
     file = small;
     named(file, "cell.W.scale") = tensor_entry::of("cell.W.scale", {7}, std::vector<float>(7));
-    CHECK(message(file) == "tensor \"cell.W\" is I8 [5,7], but its scales are F32 [7]; they must be F32, one for each "
-                           "column, [1,7], or one for each row, [5,1]");
+    CHECK(message(file) == "tensor \"cell.W\" is I8 [5,7], but its scales are F32 [7]; they must be F32, either one "
+                           "per column, [1,7], or one per row, [5,1]");
     file = small;
     named(file, "cell.W.scale") = tensor_entry::of("cell.W.scale", {1, 7}, std::vector<double>(7));
     CHECK(message(file).find("its scales are F64 [1,7]") != std::string::npos);
@@ -152,21 +151,22 @@ TEST_CASE("what is wrong with weights of 8 bits is said")
         scale[6] = bad;
         named(file, "cell.W.scale") = tensor_entry::of("cell.W.scale", {1, 7}, scale);
         CHECK(message(file) == std::string("tensor \"cell.W.scale\"[6] is ") + what +
-                                   "; a scale is a finite number from 0 on; the file is damaged");
+                                   "; a scale must be finite and not negative; the file is damaged");
     }
     file = small;
     named(file, "cell.W") = tensor_entry::of("cell.W", {35}, std::vector<std::int8_t>(35));
-    CHECK(message(file) == "tensor \"cell.W\" holds I8 [35], but weights of 8 bits are matrices");
+    CHECK(message(file) == "tensor \"cell.W\" holds I8 [35], but 8-bit weights must be matrices");
 
     archive wrong = sample();
     wrong.tensors[0] = tensor_entry::of("W", {1, 2}, std::vector<float>{1, std::nanf("")});
-    CHECK_THROWS_WITH_AS(io::in_int8(wrong), "tensor \"W\" has a number that is not finite, at [0,1]; it has no 8 bits",
+    CHECK_THROWS_WITH_AS(io::in_int8(wrong),
+                         "tensor \"W\" has a number that is not finite, at [0,1]; it cannot be stored in 8 bits",
                          error);
     wrong.tensors[0] = tensor_entry::of("b.scale", {1}, std::vector<float>{1});
     CHECK_NOTHROW(io::in_int8(wrong));
     wrong.tensors[0] = tensor_entry::of("embedding.scale", {1}, std::vector<float>{1});
     CHECK_THROWS_WITH_AS(io::in_int8(wrong),
-                         "there is a tensor \"embedding.scale\" already, the name of the scales of "
+                         "there is a tensor \"embedding.scale\" already, which would be the name of the scales of "
                          "\"embedding\"",
                          error);
 }

@@ -150,9 +150,9 @@ TEST_CASE("a file cut off anywhere is refused")
     }
     CHECK(problem(whole.substr(0, whole.size() - 1)) == "truncated: the header promises " + std::to_string(data) +
                                                             " bytes of data, the file has " + std::to_string(data - 1) +
-                                                            "; it was not copied or saved to its end");
+                                                            "; it was not copied or saved completely");
     CHECK(problem(whole) == "no error");
-    CHECK(problem(whole + "x") == "1 bytes after the last tensor belong to nothing; the header accounts for 48 of 49");
+    CHECK(problem(whole + "x") == "1 bytes after the last tensor are not in the header, which accounts for 48 of 49");
 }
 
 TEST_CASE("a file with any one byte of its header changed is refused or read, never worse")
@@ -257,7 +257,7 @@ TEST_CASE("ranges that contradict the shape, each other or the file")
     CHECK(said(tensor("t", "4", "16")) == "tensor \"t\" has data_offsets [16]; they must be [begin,end]");
     CHECK(said(tensor("t", "4", "0,8,16")) == "tensor \"t\" has data_offsets [0,8,16]; they must be [begin,end]");
     CHECK(said(tensor("t", "5", "0,20")) ==
-          "truncated: the header promises 20 bytes of data, the file has 16; it was not copied or saved to its end");
+          "truncated: the header promises 20 bytes of data, the file has 16; it was not copied or saved completely");
     CHECK(said(tensor("t", "4", "0,16"), tensor("u", "2", "8,16")) ==
           "tensor \"u\" begins at byte 8, inside the tensor before it, which ends at 16");
     CHECK(said(tensor("t", "4", "0,16"), tensor("u", "4", "0,16")).find("inside the tensor before it") !=
@@ -266,7 +266,7 @@ TEST_CASE("ranges that contradict the shape, each other or the file")
           "tensor \"u\" begins at byte 8 but the one before it ends at 4");
     CHECK(said(tensor("t", "3", "4,16")) == "tensor \"t\" begins at byte 4 but the one before it ends at 0");
     CHECK(said(tensor("t", "3", "0,12")) ==
-          "4 bytes after the last tensor belong to nothing; the header accounts for 12 of 16");
+          "4 bytes after the last tensor are not in the header, which accounts for 12 of 16");
     CHECK(said(tensor("t", "4", "0,16"), tensor("u", "0", "99,99")) ==
           "tensor \"u\" begins at byte 99 but the one before it ends at 16");
     CHECK(said(tensor("t", "4", "0,16"), tensor("u", "0,7", "16,16")) == "no error");
@@ -311,12 +311,12 @@ TEST_CASE("a tensor of a dtype that heed does not read is there, and so are the 
     CHECK(odd.size() == 14);
     CHECK(odd.bytes.text(0, odd.bytes.size()) == "12345678");
     CHECK_THROWS_WITH_AS(odd.values<float>(),
-                         "tensor \"odd\" holds F4, which heed does not read; convert it where it was written, for "
-                         "example to F32",
+                         "tensor \"odd\" holds F4, which heed cannot read; convert it in the program that wrote it, "
+                         "for example to F32",
                          heed::error);
     // What is checked without knowing the type.
     CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[4],"data_offsets":[0,15]})") ==
-          "1 bytes after the last tensor belong to nothing; the header accounts for 15 of 16");
+          "1 bytes after the last tensor are not in the header, which accounts for 15 of 16");
     CHECK(problem_of_tensor(R"({"dtype":"F4","shape":[)" + side + "," + side + R"(],"data_offsets":[0,16]})") ==
           "tensor \"t\" has shape [" + side + "," + side + "], more bytes than a file can have");
 }

@@ -81,10 +81,10 @@ TEST_CASE("what does not fit is named")
 {
     CHECK(message_of<shape_error>([] {
               (void)ops::patches(random({1, 12, 1}, 1), grid{3, 4}, 2, 1);
-          }) == "patches: 2 pixels wide, every 1; the width must be odd, and the stride at least 1");
+          }) == "patches: 2 pixels wide, stride 1; the width must be odd, and the stride at least 1");
     CHECK(message_of<shape_error>([] {
               (void)ops::patches(random({1, 12, 1}, 1), grid{3, 4}, 3, 0);
-          }) == "patches: 3 pixels wide, every 0; the width must be odd, and the stride at least 1");
+          }) == "patches: 3 pixels wide, stride 0; the width must be odd, and the stride at least 1");
     CHECK(message_of<shape_error>([] {
               (void)ops::patches(random({1, 12, 1}, 1), grid{3, 5}, 3, 1);
           }) == "patches: the pictures is [1,12,1] but must be [1,15,1] (pictures of [3,5])");

@@ -76,7 +76,7 @@ void check(const auto& cell)
         }
     }
     CHECK_THROWS_WITH_AS(nn::run(cell, cell.begin(h), random({0, B, X}, 1), lengths{0, 0, 0, 0}),
-                         "nn::run: x is [0,4,3], no step at all; give at least one", shape_error);
+                         "nn::run: x is [0,4,3], which has no steps; give at least one", shape_error);
     CHECK_THROWS_WITH_AS(nn::run(cell, cell.begin(h), clean, lengths{5, 2}), doctest::Contains("nn::run: 2 lengths"),
                          shape_error);
 }

@@ -59,5 +59,5 @@ TEST_CASE("stacked cells without a layer, and a state of another number of layer
     const nn::stacked two{std::vector{gru_from(E, 1), gru_from(H, 5)}};
     const nn::stacked one{std::vector{gru_from(E, 1)}};
     CHECK_THROWS_WITH_AS(one.step(support::random({2, 3 * H}, 2), two.begin(support::random({2, H}, 3))),
-                         "stacked: the state is that of 2 layers, but there are 1", shape_error);
+                         "stacked: the state has 2 layers, but the cell has 1", shape_error);
 }

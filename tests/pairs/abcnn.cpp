@@ -411,12 +411,12 @@ TEST_CASE("what does not fit is told with names and numbers")
     const abcnn::block block{abcnn::feature_maps{p.W_0, p.W_1}, p.W, p.b, 2, abcnn::attention_pooling{}};
     const auto message = [](auto&& f) { return support::message_of<shape_error>(f); };
     CHECK(message([&] { block(some_pairs({7}, {3}, 7, 3)); }) ==
-          "abcnn::feature_maps: W_1 is [6,3]: it has a row for each of 6 words, but the other sentences have up to 7");
+          "abcnn::feature_maps: W_1 is [6,3], which allows 6 words, but the other sentences have up to 7");
     CHECK(support::contains(message([&] { block(some_pairs({3}, {7}, 3, 7)); }), "abcnn::feature_maps: W_0 is [6,3]"));
     auto narrow = block;
     narrow.W = random({2 * D, N}, 1);
     CHECK(message([&] { narrow(some_pairs({3}, {3}, 3, 3)); }) ==
-          "abcnn::block: W is [6,4] but must be [12,4] (as many rows as 2 words have channels)");
+          "abcnn::block: W is [6,4] but must be [12,4] (one row for each channel of 2 words)");
     auto nothing = block;
     nothing.width = 0;
     CHECK(message([&] { nothing(some_pairs({3}, {3}, 3, 3)); }) ==

@@ -153,12 +153,12 @@ TEST_CASE("what does not fit together is named")
 {
     CHECK(support::message_of<error>([] {
               (void)pairs::make_batch<double>(support::pointers(first), support::pointers(second), {1, 0});
-          }) == "pairs::make_batch: 4 first sentences, 4 second ones and 2 classes; there must be as many of each");
+          }) == "pairs::make_batch: 4 first sentences, 4 second sentences and 2 classes; their numbers must be equal");
     const auto model = yin::matcher<double>(3, small, yin::abcnn1_factory{});
     const std::vector<pairs::id_sentence> long_one{{4, 4, 4, 4, 4, 4}}, other{{4}};
     CHECK(support::contains(support::message_of<shape_error>([&] {
                                 (void)model.logits(pairs::make_batch<double>(support::pointers(long_one),
                                                                              support::pointers(other), {1}));
                             }),
-                            "a row for each of 5 words, but the other sentences have up to 6"));
+                            "allows 5 words, but the other sentences have up to 6"));
 }

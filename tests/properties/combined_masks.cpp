@@ -237,11 +237,10 @@ TEST_CASE("heads read their own part of a mask [B,H,S,T]")
             [&](auto b, auto s, auto t) { return bias(b, i, s, t); });
         CHECK(support::distance(ops::slice_columns(is, i * 3, i * 3 + 3), must) < 1e-12);
     }
-    CHECK(
-        support::message_of<shape_error>([&] {
-            (void)attend(memory, q, truth<4>({1, 3, S, T}));
-        }) ==
-        "attention: the boolean mask is [1,3,66,70] but must be [3,2,66,70], [B,H,S,T]; an axis of size 1 serves all");
+    CHECK(support::message_of<shape_error>([&] {
+              (void)attend(memory, q, truth<4>({1, 3, S, T}));
+          }) == "attention: the boolean mask is [1,3,66,70] but must be [3,2,66,70], [B,H,S,T]; an axis of size 1 is "
+                "broadcast");
 }
 
 TEST_CASE("what does not fit is refused, and what has no meaning does not compile")
@@ -253,20 +252,19 @@ TEST_CASE("what does not fit is refused, and what has no meaning does not compil
         return support::message_of<shape_error>([&] { (void)attend(memory, q, mask); });
     };
     CHECK(says(truth<2>({B, T})) == "attention: the boolean mask is [3,70] but must be [66,70], [S,T]; an axis of size "
-                                    "1 serves all; for positions of each sentence give present{...} or lengths");
+                                    "1 is broadcast; for a mask per sentence use present{...} or lengths");
     CHECK(says(causal{} & truth<3>({2, S, T})) ==
-          "attention: the boolean mask is [2,66,70] but must be [3,66,70], [B,S,T]; an axis of size 1 serves all");
-    CHECK(
-        says(truth<4>({B, 2, S, T})) ==
-        "attention: the boolean mask is [3,2,66,70] but must be [3,1,66,70], [B,H,S,T]; an axis of size 1 serves all");
+          "attention: the boolean mask is [2,66,70] but must be [3,66,70], [B,S,T]; an axis of size 1 is broadcast");
+    CHECK(says(truth<4>({B, 2, S, T})) == "attention: the boolean mask is [3,2,66,70] but must be [3,1,66,70], "
+                                          "[B,H,S,T]; an axis of size 1 is broadcast");
     CHECK(says(additive_mask{random({B, S, T - 1}, 1)}) ==
-          "attention: the additive mask is [3,66,69] but must be [3,66,70], [B,S,T]; an axis of size 1 serves all");
+          "attention: the additive mask is [3,66,69] but must be [3,66,70], [B,S,T]; an axis of size 1 is broadcast");
     CHECK(says(present(truth<2>({2, T}))).starts_with("attention: the mask of positions that are present"));
     CHECK(says(causal{} & lengths{1, 2}) ==
           "attention: the mask: 2 lengths for a batch of 3 rows; give one length per row");
     CHECK(support::message_of<shape_error>([&] {
               (void)attend.step(memory, ops::step_of(q, 0), attend.start(memory), causal{} & truth<2>({2, T}));
-          }) == "attention: the boolean mask is [2,70] but must be [3,70]; an axis of size 1 serves all");
+          }) == "attention: the boolean mask is [2,70] but must be [3,70]; an axis of size 1 is broadcast");
 }
 
 TEST_CASE("floats: truth values that tiles read ahead, as a function reads them one by one")

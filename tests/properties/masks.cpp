@@ -266,7 +266,7 @@ TEST_CASE("lengths that count more positions than the memory has are refused, ho
         const auto queries = random({2, 8, D}, 6);
         const auto query = random({2, D}, 7);
         const lengths too_many{2, positions + 1}, all{2, positions};
-        const std::string says = "attention: the mask shows row 1 the first " + std::to_string(positions + 1) +
+        const std::string says = "attention: the mask gives row 1 the first " + std::to_string(positions + 1) +
                                  " positions, but the memory has only " + std::to_string(positions);
         CAPTURE(positions);
         CHECK_THROWS_WITH_AS(attend.on(annotations, too_many),

@@ -168,7 +168,7 @@ TEST_CASE("misfits are reported with names and numbers")
     CHECK(contains(message_of<shape_error>([&] { penalty::doubly_stochastic(a, lengths{3}); }), "penalty, source"));
     CHECK(message_of<shape_error>([&] {
               penalty::guided_alignment(a, outside, lengths{3, 3});
-          }) == "guided_alignment: the link 3-0 of row 0 lies outside 3 source positions and 2 target steps");
+          }) == "guided_alignment: the link 3-0 of row 0 is outside the 3 source positions and 2 target steps");
     CHECK(contains(message_of<shape_error>([&] { penalty::guided_alignment(a, late, lengths{3, 3}); }), "link 0-2"));
     CHECK(contains(message_of<shape_error>([&] {
                        penalty::guided_alignment(a, negative, lengths{3, 3});

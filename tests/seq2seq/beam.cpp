@@ -454,7 +454,8 @@ TEST_CASE("a model without attention can be searched, but has no coverage penalt
     batch_is_one_by_one(model, how);
     how.coverage = 1;
     CHECK_THROWS_WITH_AS(beam<double>(model, make_source(pointers(sources)), how),
-                         "beam: a coverage penalty needs attention, and this model has none; set coverage to 0", error);
+                         "beam: a coverage penalty needs attention, which this model does not have; set coverage to 0",
+                         error);
 }
 
 TEST_CASE("wrong options and NaN weights are refused")

@@ -395,7 +395,7 @@ TEST_CASE("initial weights keep the variance; the decoder reads any encoder; wha
           }) == "convolutional_decoder: layers: there is none; give at least one");
     CHECK(support::contains(
         support::message_of<error>([&] { (void)model.encoder.encode(make_source(pointers({id_sentence(50, 4)}))); }),
-        "a sentence of 51 words, but there are vectors for 50 positions"));
+        "a sentence of 51 words, but the table has 50 positions"));
 }
 
 TEST_CASE("scale_gradient: the same numbers, and a gradient that is scaled")

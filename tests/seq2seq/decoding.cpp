@@ -102,9 +102,8 @@ TEST_CASE("a model at work on another batch, or searched already, is refused")
     const std::vector<id_sentence> two(sources.begin(), sources.begin() + 2),
         three(sources.begin(), sources.begin() + 3);
     const auto few = make_source(pointers(two)), more = make_source(pointers(three));
-    const std::string reason =
-        ": 3 sentences, but the model is at work on 2 rows; give the lengths of the batch that it was made for, and "
-        "make it anew for each search";
+    const std::string reason = ": 3 sentences, but the model is decoding 2 rows; give the lengths of its batch, and "
+                               "make a new decoding for each search";
     const auto at_work = decode<double>(model, few);
     CHECK_THROWS_WITH_AS(beam<double>(*at_work, more.real), ("beam" + reason).c_str(), error);
     CHECK_THROWS_WITH_AS(greedy<double>(*at_work, more.real), ("greedy" + reason).c_str(), error);
@@ -115,7 +114,7 @@ TEST_CASE("a model at work on another batch, or searched already, is refused")
     CHECK_THROWS_AS(force<double>(*of_three, few.real, pointers(two)), error);
     CHECK(beam<double>(*of_three, more.real).size() == 3);  // still unused
     const auto one = make_source(pointers({{4}}));
-    const std::string of_one = ": 1 sentence, but the model is at work on 2 rows; ";
+    const std::string of_one = ": 1 sentence, but the model is decoding 2 rows; ";
     try {
         greedy<double>(*at_work, one.real);
         FAIL("was not refused");

@@ -115,5 +115,6 @@ TEST_CASE("models that cannot work together are refused")
     CHECK_THROWS_WITH_AS(together(batch, averaging::arithmetic, first, other),
                          "ensemble: models of 11 and 13 target words; they must share the target vocabulary", error);
     std::vector<std::unique_ptr<decoding<double>>> members;
-    CHECK_THROWS_WITH_AS(ensemble<double>(std::move(members)), "ensemble: there is no model; give at least one", error);
+    CHECK_THROWS_WITH_AS(ensemble<double>(std::move(members)), "ensemble: there are no models; give at least one",
+                         error);
 }

@@ -42,7 +42,7 @@ TEST_CASE("forced decoding: the loss of training, word by word, and its weights"
     CHECK(-sum == support::approx(first.loss(batch).data()[0]));
     CHECK(force<double>(blind, batch.source, pointers(targets))[0].weights.empty());
     CHECK_THROWS_WITH_AS(force<double>(first, batch.source, pointers({{4}})),
-                         "force: 1 translation of 4 sentences; give one of each", error);
+                         "force: 1 translation of 4 sentences; give one per sentence", error);
 }
 
 TEST_CASE("links: the source word with the greatest weight, and the role of the end words")

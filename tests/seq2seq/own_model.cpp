@@ -164,7 +164,7 @@ TEST_CASE("a model without words and wrong rows are refused")
     candidates<float> into;
     const std::vector<std::uint32_t> also{1};
     CHECK(support::message_of<error>([&] { at_work.propose(1, also, into); }) ==
-          "decoding::propose: 1 word for 2 rows; ask about one word of each row, or about none");
+          "decoding::propose: 1 word for 2 rows; give one word per row, or none");
     CHECK(support::contains(support::message_of<error>([&] { at_work.restrict_to({4, 4}); }), "ascending order"));
     CHECK(support::contains(support::message_of<error>([&] { at_work.restrict_to({6}); }), "words below 6"));
 }

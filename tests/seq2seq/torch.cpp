@@ -342,14 +342,15 @@ TEST_CASE("what does not fit is told, and changes nothing")
     CHECK(said(values(), lstm(D), "lstm") ==
           "torch: tensor \"lstm.weight_ih_l0\" is F64 [16,3] in the file, but the module needs F64 [16,4]");
     CHECK(support::contains(said(values(), lstm(X), "rnn"), "there is no tensor \"rnn.weight_ih_l0\"; it holds "));
-    CHECK(
-        support::contains(said(values(), nn::stacked{std::vector{gru(X)}}, "gru_two"),
-                          "the file has \"gru_two.weight_ih_l1\", but there are 1 layers here, and more in the file"));
+    CHECK(support::contains(
+        said(values(), nn::stacked{std::vector{gru(X)}}, "gru_two"),
+        "the file has \"gru_two.weight_ih_l1\", but this module has 1 layers, and the file has more"));
     CHECK(support::contains(said(values(), nn::stacked{std::vector{gru(X), gru(D), gru(D)}}, "gru_two"),
                             "there is no tensor \"gru_two.weight_ih_l2\""));
     auto narrow = heads();
     narrow.W_Q = matrix(D, 2);
-    CHECK(support::contains(said(values(), narrow, "heads"), "queries, contexts and all heads together of one width"));
+    CHECK(
+        support::contains(said(values(), narrow, "heads"), "queries, contexts and all heads together have one width"));
     // Doubles do not fit into floats.
     nn::layer_norm floats{nn::zeros<float>(D), nn::zeros<float>(D)};
     CHECK(said(values(), floats, "stack.norm") ==
@@ -359,9 +360,9 @@ TEST_CASE("what does not fit is told, and changes nothing")
     odd.tensors.push_back(io::entry_of("lstm.weight_hr_l0", matrix(2, D)));
     CHECK(support::contains(said(odd, lstm(X), "lstm"), "the outputs of this layer are projected (proj_size)"));
     odd.tensors.push_back(io::entry_of("heads.bias_k", matrix(1, D)));
-    CHECK(support::contains(said(odd, heads(), "heads"), "keys of no word (add_bias_kv) are not in heed"));
+    CHECK(support::contains(said(odd, heads(), "heads"), "heed does not support add_bias_kv"));
     auto W = matrix(D, 3);
     CHECK(
         support::contains(support::message_of<error>([&] { io::load_torch(values(), io::as_linear(W), "tagger.out"); }),
-                          "io::as_linear got no vector for it"));
+                          "io::as_linear was called without a bias"));
 }

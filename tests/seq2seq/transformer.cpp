@@ -326,16 +326,15 @@ TEST_CASE("the shared table needs one vocabulary, learned positions a table that
     auto other = small;
     other.source_vocabulary = 9;
     CHECK_THROWS_WITH_AS((void)papers::vaswani2017::translator<double>(1, other),
-                         "shared_table: 9 source words and 8 target words; to share their embeddings both sides need "
+                         "shared_table: 9 source words and 8 target words; to share embeddings, both sides need "
                          "one vocabulary",
                          error);
     other = small;
     other.longest = 4;
     const auto model =
         papers::vaswani2017::translator<double>(1, other, shared_table_factory{}, nn::learned_positions_factory{});
-    CHECK_THROWS_WITH_AS(
-        (void)model.open(make_source(pointers(sources))),
-        "learned_positions: a sentence of 5 words, but there are vectors for 4 positions; make the table "
-        "as long as the longest sentence, or leave out longer ones",
-        error);
+    CHECK_THROWS_WITH_AS((void)model.open(make_source(pointers(sources))),
+                         "learned_positions: a sentence of 5 words, but the table has 4 positions; make the table "
+                         "as long as the longest sentence, or skip longer sentences",
+                         error);
 }

@@ -77,7 +77,7 @@ refused 'text: would overwrite an input' bpe apply --codes joint --input text --
 refused 'joint: would overwrite an input' bpe apply --codes joint --input text --output joint
 [[ $(cksum <text) == "$before" ]] || fail "the text is another"
 cp joint old
-refused 'cannot write: File too large; what was there before is unchanged' \
+refused 'cannot write: File too large; the previous file is unchanged' \
     bash -c 'ulimit -f 1; "$@"' - "$translate" bpe learn --input text --codes old
 cmp joint old || fail "half a code file"
 no_temporaries

@@ -77,6 +77,6 @@ ln -s to/b.svg other.svg
 refused '--alignments and --page are one file' "$translate" run --model model.safetensors --input valid.a \
     --alignments to/b.svg --page other.svg
 ln -s loop.svg loop.svg
-refused 'loop.svg: cannot follow its links: Too many levels' "$translate" run --model model.safetensors \
+refused 'loop.svg: cannot follow its symbolic links: Too many levels' "$translate" run --model model.safetensors \
     --input valid.a --alignments loop.svg
 no_temporaries

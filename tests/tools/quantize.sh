@@ -88,10 +88,10 @@ refused '"decoder.cell.W.scale"[1] is NaN' beaten bad.safetensors
 poisoned decoder.cell.W.scale 0 '\x00\x00\x80\xbf' int8.safetensors >bad.safetensors
 refused '"decoder.cell.W.scale"[0] is negative' beaten bad.safetensors
 edited '"decoder.cell.W.scale"' '"decoder.cell.W.other"' int8.safetensors >bad.safetensors
-refused 'without the scales' beaten bad.safetensors
+refused 'its scales are missing' beaten bad.safetensors
 edited '"decoder.cell.W.scale":{"dtype":"F32","shape":[1,192]' '"decoder.cell.W.scale":{"dtype":"F32","shape":[192]' \
     int8.safetensors >bad.safetensors
-refused 'its scales are F32 [192]; they must be F32, one for each column, [1,192]' beaten bad.safetensors
+refused 'its scales are F32 [192]; they must be F32, either one per column, [1,192]' beaten bad.safetensors
 head -c $(($(size int8.safetensors) - 100)) int8.safetensors >bad.safetensors
 refused 'bad.safetensors' beaten bad.safetensors
 no_temporaries

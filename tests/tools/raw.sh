@@ -220,5 +220,5 @@ edited 'heed.raw_text/1' 'heed.raw_text/9' model.safetensors >other.safetensors
 refused 'other.safetensors: raw text: its description begins with "heed.raw_text/9"' "$translate" run \
     --model other.safetensors
 edited 'raw.source' 'row.source' model.safetensors >other.safetensors
-refused 'its metadata have no raw.source' "$translate" run --model other.safetensors
+refused 'its metadata has no raw.source' "$translate" run --model other.safetensors
 no_temporaries

@@ -48,7 +48,7 @@ done
 before=$(cksum model.safetensors model.safetensors.checkpoint)
 limited() { (ulimit -f "$1" && shift && "$@"); }
 for blocks in 1 $((whole / 1024 + 100)); do
-    refused 'cannot write: File too large; what was there before is unchanged' \
+    refused 'cannot write: File too large; the previous file is unchanged' \
         limited "$blocks" "${training[@]}" "${how[@]}" --resume
     no_temporaries
     [[ $(tail -n 1 <<<"$before") == $(cksum model.safetensors.checkpoint) ]] || fail "the checkpoint is another"

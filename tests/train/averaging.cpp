@@ -80,21 +80,21 @@ TEST_CASE("the parameters of a model as one list")
     CHECK(model.E(0, 2) == 9);
     CHECK(support::message_of<error>([&] {
               train::set_parameters<float>({7, 8}, model);
-          }) == "a module of 3 numbers cannot take 2; they are those of another module");
+          }) == "a module of 3 numbers cannot take 2; they belong to another module");
 }
 
 TEST_CASE("what cannot be averaged")
 {
     CHECK(support::message_of<error>([] { train::average_of_last<float>(0); }) ==
-          "the average of the last 0 models has no value; average at least 1");
+          "the average of the last 0 models is not defined; average at least 1");
     train::average_of_last<float> last(2);
     auto model = numbers<float>(1, 2, 3);
     CHECK(support::message_of<error>([&] { last.mean(model); }) ==
-          "the average of no models has no value; add one first");
+          "the average of 0 models is not defined; add one first");
     last.add(model);
     CHECK(support::message_of<error>([&] {
               last.add(table<float>{array<float, 2>(shape_of_rank<2>{2, 2})});
-          }) == "a model of 4 numbers cannot be averaged with one of 3; one average serves one model");
+          }) == "a model of 4 numbers cannot be averaged with one of 3; use one average per model");
 }
 
 TEST_CASE_TEMPLATE("a moving average, by hand", T, float, double)
@@ -139,15 +139,15 @@ TEST_CASE("what a moving average refuses")
 {
     for (const double decay : {-0.1, 1.0, std::nan("")}) CHECK_THROWS_AS(train::moving_average<float>{decay}, error);
     CHECK(support::message_of<error>([] { train::moving_average<float>(1); }) ==
-          "a moving average with a decay of 1.000000 has no value; it is at least 0 and below 1, such as 0.999");
+          "a moving average with a decay of 1.000000 is not defined; use at least 0 and below 1, such as 0.999");
     train::moving_average<float> average(0.5);
     auto model = numbers<float>(1, 2, 3);
     CHECK(support::message_of<error>([&] { average.mean(model); }) ==
-          "the average of no models has no value; add one first");
+          "the average of 0 models is not defined; add one first");
     average.add(model);
     CHECK(support::message_of<error>([&] {
               average.add(table<float>{array<float, 2>(shape_of_rank<2>{2, 2})});
-          }) == "a model of 4 numbers cannot be averaged with one of 3; one average serves one model");
+          }) == "a model of 4 numbers cannot be averaged with one of 3; use one average per model");
     CHECK(average.size() == 1);
     CHECK(average.state() == std::vector<double>{1, 2, 3});
 }

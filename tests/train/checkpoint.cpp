@@ -312,13 +312,13 @@ TEST_CASE("a file of another model, optimizer, type or run is refused, and nothi
     train::save_checkpoint(other, support::one_table<array<float, 2>>{support::random<float>({8, 4}, 1)});
     refused("there is no tensor \"sometimes\"; it holds \"E\" F32 [8,4]");
     train::save_checkpoint(other, model_of<float>(1), train::sgd<float>(), train::position{});
-    refused("its optimizer is sgd, not adam; go on with that one, or start anew from the weights alone");
+    refused("its optimizer is sgd, not adam; continue with that optimizer, or restart from the weights");
     train::save_checkpoint(other, model_of<double>(1), train::adam<double>());
-    refused("\"E\" is F64, but here F32; a training goes on in the type in which it began");
+    refused("\"E\" is F64, but here F32; a training must continue in the type in which it began");
     io::archive weights;
     io::put(weights, begun.model);
     io::save(other, weights);
-    refused("is not a checkpoint that train::save_checkpoint has written; io::load and io::take read weights alone");
+    refused("is not a checkpoint written by train::save_checkpoint; use io::load and io::take to read only weights");
     weights.metadata["format"] = "heed.translate/2";
     io::save(other, weights);
     refused("its format is \"heed.translate/2\"");
@@ -333,30 +333,30 @@ TEST_CASE("a file of another model, optimizer, type or run is refused, and nothi
                    entry = io::tensor_entry::of(name, entry.shape, numbers);
                });
     }
-    change("\"adam.first.b\" has 3 numbers, but what it belongs to has 4", [&](io::archive& all) {
+    change("\"adam.first.b\" has 3 numbers, but must have 4", [&](io::archive& all) {
         tensor(all, "adam.first.b") = io::tensor_entry::of("adam.first.b", {3}, std::vector<float>{1, 2, 3});
     });
-    change("\"average.0\" has 1 numbers, but what it belongs to has 84", [&](io::archive& all) {
+    change("\"average.0\" has 1 numbers, but must have 84", [&](io::archive& all) {
         tensor(all, "average.0") = io::tensor_entry::of("average.0", {1}, std::vector<float>{1});
     });
-    change("\"moving_average\" has 1 numbers, but what it belongs to has 84", [&](io::archive& all) {
+    change("\"moving_average\" has 1 numbers, but must have 84", [&](io::archive& all) {
         tensor(all, "moving_average") = io::tensor_entry::of("moving_average", {1}, std::vector<double>{1});
     });
-    metadata("a moving average with a decay of 2.000000 has no value", "moving_average.decay", "2");
+    metadata("a moving average with a decay of 2.000000 is not defined", "moving_average.decay", "2");
     metadata("moving_average.count is \"-1\"", "moving_average.count", "-1");
-    metadata("has \"moving_average\", which belongs to none", "moving_average.count", "0");
+    metadata("has \"moving_average\", which does not belong to any", "moving_average.count", "0");
     change("the sum of the gradients of E does not fit its 32 numbers", [&](io::archive& all) {
         io::tensor_entry& ids = tensor(all, "accumulated.ids.E");
         auto rows = ids.values<std::uint32_t>();
         rows.back() = 8;
         ids = io::tensor_entry::of(ids.name, ids.shape, rows);
     });
-    change("has \"extra\", which belongs to none of the parts given",
+    change("has \"extra\", which does not belong to any given part",
            [&](io::archive& all) { all.tensors.push_back(io::tensor_entry::of("extra", {1}, std::vector<float>{1})); });
-    metadata("has \"training.more\", which belongs to none of the parts", "training.more", "1");
-    metadata("its metadata have no \"training.batch\"", "training.batch", nullptr);
+    metadata("has \"training.more\", which does not belong to any given part", "training.more", "1");
+    metadata("its metadata has no \"training.batch\"", "training.batch", nullptr);
     for (const char* wrong : {"", "x", "-1", "1.5", "1 ", "99999999999999999999"})
-        metadata("training.batch is \"" + std::string(wrong) + "\" in its metadata, which is not such a number",
+        metadata("training.batch is \"" + std::string(wrong) + "\" in its metadata, which is not a valid number",
                  "training.batch", wrong);
     metadata("adam.settings has more numbers than its rule has settings", "adam.settings", "1 2 3 4 5");
     metadata("adam.settings is \"x\"", "adam.settings", "1 x");
@@ -385,7 +385,7 @@ TEST_CASE("a run that has diverged does not overwrite its last good checkpoint, 
     const std::string good = here.read("run");
     one.model.W(1, 2) = INFINITY;
     CHECK(message_of<error>([&] { one.save(path); }) ==
-          path.string() + ": not written: \"W\"[6] is infinite; what was there before is unchanged");
+          path.string() + ": not written: \"W\"[6] is infinite; the previous file is unchanged");
     one.model.W(1, 2) = 0;
     auto state = one.optimizer.state();
     state[0].second[9] = NAN;
@@ -401,7 +401,7 @@ TEST_CASE("a run that has diverged does not overwrite its last good checkpoint, 
     REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
     const std::string message = message_of<error>([&] { one.save(path); });
     REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
-    CHECK(contains(message, "run: cannot write: File too large; what was there before is unchanged"));
+    CHECK(contains(message, "run: cannot write: File too large; the previous file is unchanged"));
     CHECK(here.read("run") == good);
     CHECK(here.files() == 1);
     one.save(path);

@@ -110,7 +110,7 @@ TEST_CASE("a gradient that is not finite changes nothing; a state of another mod
     on.backward(ops::dot(of_other.E, numbers(6, 3, 3)));
     CHECK_THROWS_WITH_AS(optimizer.step(other, of_other, on),
                          "adadelta: parameter E with 9 numbers does not fit the optimizer's state, which has E with 4 "
-                         "there; one optimizer serves one model",
+                         "there; use one optimizer per model",
                          error);
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("one optimizer serves one model")
     step(one);
     CHECK_THROWS_WITH_AS(
         step(other),
-        "adam: parameter E with 6 numbers does not fit the optimizer's state, which has E with 4 there; one "
-        "optimizer serves one model",
+        "adam: parameter E with 6 numbers does not fit the optimizer's state, which has E with 4 there; use one "
+        "optimizer per model",
         error);
 }

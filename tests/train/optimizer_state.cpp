@@ -80,26 +80,26 @@ TEST_CASE("an optimizer of another kind, model or type is refused, and nothing c
         CHECK(mine.steps() == 0);
         return message;
     };
-    CHECK(said(file, make_table(3)) == "\"adam.first.E\" has 20 numbers, but what it belongs to has 15");
-    CHECK(said({}, model) == "its metadata have no \"adam.steps\"");
+    CHECK(said(file, make_table(3)) == "\"adam.first.E\" has 20 numbers, but must have 15");
+    CHECK(said({}, model) == "its metadata has no \"adam.steps\"");
     const auto with = [&](const std::string& key, const std::string& text) {
         io::archive changed = file;
         changed.metadata[key] = text;
         return changed;
     };
-    CHECK(said(with("adam.steps", "-1"), model) == "adam.steps is \"-1\" in its metadata, which is not such a number");
+    CHECK(said(with("adam.steps", "-1"), model) == "adam.steps is \"-1\" in its metadata, which is not a valid number");
     CHECK(said(with("adam.settings", "1 2 3 4 5"), model) ==
           "adam.settings has more numbers than its rule has settings");
     io::archive changed = file;
     changed.tensors[1] = io::tensor_entry::of("adam.second.E", {20}, std::vector<float>(20));
     CHECK(said(changed, model) ==
-          "\"adam.second.E\" is F32, but here F64; a training goes on in the type in which it began");
+          "\"adam.second.E\" is F32, but here F64; a training must continue in the type in which it began");
     changed.tensors[1] = io::tensor_entry::of("adam.second.E", {20}, std::vector<double>(20, NAN));
     CHECK(said(changed, model).starts_with("\"adam.second.E\"[0] is NaN; the file is damaged"));
 
     train::sgd<double> sgd;
     CHECK(message_of<error>([&] { train::take(file, sgd, model); }) ==
-          "its optimizer is adam, not sgd; go on with that one, or start anew from the weights alone, which io::take "
+          "its optimizer is adam, not sgd; continue with that optimizer, or restart from the weights, which io::take "
           "reads");
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("averages through an archive")
     CHECK(moving_read.state() == moving.state());
     CHECK(moving_read.size() == 2);
     CHECK(message_of<error>([&] { train::take(file, last_read, make_table(3), "x."); }) ==
-          "\"x.average.0\" has 20 numbers, but what it belongs to has 15");
+          "\"x.average.0\" has 20 numbers, but must have 15");
     CHECK(last_read.state() == last.state());
     last.restore({std::vector<double>(20, std::numeric_limits<double>::infinity())});
     CHECK(message_of<error>([&] { train::put(file, last, "y."); }) == "\"y.average.0\"[0] is infinite");

@@ -19,15 +19,15 @@
 #include <heed/io/dtype.hpp>
 #include <heed/io/mapped_file.hpp>
 
-/// What a file of tensors holds, whatever its format.
+/// The contents of a tensor file, independent of its format.
 namespace heed::inline HEED_TARGET::io {
 
 namespace detail {
 
 inline constexpr std::size_t largest_rank = 32;
 
-/// Π shape · value_size; none if that overflows std::size_t, or where an extent is 0, if the product of the others
-/// overflows std::ptrdiff_t: strides are such products.
+/// Π shape · value_size, or nullopt if that overflows std::size_t. If an extent is 0, the product of the other extents
+/// must still fit std::ptrdiff_t, since strides are such products.
 constexpr std::optional<std::size_t> bytes_of(std::span<const std::size_t> shape, std::size_t value_size)
 {
     const bool empty = std::find(shape.begin(), shape.end(), std::size_t{0}) != shape.end();
@@ -43,15 +43,15 @@ constexpr std::optional<std::size_t> bytes_of(std::span<const std::size_t> shape
 
 }  // namespace detail
 
-/// One tensor of a file. The shape is row-major; the empty shape is a single number.
+/// One tensor of a file. The shape is row-major; the empty shape is a scalar.
 struct tensor_entry {
     std::string name;
-    std::string dtype;  ///< "F32", "I64", …: see dtype.hpp. A file's own name for it where heed does not read it.
+    std::string dtype;  ///< "F32", "I64", …: see dtype.hpp. For a type that heed cannot read, the file's own name.
     std::vector<std::size_t> shape;
     shared_bytes bytes;
 
     /// Copies values in, converted to another type if one is given: `of<io::bfloat16>(name, shape, floats)` rounds each
-    /// to the nearest. Throws shape_error unless their number matches the shape.
+    /// to nearest. Throws shape_error unless the number of values matches the shape.
     template <class To = void>
     static tensor_entry of(std::string name, std::vector<std::size_t> shape, const auto& values)
     {
@@ -62,7 +62,7 @@ struct tensor_entry {
                       "heed: a tensor_entry holds the number types of heed/io/dtype.hpp");
         static_assert(detail::holds_every<value_type, As>() ||
                           (detail::is_fraction<value_type> && detail::is_fraction<As>),
-                      "heed: values are stored as a type that holds them all, or as fractions that are rounded");
+                      "heed: the stored type must represent every value exactly, or both types must be floating-point");
         if (detail::bytes_of(shape, sizeof(value_type)) != view.size_bytes())
             throw shape_error("tensor \"" + name + "\" is " + shape_text(shape) + " but " +
                               std::to_string(view.size()) + " values were given");
@@ -85,7 +85,7 @@ struct tensor_entry {
         return value_size ? bytes.size() / *value_size : detail::bytes_of(shape, 1).value_or(0);
     }
 
-    /// Copies the values into storage of size() elements. Throws heed::error or shape_error if they do not fit.
+    /// Copies the values to storage of size() elements. Throws heed::error or shape_error if they do not fit.
     template <storable T>
     void copy_to(std::span<T> values) const
     {
@@ -98,7 +98,7 @@ struct tensor_entry {
             if constexpr (std::same_as<stored, T> && !std::same_as<T, bool>) {
                 if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
             } else if constexpr (detail::holds_every<stored, T>()) {
-                // A bool that is neither 0 nor 1 is none in C++, but may be in a file.
+                // In C++ a bool must be 0 or 1; a byte in a file may have any value.
                 using raw = std::conditional_t<std::same_as<stored, bool>, unsigned char, stored>;
                 for (std::size_t i = 0; i < values.size(); ++i) {
                     raw value;
@@ -113,7 +113,7 @@ struct tensor_entry {
         });
     }
 
-    /// Copies the values out, as copy_to does.
+    /// Copies the values out; see copy_to.
     template <storable T>
     std::vector<T> values() const
     {
@@ -126,15 +126,15 @@ struct tensor_entry {
 
     friend bool operator==(const tensor_entry&, const tensor_entry&) = default;
 
-    /// Throws heed::error unless every value is also one of dtype `as` (see reads_as).
+    /// Throws heed::error unless every value of this tensor's dtype is also a value of dtype `as` (see reads_as).
     void require_reads_as(std::string_view as) const
     {
         if (!dtype_size(dtype))
             throw error("tensor \"" + text::printable(name) + "\" holds " + text::printable(dtype) +
-                        ", which heed does not read; convert it where it was written, for example to F32");
+                        ", which heed cannot read; convert it in the program that wrote it, for example to F32");
         if (!reads_as(dtype, as))
             throw error("tensor \"" + text::printable(name) + "\" holds " + dtype + " but was read as " +
-                        std::string(as) + ", which does not hold every " + dtype);
+                        std::string(as) + ", which cannot represent every " + dtype);
     }
 };
 
@@ -142,7 +142,7 @@ struct tensor_entry {
 struct archive {
     std::vector<tensor_entry> tensors;
     std::map<std::string, std::string> metadata;
-    std::string path{};  ///< of the file that it was read from, for messages
+    std::string path{};  ///< the file that it was read from, for messages
 
     /// The tensor of this name, or null.
     const tensor_entry* find(std::string_view name) const
@@ -152,7 +152,7 @@ struct archive {
         return found == tensors.end() ? nullptr : &*found;
     }
 
-    /// The tensor of this name. Throws heed::error, which lists what there is, if there is none.
+    /// The tensor of this name. Throws heed::error, which lists the available tensors, if it does not exist.
     const tensor_entry& at(std::string_view name) const
     {
         if (const tensor_entry* entry = find(name)) return *entry;
@@ -160,7 +160,7 @@ struct archive {
                     "\"; " + held_text(name));
     }
 
-    /// What it holds: names, types and shapes, those most like `wanted` first, and no more than `most`.
+    /// The names, types and shapes of up to `most` tensors, those most like `wanted` first.
     std::string held_text(std::string_view wanted = {}, std::size_t most = 10) const
     {
         if (tensors.empty()) return "it holds none";

@@ -27,7 +27,7 @@ namespace heed::inline HEED_TARGET::io {
 
 namespace detail {
 
-/// The file of this name in the folder of another one, as text: libstdc++ 12's path::operator/= and replace_filename
+/// The file of this name in the same folder as `file`, as text: libstdc++ 12's path::operator/= and replace_filename
 /// crash when memory runs out.
 inline std::string beside(const std::filesystem::path& file, const std::string& name)
 {
@@ -46,38 +46,39 @@ inline std::filesystem::path end_of_links(const std::filesystem::path& path)
     std::error_code problem, no_link;
     for (int links = 0; std::filesystem::is_symlink(at, no_link); ++links) {
         const std::filesystem::path next = std::filesystem::read_symlink(at, problem);
-        if (links == 40) problem.assign(ELOOP, std::generic_category());  // as many as Linux follows
-        if (problem) throw error(path.string() + ": cannot follow its links: " + problem.message());
+        if (links == 40) problem.assign(ELOOP, std::generic_category());  // Linux's limit
+        if (problem) throw error(path.string() + ": cannot follow its symbolic links: " + problem.message());
         at = next.is_absolute() ? next : std::filesystem::path(detail::beside(at, next.string()));
     }
     return at;
 }
 
-/// A file could not be written: the disk is full, a quota is used up, a server does not answer. It may work later.
+/// A file could not be written: the disk is full, a quota is used up, a server does not respond. A retry may succeed.
 struct write_failed : error {
     write_failed(const std::string& what, int why) : error(what), reason(why) {}
-    int reason;  ///< as in <cerrno>
+    int reason;  ///< an errno value
 };
 
-/// What commit() does if a file already has the target's name.
+/// The behavior of commit() if the target exists already.
 enum class existing { replace, keep };
 
-/// Replaces a file as a whole or not at all.
+/// Replaces a file atomically: entirely or not at all.
 ///
 ///     atomic_file file("model.safetensors");
 ///     file.write(bytes);
 ///     file.commit();
 ///
-/// Data goes to a temporary file beside the target (`.model.safetensors.<process>-<n>.tmp`). commit() makes it durable
+/// Data goes to a temporary file next to the target (`.model.safetensors.<process>-<n>.tmp`). commit() makes it durable
 /// (fsync) and renames it to the target; until then, and if anything fails or the process dies, the old file is
-/// untouched. Without commit() the temporary is removed.
+/// unchanged. Without commit() the temporary file is removed.
 ///
-/// The next atomic_file for the same target removes the temporary of a killed process. One whose writer lives is locked
-/// (flock), across hosts if the file system shares its locks; without locks, nothing is removed.
+/// The next atomic_file for the same target removes the temporary file of a killed process. The temporary file of a
+/// running process is locked (flock), also across hosts if the file system shares its locks; without locks, nothing is
+/// removed.
 ///
-/// Links are followed, even to a file that does not exist yet. An existing file keeps its permissions. A target that is
-/// not a regular file (/dev/stdout, a pipe) is written directly. Throws heed::error and, for errors of the system,
-/// write_failed with the file, the operation and the reason. POSIX only.
+/// Symbolic links are followed, even to a file that does not exist yet. An existing file keeps its permissions. A
+/// target that is not a regular file (/dev/stdout, a pipe) is written directly. Throws heed::error and, for system
+/// errors, write_failed with the file, the operation and the reason. POSIX only.
 class atomic_file {
 public:
     explicit atomic_file(const std::filesystem::path& path) : name_(path.string())
@@ -108,8 +109,8 @@ public:
             }
         } while (descriptor_ < 0 && (errno == EEXIST || errno == EINTR));
         if (descriptor_ < 0) {
-            temporary_.clear();  // it is not ours to remove
-            fail("create a temporary beside it", errno);
+            temporary_.clear();  // another process owns it
+            fail("create a temporary file next to it", errno);
         }
         if (exists && tried([&] { return ::fchmod(descriptor_, old.st_mode & 07777); }) != 0)
             fail("keep its permissions", errno);
@@ -119,7 +120,7 @@ public:
     atomic_file& operator=(const atomic_file&) = delete;
     ~atomic_file() { discard(); }
 
-    /// Appends to the new file. After a failure the new file is gone and the old one is still there.
+    /// Appends to the new file. After a failure the new file is deleted and the old one is unchanged.
     void write(std::span<const std::byte> bytes)
     {
         write_all(bytes,
@@ -128,7 +129,8 @@ public:
 
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-    /// Writes at a byte of the new file; gaps are zeros. Fails for a target that is not a regular file, too.
+    /// Writes at a byte offset of the new file; gaps are filled with zeros. Also fails for a target that is not a
+    /// regular file.
     void write_at(std::uint64_t place, std::span<const std::byte> bytes)
     {
         write_all(bytes, [this, place](const auto& left, std::size_t done) {
@@ -136,7 +138,7 @@ public:
         });
     }
 
-    /// Moves the new file to the target's place. With existing::keep it is an error if the target exists by then.
+    /// Renames the new file to the target. With existing::keep, it is an error if the target exists by then.
     void commit(existing there = existing::replace)
     {
         require_open();
@@ -145,11 +147,11 @@ public:
             return;
         }
         if (tried([&] { return ::fsync(descriptor_); }) != 0) fail("fsync", errno);
-        // Closed only after the rename, since closing gives up the lock. fsync has reported what failed.
+        // Closed only after the rename, since closing releases the lock. fsync has reported any write error.
         const int moved = there == existing::keep
                               ? rename_to_free_name()
                               : tried([&] { return ::rename(temporary_.c_str(), target_.c_str()); });
-        if (moved != 0) fail("rename the temporary to it", errno);
+        if (moved != 0) fail("rename the temporary file to it", errno);
         temporary_.clear();
         ::close(std::exchange(descriptor_, -1));
         sync_directory();
@@ -161,11 +163,11 @@ private:
         const bool replacing = !temporary_.empty();
         discard();
         throw write_failed(name_ + ": cannot " + operation + ": " + std::strerror(reason) +
-                               (replacing ? "; what was there before is unchanged" : ""),
+                               (replacing ? "; the previous file is unchanged" : ""),
                            reason);
     }
 
-    /// Calls it again after a signal.
+    /// Repeats the call if a signal interrupted it.
     static int tried(const auto& call) noexcept
     {
         int result = call();
@@ -173,21 +175,21 @@ private:
         return result;
     }
 
-    // call(left, done) writes some of what is left, and returns how much.
+    // call(left, done) writes part of the remaining bytes and returns how many.
     void write_all(std::span<const std::byte> bytes, const auto& call)
     {
         require_open();
         for (std::size_t done = 0; done < bytes.size();) {
             const ::ssize_t written = call(bytes.subspan(done), done);
             if (written < 0 && errno == EINTR) continue;
-            if (written <= 0) fail("write", written < 0 ? errno : EIO);  // or it would never end
+            if (written <= 0) fail("write", written < 0 ? errno : EIO);  // otherwise the loop would never end
             done += static_cast<std::size_t>(written);
         }
     }
 
     void require_open() const
     {
-        if (descriptor_ < 0) throw error(name_ + ": written to after it was committed or had failed");
+        if (descriptor_ < 0) throw error(name_ + ": written to after commit() or after a failure");
     }
 
     void discard() noexcept
@@ -197,7 +199,7 @@ private:
         if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
     }
 
-    // Locks the new temporary. Returns false if another writer took it for a leftover before it was locked.
+    // Locks the new temporary file. Returns false if another writer removed it as a leftover before it was locked.
     bool lock() const noexcept
     {
         if (tried([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != 0) return errno != EWOULDBLOCK;
@@ -205,10 +207,10 @@ private:
         return ::fstat(descriptor_, &mine) != 0 || mine.st_nlink > 0;
     }
 
-    // Removes the temporaries of this target that no process holds.
+    // Removes temporary files of this target that no process has locked.
     void remove_leftovers(const std::string& stem) const
     {
-        // Not std::filesystem::directory_iterator, which ends the program when memory runs out.
+        // Not std::filesystem::directory_iterator, which terminates the program when memory runs out.
         const auto close = [](DIR* open) { ::closedir(open); };
         const std::unique_ptr<DIR, decltype(close)> folder(::opendir(folder_.c_str()), close);
         if (!folder) return;
@@ -216,12 +218,12 @@ private:
         while (const dirent* const each = ::readdir(folder.get())) {
             const char* const name = each->d_name;
             if (!is_temporary(name, stem)) continue;
-            // For writing, because NFS grants exclusive locks only then; read-only for that of a read-only file.
+            // Opened for writing, since NFS grants exclusive locks only then; a read-only file is opened read-only.
             int found = ::openat(in, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
             if (found < 0) found = ::openat(in, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
             if (found < 0) continue;
             struct stat held {};
-            struct stat there {};  // may be another file by now, under the same name
+            struct stat there {};  // the name may refer to another file by now
             if (::flock(found, LOCK_EX | LOCK_NB) == 0 && ::fstat(found, &held) == 0 && S_ISREG(held.st_mode) &&
                 ::fstatat(in, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && held.st_dev == there.st_dev &&
                 held.st_ino == there.st_ino)
@@ -249,20 +251,21 @@ private:
             return 0;
         }
         if (errno == EEXIST) return -1;
-        // On a file system without hard links, an empty file claims the name first.
+        // On a file system without hard links, an empty file reserves the name first.
         const int claim = ::open(target_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (claim < 0) return -1;
         ::close(claim);
         const int moved = tried([&] { return ::rename(temporary_.c_str(), target_.c_str()); });
         if (moved != 0) {
             const int reason = errno;
-            ::unlink(target_.c_str());  // an empty file is no file
+            ::unlink(target_.c_str());  // remove the reserved name
             errno = reason;
         }
         return moved;
     }
 
-    // The rename survives a power failure only once the directory is on disk. Some file systems cannot sync one.
+    // The rename survives a power failure only once the directory is on disk. Some file systems cannot sync
+    // directories.
     void sync_directory() const noexcept
     {
         const int directory = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -271,14 +274,14 @@ private:
         ::close(directory);
     }
 
-    std::string name_;              // as the caller spelled it, for messages
-    std::filesystem::path target_;  // at the end of its links
-    std::string folder_;            // in which that is; kept, since a commit must not allocate
-    std::string temporary_;         // empty when there is none
+    std::string name_;              // as given by the caller, for messages
+    std::filesystem::path target_;  // after following its links
+    std::string folder_;            // of the target; stored, since commit() must not allocate
+    std::string temporary_;         // empty if not in use
     int descriptor_ = -1;
 };
 
-/// Replaces a file's contents with this text, as atomic_file does.
+/// Atomically replaces a file's contents with this text; see atomic_file.
 inline void write_file(const std::filesystem::path& path, std::string_view text)
 {
     atomic_file file(path);

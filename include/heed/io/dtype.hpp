@@ -12,7 +12,7 @@
 
 #include <heed/core/cxx20.hpp>
 
-/// The number types of files, by the names that safetensors gives them.
+/// The number types of files, with their names in safetensors.
 ///
 ///     F64 F32             double, float
 ///     F16                 float16: 5 exponent and 10 fraction bits (IEEE 754 binary16), ±65504, 3 digits
@@ -27,8 +27,8 @@ static_assert(std::endian::native == std::endian::little, "heed reads and writes
 
 namespace detail {
 
-/// The bits of a number that has Exponent and Fraction bits, of one that has more of the latter: rounded to the
-/// nearest, ties to even; beyond the largest to infinity. A NaN keeps its sign and the upper bits of its payload.
+/// The 16 bits of x with Exponent and Fraction bits, fewer fraction bits than From has. Rounds to nearest, ties to
+/// even; values beyond the largest become infinity. A NaN keeps its sign and the upper bits of its payload.
 template <int Exponent, int Fraction, std::floating_point From>
 constexpr std::uint16_t rounded_bits(From x)
 {
@@ -54,15 +54,15 @@ constexpr std::uint16_t rounded_bits(From x)
     }
     const std::uint64_t significand = fraction | (exponent > 0 ? one << from_fraction : 0);
     const int wanted = (exponent > 0 ? exponent : 1) - from_bias + bias;
-    // The exponent in front of the fraction, so that a carry out of the fraction raises the exponent. At wanted <= 0
-    // the number is subnormal: it loses 1 - wanted bits more.
+    // The exponent is placed before the fraction, so that a carry out of the fraction increments the exponent. If
+    // wanted <= 0, the number is subnormal: it loses 1 - wanted additional bits.
     std::uint64_t wide = significand;
     int lost = from_fraction - Fraction;
     if (wanted > 0) {
         wide += static_cast<std::uint64_t>(wanted - 1) << from_fraction;
     } else {
         lost += 1 - wanted;
-        if (lost > from_fraction + 1) return static_cast<std::uint16_t>(sign);  // less than half of the smallest
+        if (lost > from_fraction + 1) return static_cast<std::uint16_t>(sign);  // less than half of the smallest number
     }
     const std::uint64_t kept = wide >> lost, rest = wide & ((one << lost) - 1), half = one << (lost - 1);
     const std::uint64_t nearest = kept + (rest > half || (rest == half && (kept & 1) == 1) ? 1 : 0);
@@ -71,7 +71,8 @@ constexpr std::uint16_t rounded_bits(From x)
 
 }  // namespace detail
 
-/// A number of so many exponent and fraction bits. From float and double it rounds to the nearest, ties to even.
+/// A floating-point number with these exponent and fraction bits. Converts from float and double by rounding to
+/// nearest, ties to even.
 template <int Exponent, int Fraction>
 struct number_of_16_bits {
     std::uint16_t bits = 0;
@@ -98,7 +99,7 @@ struct number_of_16_bits {
             return heed::detail::bit_cast<float>(sign | heed::detail::bit_cast<std::uint32_t>(size));
         }
     }
-    friend bool operator==(const number_of_16_bits&, const number_of_16_bits&) = default;  ///< the same bits
+    friend bool operator==(const number_of_16_bits&, const number_of_16_bits&) = default;  ///< compares the bits
 };
 using float16 = number_of_16_bits<5, 10>;  // IEEE 754 binary16
 using bfloat16 = number_of_16_bits<8, 7>;  // the upper half of a float
@@ -126,7 +127,7 @@ constexpr std::string_view name_of_dtype()
     return sizeof(T) == 8 ? "U64" : sizeof(T) == 4 ? "U32" : sizeof(T) == 2 ? "U16" : "U8";
 }
 
-/// f(std::type_identity<T>{}) for the type of this name; whether there is one.
+/// Calls f(std::type_identity<T>{}) for the type of this name. Returns whether it exists.
 template <class F, class... Each>
 constexpr bool with_type(std::string_view dtype, type_list<Each...>, F&& f)
 {
@@ -134,7 +135,7 @@ constexpr bool with_type(std::string_view dtype, type_list<Each...>, F&& f)
 }
 constexpr bool with_type(std::string_view dtype, auto&& f) { return detail::with_type(dtype, stored_types{}, f); }
 
-/// How many binary digits a type has in front of its exponent.
+/// The number of binary digits of a type's integer or significand.
 template <class T>
 constexpr int digits_of()
 {
@@ -146,20 +147,20 @@ constexpr int digits_of()
 template <class T>
 inline constexpr bool is_fraction = std::floating_point<T> || std::same_as<T, float16> || std::same_as<T, bfloat16>;
 
-/// Is every From also a To?
+/// Is every value of From also a value of To?
 template <class From, class To>
 constexpr bool holds_every()
 {
     if (std::same_as<From, To>) return true;
     if (std::same_as<To, bool> || (is_fraction<From> && !is_fraction<To>)) return false;
     if (std::same_as<From, bool>) return true;
-    // The 16 bits differ in both ways: neither holds the other's.
+    // Neither 16-bit format contains the other.
     if (digits_of<From>() > digits_of<To>() || (std::same_as<From, bfloat16> && std::same_as<To, float16>))
         return false;
     return is_fraction<To> || std::is_unsigned_v<From> || std::is_signed_v<To>;
 }
 
-/// A From as a To, exactly or rounded to the nearest.
+/// Converts exactly if possible, else rounds to nearest.
 template <class To, class From>
 constexpr To as_number(From x)
 {
@@ -180,18 +181,18 @@ constexpr To as_number(From x)
 
 }  // namespace detail
 
-/// A number type that files hold: see the table above.
+/// A number type that files can store: see the table above.
 template <class T>
 concept storable = detail::stored_types::has<T>;
 
-/// The format's name for T.
+/// The name of T in files.
 template <storable T>
 inline constexpr std::string_view dtype_name = detail::name_of_dtype<T>();
 
-/// Every type, for messages.
+/// All names, for messages.
 inline constexpr std::string_view dtype_names = "F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8 and BOOL";
 
-/// Bytes per value of this dtype; none for a dtype that heed does not read.
+/// Bytes per value of this dtype; nullopt for a dtype that heed cannot read.
 constexpr std::optional<std::size_t> dtype_size(std::string_view dtype)
 {
     std::optional<std::size_t> size;
@@ -199,7 +200,8 @@ constexpr std::optional<std::size_t> dtype_size(std::string_view dtype)
     return size;
 }
 
-/// Whether every value of the stored dtype is also one of dtype `as`, and may be read as such: F16 as F32, U8 as I32.
+/// Whether every value of the stored dtype is also a value of dtype `as`, so that it may be read as `as`: F16 as F32,
+/// U8 as I32.
 constexpr bool reads_as(std::string_view stored, std::string_view as)
 {
     bool holds = stored == as;

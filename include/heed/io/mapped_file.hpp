@@ -22,11 +22,11 @@
 
 #include <heed/core/errors.hpp>
 
-/// The bytes of a file, mapped into memory or copied.
+/// A file's bytes, mapped into memory or copied.
 namespace heed::inline HEED_TARGET::io {
 
-/// Bytes that do not change, and what keeps them: memory of their own, or the mapping of a file, which all of its parts
-/// share. A copy copies no bytes.
+/// Immutable bytes and their owner: allocated memory, or the mapping of a file. Parts share the owner, and copies copy
+/// no bytes.
 class shared_bytes {
 public:
     shared_bytes() = default;
@@ -36,7 +36,7 @@ public:
         all_ = *kept;
         owner_ = std::move(kept);
     }
-    /// Bytes that stay where they are as long as `owner` lives.
+    /// Bytes that `owner` keeps valid.
     shared_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
         : all_(bytes), owner_(std::move(owner))
     {}
@@ -47,15 +47,15 @@ public:
     const std::byte* begin() const { return all_.data(); }
     const std::byte* end() const { return all_.data() + all_.size(); }
 
-    /// The `count` bytes from `first` on.
+    /// The `count` bytes from `first`.
     shared_bytes part(std::size_t first, std::size_t count) const { return {all_.subspan(first, count), owner_}; }
-    /// The same as text.
+    /// The `count` bytes from `first` as text.
     std::string_view text(std::size_t first, std::size_t count) const
     {
         return {reinterpret_cast<const char*>(all_.data()) + first, count};
     }
 
-    /// The same bytes, wherever they are kept.
+    /// Compares the bytes, not their addresses.
     friend bool operator==(const shared_bytes& a, const shared_bytes& b)
     {
         return std::equal(a.begin(), a.end(), b.begin(), b.end());
@@ -66,17 +66,17 @@ private:
     std::shared_ptr<const void> owner_;
 };
 
-/// Where the numbers of a file are once it is read: still in the file, mapped into memory, or copied. A mapped file may
-/// be replaced, as atomic_file does, but not shortened or written over in place while its numbers are in use: the
-/// system then ends the program (SIGBUS), or the numbers change.
+/// How the numbers of a file are stored after reading: still in the file, mapped into memory, or copied. A mapped file
+/// may be replaced, as by atomic_file, but not truncated or overwritten in place while its numbers are in use: the
+/// system would then terminate the program (SIGBUS), or the numbers would change.
 enum class storage { mapped, copied };
 
-/// The whole file. Throws heed::error "path: reason"; `needed`: what should be there, for the message.
+/// The whole file. Throws heed::error "path: reason"; `needed` is the expected kind of file, for the message.
 inline shared_bytes bytes_of_file(const std::filesystem::path& path, storage how = storage::mapped,
                                   const std::string& needed = "a file")
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + why); };
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // no waiting for a pipe's other end
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not block on a pipe
     if (file < 0) refuse(std::string("cannot be opened: ") + std::strerror(errno));
     const auto close = [](const int* descriptor) { ::close(*descriptor); };
     const std::unique_ptr<const int, decltype(close)> closed(&file, close);
@@ -96,14 +96,14 @@ inline shared_bytes bytes_of_file(const std::filesystem::path& path, storage how
                 at, [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); });
             return {{static_cast<const std::byte*>(at), size}, std::move(owner)};
         }
-        // Some file systems cannot map; they can be read.
+        // Some file systems support reading but not mapping.
     }
     std::vector<std::byte> bytes(size);
     for (std::size_t done = 0; done < size;) {
         const ::ssize_t count = ::read(file, bytes.data() + done, size - done);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) refuse(std::string("cannot be read: ") + std::strerror(errno));
-        if (count == 0) refuse("cannot be read to its end; did it change meanwhile?");
+        if (count == 0) refuse("cannot be read to its end; did it change while it was being read?");
         done += static_cast<std::size_t>(count);
     }
     return bytes;

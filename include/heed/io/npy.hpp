@@ -37,7 +37,7 @@ namespace detail {
 
 inline constexpr std::string_view npy_magic{"\x93NUMPY", 6};
 
-/// A dtype of heed and NumPy's name for it, without the order of its bytes.
+/// A dtype of heed and NumPy's name for it, without the byte order.
 struct npy_type {
     std::string_view descr, dtype;
 };
@@ -45,26 +45,26 @@ inline constexpr npy_type npy_types[] = {{"f8", "F64"}, {"f4", "F32"}, {"f2", "F
                                          {"i4", "I32"}, {"i2", "I16"}, {"i1", "I8"},  {"u8", "U64"},
                                          {"u4", "U32"}, {"u2", "U16"}, {"u1", "U8"},  {"b1", "BOOL"}};
 
-/// What the header of an .npy file says.
+/// The header of an .npy file.
 struct npy_header {
     std::string descr;
     bool fortran_order = false;
     std::vector<std::size_t> shape;
 };
 
-/// Reads the header's dictionary. A description of several fields, which is a list, is kept as its text.
+/// Reads the header's dictionary. The dtype of a structured array, which is a list, is kept as text.
 class npy_header_reader {
 public:
     explicit npy_header_reader(std::string_view text) : text_(text) {}
 
-    /// Whether the text is such a dictionary; if not, `problem` says why.
+    /// Whether the text is such a dictionary; if not, `problem` has the reason.
     bool read(npy_header& header)
     {
         bool has[3] = {};
         if (!take("{")) return refuse("does not begin with {");
         while (!take("}")) {
             std::string key;
-            if (!quoted(key) || !take(":")) return refuse("has no key where one is needed");
+            if (!quoted(key) || !take(":")) return refuse("has no key where a key is expected");
             const std::string_view keys[] = {"descr", "fortran_order", "shape"};
             const auto which = static_cast<std::size_t>(std::find(keys, keys + 3, key) - keys);
             if (which == 3) return refuse("has the unknown key '" + key + "'");
@@ -74,12 +74,12 @@ public:
                 return refuse("has neither True nor False for 'fortran_order'");
             if (which == 2 && !tuple(header.shape)) return refuse("has a damaged 'shape'");
             if (!take(",")) {
-                if (!take("}")) return refuse("has no comma or } behind '" + key + "'");
+                if (!take("}")) return refuse("has no comma or } after '" + key + "'");
                 break;
             }
         }
         skip_spaces();
-        if (at_ != text_.size()) return refuse("goes on behind its }");
+        if (at_ != text_.size()) return refuse("continues after its }");
         return (has[0] && has[1] && has[2]) || refuse("must have 'descr', 'fortran_order' and 'shape'");
     }
 
@@ -158,7 +158,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// The values of an array whose first axis runs fastest, with the last one running fastest.
+/// Copies an array from column-major to row-major order.
 inline std::vector<std::byte> in_row_major_order(const shared_bytes& from, std::span<const std::size_t> shape,
                                                  std::size_t size)
 {
@@ -177,7 +177,7 @@ inline std::vector<std::byte> in_row_major_order(const shared_bytes& from, std::
     return to;
 }
 
-/// The array of an .npy file of these bytes; refuse(why) throws.
+/// The array of an .npy file's bytes; refuse(why) throws.
 inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, const auto& refuse)
 {
     if (file.size() < npy_magic.size() + 4 || file.text(0, npy_magic.size()) != npy_magic)
@@ -188,7 +188,7 @@ inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, con
                " of the .npy format; heed reads 1.0, 2.0 and 3.0");
     const std::size_t width = major == 1 ? 2 : 4, begin = npy_magic.size() + 2 + width;
     std::uint32_t header_size = 0;
-    if (file.size() < begin) refuse("is truncated: it ends within its header's size");
+    if (file.size() < begin) refuse("is truncated: it ends within the size of its header");
     std::memcpy(&header_size, file.data() + npy_magic.size() + 2, width);
     if (header_size > file.size() - begin)
         refuse("is truncated: the header should have " + std::to_string(header_size) + " bytes, the file has " +
@@ -205,8 +205,8 @@ inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, con
                                            [&](const npy_type& each) { return each.descr == type; });
     const std::string_view orders = type.ends_with('1') ? "|<>" : "<>";
     if (known == std::end(npy_types) || orders.find(order) == orders.npos) {
-        if (dtype_size(header.descr))  // or its bytes would be taken for such numbers, however few they are
-            refuse("is damaged: its 'descr' is '" + header.descr + "', a name of heed's that NumPy does not have");
+        if (dtype_size(header.descr))  // otherwise its bytes would be read as that type
+            refuse("is damaged: its 'descr' is '" + header.descr + "', which is not a NumPy type");
         return {std::move(name), std::move(header.descr), std::move(header.shape), data};
     }
 
@@ -214,7 +214,7 @@ inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, con
     const std::optional<std::size_t> bytes = bytes_of(header.shape, size);
     if (!bytes) refuse("has shape " + shape_text(header.shape) + ", more bytes than a file can have");
     if (*bytes != data.size())
-        refuse((*bytes > data.size() ? "is truncated: " : "has bytes behind its values: ") + shape_text(header.shape) +
+        refuse((*bytes > data.size() ? "is truncated: " : "has bytes after its values: ") + shape_text(header.shape) +
                " of '" + header.descr + "' takes " + std::to_string(*bytes) + " bytes, the file has " +
                std::to_string(data.size()));
 
@@ -233,14 +233,14 @@ inline tensor_entry array_of_npy(const shared_bytes& file, std::string name, con
     return entry;
 }
 
-/// What stands in front of the values of this array in an .npy file. refuse(why) throws.
+/// The header of an .npy file with this array. refuse(why) throws.
 inline std::string npy_header_of(const tensor_entry& entry, const auto& refuse)
 {
     const auto* const known = std::find_if(std::begin(npy_types), std::end(npy_types),
                                            [&](const npy_type& each) { return each.dtype == entry.dtype; });
     if (known == std::end(npy_types))
         refuse("tensor \"" + entry.name + "\" has dtype \"" + entry.dtype + "\", which NumPy does not have; " +
-               (entry.dtype == "BF16" ? "store floats" : "it has those of heed/io/dtype.hpp but BF16"));
+               (entry.dtype == "BF16" ? "store floats" : "it has the types of heed/io/dtype.hpp except BF16"));
     if (bytes_of(entry.shape, *dtype_size(entry.dtype)) != entry.bytes.size())
         refuse("tensor \"" + entry.name + "\" is " + shape_text(entry.shape) + " of " + entry.dtype + " but has " +
                std::to_string(entry.bytes.size()) + " bytes");
@@ -251,7 +251,7 @@ inline std::string npy_header_of(const tensor_entry& entry, const auto& refuse)
     if (entry.shape.size() == 1) shape += ',';
     std::string header = std::string("{'descr': '") + (dtype_size(entry.dtype) == 1u ? '|' : '<') +
                          std::string(known->descr) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
-    constexpr std::size_t prefix = 10, multiple = 64;  // 32 extents of 20 digits fit into version 1
+    constexpr std::size_t prefix = 10, multiple = 64;  // 32 extents of 20 digits fit in version 1
     header.resize((prefix + header.size() + 1 + multiple - 1) / multiple * multiple - prefix - 1, ' ');
     header += '\n';
     std::string text(npy_magic);
@@ -261,18 +261,18 @@ inline std::string npy_header_of(const tensor_entry& entry, const auto& refuse)
 
 }  // namespace detail
 
-/// Reads an array that numpy.save wrote: versions 1 to 3, bytes and axes in either order, copied if not little-endian
-/// and row-major. An array of another type, such as strings, has NumPy's name for it as dtype, and its bytes. The name
-/// is the file's, without .npy. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not an
-/// .npy file, or contradicts itself.
+/// Reads an array written by numpy.save: versions 1 to 3, any byte order and axis order. It is copied if not
+/// little-endian and row-major. An array of another type, such as strings, keeps its bytes and NumPy's name as its
+/// dtype. The name is the file's, without .npy. Throws heed::error "path: reason" if the file cannot be read, is
+/// truncated, is not an .npy file, or contradicts itself.
 inline tensor_entry load_npy(const std::filesystem::path& path, storage how = storage::mapped)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };
     return detail::array_of_npy(bytes_of_file(path, how, "an .npy file"), path.stem().string(), refuse);
 }
 
-/// Writes an array as numpy.save does (version 1.0, little-endian, row-major), and as atomic_file does. Throws
-/// heed::error if NumPy does not have its type (BF16), if it contradicts itself or if it cannot be written.
+/// Writes an array in the format of numpy.save (version 1.0, little-endian, row-major), atomically (see atomic_file).
+/// Throws heed::error if NumPy does not have its type (BF16), if it contradicts itself or if it cannot be written.
 inline void save_npy(const std::filesystem::path& path, const tensor_entry& entry, existing there = existing::replace)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": cannot be saved: " + why); };

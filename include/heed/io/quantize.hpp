@@ -14,18 +14,19 @@
 #include <heed/core/errors.hpp>
 #include <heed/io/archive.hpp>
 
-/// Weights in fewer bits: archives of floats as archives of 8 or 16 bits, and back.
+/// Quantized weights: converts archives of floats to archives of 8 or 16 bits, and back.
 ///
 ///     "W" F32 [M,N]   as   "W" I8 [M,N] and "W.scale" F32 [1,N] or [M,1]:   W ≈ W.scale · W, broadcast
 ///     W.scale[0,n] = max_m |W[m,n]| / 127,   or W.scale[m,0] = max_n |W[m,n]| / 127
 ///
-/// The error is at most half a scale. Only matrices become bytes. In NumPy they are `file["W"] * file["W.scale"]`.
+/// The error is at most half a scale. Only matrices are quantized to 8 bits. In NumPy, `file["W"] * file["W.scale"]`
+/// restores them.
 namespace heed::inline HEED_TARGET::io {
 
-/// The name behind that of an I8 tensor under which its scales are stored.
+/// The suffix of the name of a tensor with the scales of an I8 tensor.
 inline constexpr std::string_view scale_suffix = ".scale";
 
-/// Whether a tensor that is named so, or the rows of which are looked up, has a scale for each row.
+/// Whether a tensor's name is that of a lookup table, which has a scale for each row.
 inline bool is_named_as_table(std::string_view name)
 {
     const std::string_view last = name.substr(name.find_last_of('.') + 1);
@@ -34,7 +35,7 @@ inline bool is_named_as_table(std::string_view name)
 
 namespace detail {
 
-/// The tensors of an archive, which must outlive it, by name: archive::find takes linear time.
+/// Tensors by name, from an archive that must outlive the map: archive::find takes linear time.
 using by_name = std::unordered_map<std::string_view, const tensor_entry*>;
 inline by_name names_of(const archive& from)
 {
@@ -46,7 +47,7 @@ inline by_name names_of(const archive& from)
 /// Calls each(row, column, index) for each number of a matrix.
 inline void each_number(const tensor_entry& matrix, auto&& each)
 {
-    if (matrix.size() == 0) return;  // however many rows of nothing
+    if (matrix.size() == 0) return;  // any number of empty rows
     for (std::size_t m = 0, i = 0; m < matrix.shape[0]; ++m)
         for (std::size_t n = 0; n < matrix.shape[1]; ++n, ++i) each(m, n, i);
 }
@@ -59,7 +60,7 @@ inline std::pair<tensor_entry, tensor_entry> entry_in_int8(const tensor_entry& m
     each_number(matrix, [&](std::size_t m, std::size_t n, std::size_t i) {
         if (!std::isfinite(values[i]))
             throw error("tensor \"" + text::printable(matrix.name) + "\" has a number that is not finite, at [" +
-                        std::to_string(m) + "," + std::to_string(n) + "]; it has no 8 bits");
+                        std::to_string(m) + "," + std::to_string(n) + "]; it cannot be stored in 8 bits");
         float& s = scale[by_row ? m : n];
         s = std::max(s, std::abs(values[i]));
     });
@@ -76,25 +77,24 @@ inline std::pair<tensor_entry, tensor_entry> entry_in_int8(const tensor_entry& m
             tensor_entry::of(matrix.name + std::string(scale_suffix), shape, scale)};
 }
 
-/// An I8 matrix and its scales as floats.
+/// An I8 matrix, multiplied by its scales.
 inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& stored)
 {
     const std::string name = "tensor \"" + text::printable(stored.name) + "\"",
                       of_scales = stored.name + std::string(scale_suffix);
     const auto found = from.find(of_scales);
     if (found == from.end())
-        throw error(name + " holds I8 " + shape_text(stored.shape) +
-                    " without the scales that turn them into weights: there is no \"" + text::printable(of_scales) +
-                    "\"");
+        throw error(name + " holds I8 " + shape_text(stored.shape) + ", but its scales are missing: there is no \"" +
+                    text::printable(of_scales) + "\"");
     const tensor_entry* const scales = found->second;
     if (stored.shape.size() != 2)
-        throw error(name + " holds I8 " + shape_text(stored.shape) + ", but weights of 8 bits are matrices");
+        throw error(name + " holds I8 " + shape_text(stored.shape) + ", but 8-bit weights must be matrices");
     const std::size_t M = stored.shape[0], N = stored.shape[1];
     const bool by_row = scales->shape == std::vector<std::size_t>{M, 1};
     if (scales->dtype != "F32" || (!by_row && scales->shape != std::vector<std::size_t>{1, N}))
         throw error(name + " is I8 " + shape_text(stored.shape) + ", but its scales are " + scales->dtype + " " +
-                    shape_text(scales->shape) + "; they must be F32, one for each column, [1," + std::to_string(N) +
-                    "], or one for each row, [" + std::to_string(M) + ",1]");
+                    shape_text(scales->shape) + "; they must be F32, either one per column, [1," + std::to_string(N) +
+                    "], or one per row, [" + std::to_string(M) + ",1]");
     const auto bytes = stored.values<std::int8_t>();
     const auto scale = scales->values<float>();
     for (std::size_t i = 0; i < scale.size(); ++i) {
@@ -103,7 +103,7 @@ inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& sto
                         (std::isnan(scale[i]) ? "NaN"
                          : scale[i] < 0       ? "negative"
                                               : "infinite") +
-                        "; a scale is a finite number from 0 on; the file is damaged");
+                        "; a scale must be finite and not negative; the file is damaged");
     }
     std::vector<float> values(bytes.size());
     each_number(stored, [&](std::size_t m, std::size_t n, std::size_t i) {
@@ -114,9 +114,9 @@ inline tensor_entry entry_in_floats(const by_name& from, const tensor_entry& sto
 
 }  // namespace detail
 
-/// The archive with its F32 matrices in 8 bits. `by_row(name)`: whether a matrix has a scale for each row, as tables
-/// that are looked up, or for each column. Throws heed::error if a number is not finite, or a tensor has the name of a
-/// matrix's scales.
+/// The archive with its F32 matrices in 8 bits. `by_row(name)`: whether a matrix has a scale for each row, as lookup
+/// tables do, or for each column. Throws heed::error if a number is not finite, or if a tensor already has the name of
+/// a matrix's scales.
 archive in_int8(const archive& from, auto&& by_row)
 {
     archive to{{}, from.metadata, from.path};
@@ -128,18 +128,18 @@ archive in_int8(const archive& from, auto&& by_row)
         }
         const std::string scale = each.name + std::string(scale_suffix);
         if (named.contains(scale))
-            throw error("there is a tensor \"" + text::printable(scale) + "\" already, the name of the scales of \"" +
-                        text::printable(each.name) + "\"");
+            throw error("there is a tensor \"" + text::printable(scale) +
+                        "\" already, which would be the name of the scales of \"" + text::printable(each.name) + "\"");
         auto [bytes, scales] = detail::entry_in_int8(each, by_row(each.name));
         to.tensors.push_back(std::move(bytes));
         to.tensors.push_back(std::move(scales));
     }
     return to;
 }
-/// The same; tables are recognised by their names.
+/// As above; lookup tables are recognized by their names.
 inline archive in_int8(const archive& from) { return in_int8(from, is_named_as_table); }
 
-/// The archive with its F32 tensors rounded to BF16. Throws heed::error if a finite number has no finite BF16.
+/// The archive with its F32 tensors rounded to BF16. Throws heed::error if a finite number overflows BF16.
 inline archive in_bfloat16(const archive& from)
 {
     archive to = from;
@@ -156,15 +156,15 @@ inline archive in_bfloat16(const archive& from)
     return to;
 }
 
-/// Whether there are weights of 8 bits.
+/// Whether the archive has 8-bit weights.
 inline bool has_int8(const archive& from)
 {
     return std::any_of(from.tensors.begin(), from.tensors.end(),
                        [](const tensor_entry& each) { return each.dtype == dtype_name<std::int8_t>; });
 }
 
-/// The archive with weights of 8 bits as F32, without their scales; everything else as it is. Throws heed::error if
-/// scales are missing, of another shape, or no finite numbers from 0 on.
+/// The archive with 8-bit weights converted to F32 and their scales removed; other tensors are unchanged. Throws
+/// heed::error if scales are missing, have a wrong shape, or are negative or not finite.
 inline archive in_floats(const archive& from)
 {
     archive to{{}, from.metadata, from.path};

@@ -8,8 +8,8 @@
 //                        "__metadata__": {"key": "text", …}}, padded with spaces
 //     the rest    the tensors' values, little-endian, row-major; every byte belongs to exactly one tensor
 //
-// A file may come from anywhere: each claim of the header is checked before it is used, and no size it states is
-// allocated before the file is known to be that long.
+// Files are untrusted: each claim of the header is checked before it is used, and memory is allocated only for sizes
+// that the file's length confirms.
 
 #include <heed/core/errors.hpp>
 #include <heed/core/utf8.hpp>
@@ -48,8 +48,8 @@ struct claim {
     bool has_dtype = false, has_shape = false, has_range = false;
 };
 
-/// Reads the header while it is parsed, so that a hostile one (deep, repetitive, huge) is refused at its first wrong
-/// token and never becomes a document in memory.
+/// Reads the header during parsing, so that a hostile one (deep, repetitive, huge) is refused at its first wrong token
+/// and never becomes a document in memory.
 class header_reader : public nlohmann::json_sax<nlohmann::json> {
 public:
     std::vector<claim> claims;
@@ -171,10 +171,10 @@ private:
     std::vector<std::size_t>* numbers_ = nullptr;
 };
 
-/// A string in quotation marks. Throws nlohmann::json::exception if it is not valid UTF-8.
+/// A JSON string in quotation marks. Throws nlohmann::json::exception if it is not valid UTF-8.
 inline std::string json_text(std::string_view text) { return nlohmann::json(text).dump(); }
 
-/// The claims of a header, in the order of their data, each checked against the others and the data's size.
+/// The claims of a header, in the order of their data, each checked against the others and the size of the data.
 inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t data_size, auto&& refuse)
 {
     for (const claim& each : claims) {
@@ -184,7 +184,7 @@ inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t da
         const std::optional<std::size_t> value_size = dtype_size(each.dtype);
         const std::optional<std::size_t> bytes = bytes_of(each.shape, value_size.value_or(1));
         if (!bytes) refuse(tensor + "has shape " + shape_text(each.shape) + ", more bytes than a file can have");
-        // What a value of another dtype takes, only its users know: it may be less than a byte.
+        // The size of values of an unknown dtype is unknown: it may be less than a byte.
         if (value_size && *bytes != each.range[1] - each.range[0])
             refuse(tensor + shape_text(each.shape) + " of " + each.dtype + " takes " + std::to_string(*bytes) +
                    " bytes but its data_offsets " + shape_text(each.range) + " span " +
@@ -200,19 +200,19 @@ inline std::vector<claim> check_claims(std::vector<claim> claims, std::size_t da
     }
     if (end > data_size)
         refuse("truncated: the header promises " + std::to_string(end) + " bytes of data, the file has " +
-               std::to_string(data_size) + "; it was not copied or saved to its end");
+               std::to_string(data_size) + "; it was not copied or saved completely");
     if (end < data_size)
         refuse(std::to_string(data_size - end) +
-               " bytes after the last tensor belong to nothing; the header accounts for " + std::to_string(end) +
+               " bytes after the last tensor are not in the header, which accounts for " + std::to_string(end) +
                " of " + std::to_string(data_size));
     return claims;
 }
 
 }  // namespace detail
 
-/// Writes an archive as atomic_file does. Tensors of larger values go first, so that every value lies at a multiple of
-/// its size; otherwise they keep their order. Throws heed::error if the file cannot be written and, before touching it,
-/// if the archive contradicts itself.
+/// Writes an archive atomically (see atomic_file). Tensors of larger values are written first, so that every value is
+/// aligned to its size; otherwise tensors keep their order. Throws heed::error if the file cannot be written and,
+/// before touching the file, if the archive contradicts itself.
 inline void save(const std::filesystem::path& path, const archive& contents, existing there = existing::replace)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": cannot be saved: " + why); };
@@ -236,7 +236,7 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
         return dtype_size(a->dtype) > dtype_size(b->dtype);
     });
 
-    // Put together by hand: the destructor of a JSON object allocates, and would end the program without memory.
+    // Written manually: the destructor of a JSON object allocates, and would terminate the program without memory.
     std::string text;
     try {
         const auto add = [&text](std::string_view name) {
@@ -280,9 +280,9 @@ inline void save(const std::filesystem::path& path, const archive& contents, exi
     file.commit(there);
 }
 
-/// Reads an archive; its tensors are in the order of their data. Those of a dtype that heed does not know keep their
-/// shape and bytes. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not a safetensors
-/// file, or contradicts itself.
+/// Reads an archive; its tensors are in the order of their data. Tensors of an unknown dtype keep their shape and
+/// bytes. Throws heed::error "path: reason" if the file cannot be read, is truncated, is not a safetensors file, or
+/// contradicts itself.
 inline archive load(const std::filesystem::path& path, storage how = storage::mapped)
 {
     const auto refuse = [&](const std::string& why) { throw error(path.string() + ": " + text::printable(why)); };

@@ -28,7 +28,7 @@ tensor_entry entry_of(std::string name, const tensor auto& x)
 
 namespace detail {
 
-/// As: the type that is stored, or void for that of the parameter.
+/// As: the type to store, or void for the parameter's type.
 template <class As>
 struct putting_look {
     archive& to;
@@ -54,7 +54,7 @@ inline void require_fits(const tensor_entry& entry, const std::string& name, std
     }
 }
 
-/// A tensor of a file that fits a parameter, and is not copied yet. Copying allocates nothing.
+/// A tensor of a file that fits a parameter but is not copied yet. Copying does not allocate.
 struct fitting_tensor {
     const tensor_entry* from;
     void* to;
@@ -91,14 +91,14 @@ std::vector<fitting_tensor> fitting_tensors(const archive& from, parameterised a
 
 }  // namespace detail
 
-/// A tensor of a file as an array. Throws heed::error if it has another rank or a type that T does not hold.
+/// A tensor of a file as an array. Throws heed::error if its rank differs or if T cannot represent its type.
 template <class T, std::size_t N>
 array<T, N> array_of(const tensor_entry& entry)
 {
     if (entry.shape.size() != N)
         throw shape_error("tensor \"" + entry.name + "\" is " + shape_text(entry.shape) + " but was read with " +
                           std::to_string(N) + " axes");
-    entry.require_reads_as(dtype_name<T>);  // the shape of a type that heed does not know says nothing of its bytes
+    entry.require_reads_as(dtype_name<T>);  // an unknown type's shape does not give its size in bytes
     shape_of_rank<N> shape;
     std::copy(entry.shape.begin(), entry.shape.end(), shape.begin());
     array<T, N> x(shape);
@@ -106,16 +106,16 @@ array<T, N> array_of(const tensor_entry& entry)
     return x;
 }
 
-/// Adds the parameters of a module to an archive, rounded if a type is given: `put<io::bfloat16>(file, model)`.
+/// Adds a module's parameters to an archive, rounded if a type is given: `put<io::bfloat16>(file, model)`.
 template <class As = void>
 void put(archive& to, const parameterised auto& module, const std::string& prefix = {})
 {
     for_each_parameter(module, detail::putting_look<As>{to, prefix});
 }
 
-/// Fills the parameters of a module from an archive; weights of 16 bits become floats. Throws heed::error, or
-/// std::bad_alloc, and changes nothing, if one is missing, has another shape or a type that the parameter's does not
-/// hold (see reads_as).
+/// Fills a module's parameters from an archive; 16-bit weights become floats. If a tensor is missing, has another shape
+/// or a type that the parameter's type cannot represent (see reads_as), throws heed::error; it may also throw
+/// std::bad_alloc. In both cases the module is unchanged.
 void take(const archive& from, parameterised auto& module, const std::string& prefix = {})
 {
     for (const auto& each : detail::fitting_tensors(from, module, prefix)) each();

@@ -18,11 +18,11 @@
 #include <heed/ops/shape.hpp>
 #include <heed/simd/score_index.hpp>
 
-/// What some of the queries of a call see: lengths, or truth values that are drawn for a block or a step and forgotten
-/// with its scores.
+/// The mask of some of a call's queries: lengths, or truth values that are materialized for a block or a step and
+/// released with its scores.
 namespace heed::inline HEED_TARGET::detail {
 
-/// How many of the memory's positions the query may see in each row: all real ones, or fewer by a mask of lengths.
+/// The number of memory positions that the query may see in each row: all real ones, or fewer if the mask has lengths.
 lengths_view visible_lengths(const auto&, const lengths_view& real, std::size_t) { return real; }
 lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& given, const lengths_view& real,
                              std::size_t positions)
@@ -35,7 +35,7 @@ lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& given
     auto* const both = workspace_family::take<std::size_t>(real.batch());
     for (std::size_t b = 0; b < real.batch(); ++b) {
         if (mask[b] > positions) {
-            throw_shape_error({"attention: the mask shows row ", b, " the first ", mask[b],
+            throw_shape_error({"attention: the mask gives row ", b, " the first ", mask[b],
                                " positions, but the memory has only ", positions,
                                "; a length counts positions of the memory"});
         }
@@ -44,18 +44,18 @@ lengths_view visible_lengths(const std::convertible_to<lengths_view> auto& given
     return {both, real.batch(), real.first_row(), real.heads()};
 }
 
-/// A predicate mask with the queries that it applies to: `all` queries, numbered from `first`.
+/// A predicate mask and its queries: `all` queries, numbered from `first`.
 template <class Mask>
 struct predicate_of_queries {
     Mask mask;
     std::size_t first, all, positions, head;
 
-    const predicate_of_queries& rows(std::size_t, std::size_t) const { return *this; }  // lengths know which sentences
+    const predicate_of_queries& rows(std::size_t, std::size_t) const { return *this; }  // lengths map rows to sentences
 };
 template <class Mask>
 predicate_of_queries(Mask, std::size_t, std::size_t, std::size_t, std::size_t) -> predicate_of_queries<Mask>;
 
-/// What `count` queries from the begin-th on see: [B,count,T] at `to`. A query beyond the last sees nothing.
+/// Writes the mask of queries begin to begin + count - 1 to `to`, [B,count,T]. A query beyond the last sees nothing.
 template <class Mask>
 void draw(const predicate_of_queries<Mask>& what, const lengths_view& real, std::size_t begin, std::size_t count,
           std::uint8_t* to)
@@ -79,7 +79,7 @@ void draw(const predicate_of_queries<Mask>& what, const lengths_view& real, std:
     }
 }
 
-/// The same in this thread's workspace.
+/// As draw, in this thread's workspace.
 template <class Mask>
 boolean_mask_view<3> materialized(const predicate_of_queries<Mask>& what, const lengths_view& real, std::size_t begin,
                                   std::size_t count)
@@ -89,7 +89,7 @@ boolean_mask_view<3> materialized(const predicate_of_queries<Mask>& what, const 
     return {to, {real.batch(), count, what.positions}};
 }
 
-/// What each of S queries of a head sees, [B,S,T].
+/// The mask of S queries of a head, [B,S,T].
 template <class Mask>
 boolean_mask<3> materialize_mask(const Mask& mask, const lengths_view& real, std::size_t first, std::size_t S,
                                  std::size_t positions, std::size_t head = 0)
@@ -106,7 +106,7 @@ lengths_view mask_of_step(const lengths& mask, const auto&...) { return mask; }
 inline lengths_view mask_of_step(const causal&, std::size_t s, std::size_t S, const lengths_view& real)
 {
     auto* const seen = workspace_family::take<std::size_t>(real.batch());
-    const std::size_t behind = S > s ? S - s - 1 : 0;  // queries; where there is none at all, one of zeros stands in
+    const std::size_t behind = S > s ? S - s - 1 : 0;  // later queries; if S = 0, s is a query of zeros
     for (std::size_t b = 0; b < real.batch(); ++b) seen[b] = real[b] > behind ? real[b] - behind : 0;
     return {seen, real.batch()};
 }
@@ -149,12 +149,12 @@ auto mask_of_step(const mask_and_bias<Mask, Bias>& what, std::size_t s, std::siz
                                  ops::reshaped(numbers, shape_of_rank<2>{real.batch(), T})};
 }
 
-/// Some of all queries: `count` from `first` on.
+/// `count` of all queries, from `first`.
 struct part_of_queries {
     std::size_t first, count, all;
 };
 
-/// A mask as a view; those without memory as they are.
+/// A mask as a view; a mask that owns no memory is returned unchanged.
 inline lengths_view shown(const lengths& mask) { return mask; }
 template <std::size_t N>
 boolean_mask_view<N> shown(const boolean_mask<N>& mask)
@@ -163,7 +163,7 @@ boolean_mask_view<N> shown(const boolean_mask<N>& mask)
 }
 const auto& shown(const auto& mask) { return mask; }
 
-/// How many positions query s of S may see in each sentence.
+/// The number of positions that query s of S may see in each sentence.
 lengths_view lengths_of_step(const auto& mask, std::size_t, std::size_t, const lengths_view& real,
                              std::size_t positions)
 {
@@ -175,7 +175,7 @@ inline lengths_view lengths_of_step(const causal& mask, std::size_t s, std::size
     return mask_of_step(mask, s, S, real);
 }
 
-/// The number of positions that each of these queries may see: its sentence's, or fewer if the mask shortens it.
+/// The number of positions that each of these queries may see: its sentence's length, or less if the mask shortens it.
 template <class Mask>
 lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, const lengths_view& real,
                              std::size_t positions)
@@ -189,7 +189,7 @@ lengths_view lengths_of_rows(const Mask& mask, const part_of_queries& part, cons
     return {rows, real.batch() * part.count};
 }
 
-/// A mask with a row for each of these queries of each sentence, [B·S,T]. Those of lengths are in lengths_of_rows.
+/// A mask with a row for each of these queries of each sentence, [B·S,T]. For masks of lengths, see lengths_of_rows.
 no_mask mask_of_queries(const auto&, const part_of_queries&, std::size_t, std::size_t) { return {}; }
 inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<3>& mask, const part_of_queries& part,
                                             std::size_t B, std::size_t T)
@@ -207,8 +207,8 @@ inline boolean_mask_view<2> mask_of_queries(const boolean_mask_view<2>& mask, co
     return {rows, {B * part.count, T}};
 }
 
-/// A predicate mask is drawn for these queries of a head, in the forward and in the backward pass; any other mask is
-/// returned unchanged.
+/// Materializes a predicate mask for these queries of a head, in the forward and in the backward pass; returns any
+/// other mask unchanged.
 const auto& drawn_of_part(const auto& mask, const lengths_view&, const part_of_queries&, std::size_t) { return mask; }
 template <class Mask>
 boolean_mask_view<3> drawn_of_part(const predicate_of_queries<Mask>& mask, const lengths_view& real,
@@ -218,7 +218,7 @@ boolean_mask_view<3> drawn_of_part(const predicate_of_queries<Mask>& mask, const
     return detail::materialized(asked, real, part.first, part.count);
 }
 
-/// The rows of a mask for some queries of a batch [B,T]. Throws shape_error if it does not fit.
+/// The rows of a mask for some queries of a batch [B,T]. Throws shape_error if the shape does not fit.
 const auto& mask_of_part(const auto& mask, const part_of_queries&, std::size_t, std::size_t) { return mask; }
 template <class Mask>
     requires(std::is_same_v<Mask, lengths_view> || std::is_same_v<Mask, boolean_mask_view<2>>)

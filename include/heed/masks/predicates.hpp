@@ -20,18 +20,19 @@
 #include <heed/simd/lookup_table.hpp>
 #include <heed/simd/score_index.hpp>
 
-/// Masks of a call as executors read them: predicates, lengths, or nothing, and numbers that are added to scores.
+/// The masks of a call in the form that executors read: predicates, lengths or no_mask, and numbers added to the
+/// scores.
 namespace heed::inline HEED_TARGET::detail {
 
-/// The queries to which a mask applies. A mask for one query has no axis of queries.
+/// The queries that a mask applies to. A mask for one query has no query axis.
 struct asked_queries {
-    std::size_t first, count;  // their numbers
+    std::size_t first, count;  // numbers of the queries
     std::size_t sentences, heads, positions;
     bool one = false;
-    bool projected = false;  // heads, whose masks of three axes might be of heads or of sentences
+    bool projected = false;  // in heads, where the first of three mask axes might be heads or sentences
 
-    /// The sizes of a mask for B sentences, H heads, S queries and T positions, 1 where an axis is missing. Throws
-    /// shape_error unless each is 1 or whole.
+    /// The sizes of a mask for B sentences, H heads, S queries and T positions, 1 for a missing axis. Throws
+    /// shape_error unless each size is 1 or that of the call.
     template <std::size_t N>
     shape_of_rank<4> sizes(const char* name, const shape_of_rank<N>& is) const
     {
@@ -40,7 +41,7 @@ struct asked_queries {
             must{sentences, heads, one ? 1 : count, positions};
         if (N == 3 && projected && !one && sentences == heads && is[0] > 1) {
             throw_shape_error({"attention: ", name, " ", is, " may be of ", heads,
-                               " heads or of as many sentences; give it four axes, [B,1,S,T] or [1,H,S,T]"});
+                               " heads or of the same number of sentences; give it four axes, [B,1,S,T] or [1,H,S,T]"});
         }
         for (std::size_t i = 0; i < 4; ++i) {
             if (sizes[i] == 1 || sizes[i] == must[i]) continue;
@@ -52,17 +53,17 @@ struct asked_queries {
             }
             constexpr const char* axes[] = {"", "", ", [S,T]", ", [B,S,T]", ", [B,H,S,T]"};
             throw_shape_error({"attention: ", name, " is ", is, " but must be ", whole, one ? "" : axes[N],
-                               "; an axis of size 1 serves all",
-                               one || N > 2 ? "" : "; for positions of each sentence give present{...} or lengths"});
+                               "; an axis of size 1 is broadcast",
+                               one || N > 2 ? "" : "; for a mask per sentence use present{...} or lengths"});
         }
         return sizes;
     }
 };
 
-/// Truth values [B,H,S,T], each axis whole or of size 1, as a function of the index. They are those of a mask, shared.
+/// Truth values [B,H,S,T], each axis of full size or 1, as a function of the index. They share the mask's memory.
 struct truth_values : predicate_mask {
     std::shared_ptr<const std::vector<std::uint8_t>> values;
-    std::ptrdiff_t batch, head;  // from one to the next; 0 if all share one
+    std::ptrdiff_t batch, head;  // strides; 0 if the axis has size 1
     std::int32_t query, key;
     std::int32_t first, last_query, last_key;
 
@@ -79,7 +80,7 @@ struct truth_values : predicate_mask {
     {
         if (sizes[2] * sizes[3] > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
             throw_shape_error({"attention: a boolean mask of ", sizes[2], " queries and ", sizes[3],
-                               " positions is too large; say it by a function of an index"});
+                               " positions is too large; use a function of an index instead"});
         }
     }
 
@@ -127,10 +128,10 @@ struct keys_of_lengths : predicate_mask {
     }
 };
 
-/// Keys of the past, and one more for each query.
+/// All keys of the past, and one more for each query.
 struct causal_from : predicate_mask {
-    std::int32_t first, past;                // the number of the first query of a call, and how many keys there were
-    std::int32_t before_first, before_last;  // that query's diagonals, in the longest and in the shortest sentence
+    std::int32_t first, past;                // the number of the first query of the call; the number of earlier keys
+    std::int32_t before_first, before_last;  // the diagonal of that query in the longest and in the shortest sentence
 
     causal_from(std::size_t keys, const asked_queries& queries, const lengths_view& real)
         : first(static_cast<std::int32_t>(queries.first)), past(static_cast<std::int32_t>(keys))
@@ -186,7 +187,7 @@ no_mask predicate_of(const additive_mask<Bias>&, const asked_queries&, const len
 {
     return {};
 }
-// Unqualified calls: masks of masks find the overloads below by their second argument.
+// Unqualified calls: for nested masks, argument-dependent lookup finds the overloads below.
 template <class A, class B>
 auto predicate_of(const both_masks<A, B>& mask, const asked_queries& queries, const lengths_view& real)
 {
@@ -211,7 +212,7 @@ auto predicate_of(const not_mask<A>& mask, const asked_queries& queries, const l
     return not_mask(predicate_of(mask.a, queries, real));
 }
 
-/// The numbers of the additive mask that stands among others.
+/// The bias of the additive mask within a combined mask.
 template <class Bias>
 const Bias& bias_of(const additive_mask<Bias>& mask)
 {
@@ -227,13 +228,13 @@ const auto& bias_of(const both_masks<A, B>& mask)
     }
 }
 
-/// A mask, and numbers [B,H,S,T], each axis whole or of size 1, that are added to the scores.
+/// A mask, and numbers [B,H,S,T], each axis of full size or 1, that are added to the scores.
 template <class Mask, class Bias>
 struct mask_and_bias {
     Mask mask;
     Bias bias;
     asked_queries queries;
-    std::size_t head = 0;  // which asks, where the rows are those of one
+    std::size_t head = 0;  // the head, if the rows belong to a single one
 };
 template <class Mask, class Bias>
 mask_and_bias(Mask, Bias, const asked_queries&, std::size_t = 0) -> mask_and_bias<Mask, Bias>;
@@ -243,7 +244,7 @@ inline constexpr bool has_bias = false;
 template <class Mask, class Bias>
 inline constexpr bool has_bias<mask_and_bias<Mask, Bias>> = true;
 
-/// The type of the numbers that a mask adds; void if it adds none.
+/// The type of the bias that a mask adds; void if it adds none.
 template <class Mask>
 struct bias_of_mask : std::type_identity<void> {};
 template <class Mask>
@@ -252,8 +253,8 @@ struct bias_of_mask<Mask> : std::remove_cvref<decltype(detail::bias_of(std::decl
 template <class Mask>
 using bias_in = typename bias_of_mask<Mask>::type;
 
-/// A mask for these queries, as executors read it: no_mask, lengths and causal as they are, others as a predicate; with
-/// numbers that are added, a mask_and_bias. It refers to the mask.
+/// A mask for these queries in the form that executors read: no_mask, lengths and causal unchanged, others as a
+/// predicate, and with a bias as a mask_and_bias. The result refers to the mask.
 template <class Mask>
 decltype(auto) mask_for(const Mask& mask, const asked_queries& queries, const lengths_view& real)
 {

@@ -11,17 +11,17 @@
 #include <heed/nn/lstm.hpp>
 #include <heed/ops/recurrent.hpp>
 
-/// Recurrent cells, as encoders and decoders take them. A cell has
+/// Recurrent cells of encoders and decoders. A cell has
 ///
-///     project(x)                       its share of the input, for all steps at once: [...,X] -> [...,G]
+///     project(x)                       the input's contribution, for all steps at once: [...,X] -> [...,G]
 ///     step(projected, state, ends)     the next state
-///     begin(h)                         a state whose output is h [B,H]
-///     b                                [G], the biases of all gates; of stacked cells the lowest layer has it
+///     begin(h)                         a state with output h [B,H]
+///     b                                [G], the biases of all gates; for stacked cells, those of the lowest layer
 ///
-/// A state is a tensor, or has `hidden` and `map(f)`, as ops::lstm_state has. nn/stacked.hpp makes one cell of several.
+/// A state is a tensor, or has `hidden` and `map(f)` as ops::lstm_state does. nn/stacked.hpp stacks cells.
 namespace heed::inline HEED_TARGET::nn {
 
-/// What a cell shows of its state: [B,H].
+/// The output of a cell in this state: [B,H].
 const auto& output_of(const auto& state)
 {
     if constexpr (tensor<decltype(state)>) {
@@ -31,7 +31,7 @@ const auto& output_of(const auto& state)
     }
 }
 
-/// The state with f applied to each of its tensors, together with those of `others`.
+/// Applies f to each tensor of a state, together with the matching tensors of `others`.
 auto map_state(const auto& state, const auto& f, const auto&... others)
 {
     if constexpr (tensor<decltype(state)>) {
@@ -41,12 +41,13 @@ auto map_state(const auto& state, const auto& f, const auto&... others)
     }
 }
 
-/// A cell's share of the input, for all steps at once: [...,X] -> [...,G].
+/// The input's contribution to a cell, for all steps at once: [...,X] -> [...,G].
 auto project_of(const auto& cell, const tensor auto& x)
 {
     constexpr bool has = requires { cell.project(x); };
-    static_assert(has, "heed: this recurrent cell has no `project` that heed can call: its share of the input for all "
-                       "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
+    static_assert(has,
+                  "heed: this recurrent cell has no `project` that heed can call: the input's contribution for all "
+                  "steps at once, `auto project(const heed::tensor auto& x) const`, from [...,X] to [...,G]");
     if constexpr (has) {
         return cell.project(x);
     } else {
@@ -54,13 +55,12 @@ auto project_of(const auto& cell, const tensor auto& x)
     }
 }
 
-/// A state of a cell whose output is h [B,H].
+/// A state of a cell with output h [B,H].
 auto begin_of(const auto& cell, const tensor auto& h)
 {
     constexpr bool has = requires { cell.begin(h); };
-    static_assert(has,
-                  "heed: this recurrent cell has no `begin` that heed can call: the state whose output is h, `auto "
-                  "begin(const heed::tensor auto& h) const`; where the state is the output, it returns h");
+    static_assert(has, "heed: this recurrent cell has no `begin` that heed can call: the state with output h, `auto "
+                       "begin(const heed::tensor auto& h) const`; if the state is the output, return h");
     if constexpr (has) {
         return cell.begin(h);
     } else {
@@ -68,7 +68,7 @@ auto begin_of(const auto& cell, const tensor auto& h)
     }
 }
 
-/// The next state of a cell. `more`: where sentences end, if some do, and dropout between layers.
+/// The next state of a cell. `more`: where sentences end, if any do, and dropout between layers.
 auto next_of(const auto& cell, const tensor auto& projected, const auto& state, const auto&... more)
 {
     constexpr bool has = requires { cell.step(projected, state, more...); };
@@ -92,15 +92,15 @@ auto step_of(const auto& cell, const tensor auto& projected, const auto& state, 
     }
 }
 
-/// The biases [G] of a cell, of stacked cells those of the lowest.
+/// The biases [G] of a cell, or of the lowest layer of stacked cells.
 const auto& biases_of(const auto& cell)
 {
     if constexpr (requires { cell.layers; }) {
         return nn::biases_of(cell.layers.front());
     } else {
         static_assert(
-            requires { cell.b; }, "heed: this recurrent cell has no `b`, the biases [G] of all its gates; of stacked "
-                                  "cells the lowest has it");
+            requires { cell.b; }, "heed: this recurrent cell has no `b`, the biases [G] of all its gates; for stacked "
+                                  "cells, those of the lowest");
         return cell.b;
     }
 }

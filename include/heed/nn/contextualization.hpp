@@ -41,7 +41,7 @@ struct context_gate {
 template <class Matrix, class Vector>
 context_gate(Matrix, Vector) -> context_gate<Matrix, Vector>;
 
-/// A sentence in one vector, a nonlinear bag of its words: x [B,T,E] -> [B,H]. Padding does not matter, NaN included.
+/// A sentence as one vector, a nonlinear bag of words: x [B,T,E] -> [B,H]. Padding is ignored and may be NaN.
 ///
 ///     c = (1/T) Σ_t tanh(W x_t + b)           Choi, Cho, Bengio 2018, §4.3; 0 for a sentence without words
 auto sentence_context(const tensor auto& x, const lengths& real, const tensor auto& W, const tensor auto& b)
@@ -63,8 +63,8 @@ auto sentence_context(const tensor auto& x, const lengths& real, const tensor au
 ///     c = (1/T) Σ_t NN(x_t),  NN(x) = tanh(W x + b)            Choi, Cho, Bengio 2018, §4.3
 ///     x_t' = x_t ⊙ σ(M c + m), and target words likewise       Choi, Cho, Bengio 2017
 ///
-/// The 2018 paper prints only c and otherwise "closely follow[s]" the earlier one. Ours: NN is one tanh layer, and the
-/// mask is this gate (docs/explanation/decisions.md).
+/// The 2018 paper prints only c and otherwise "closely follow[s]" the earlier one. heed's choices: NN is one tanh
+/// layer, and the mask is this gate (docs/explanation/decisions.md).
 ///
 ///     const auto c = contextualize.context(x, real);           // x [B,T,E]
 ///     const auto annotations = encode(contextualize.source(x, c, real));

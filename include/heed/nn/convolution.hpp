@@ -12,17 +12,17 @@
 #include <heed/ops/products.hpp>
 #include <heed/ops/rows.hpp>
 
-/// Pictures, stored as [B,H·W,C]: line by line, with C channels per pixel.
+/// Images, stored as [B,H·W,C]: row by row, with C channels per pixel.
 namespace heed::inline HEED_TARGET {
 
-/// How many lines and columns a picture, or a grid of feature maps, has.
+/// The size of an image or of a grid of feature maps.
 struct grid {
     std::size_t height = 0, width = 0;
 
     std::size_t size() const { return height * width; }
     friend bool operator==(const grid&, const grid&) = default;
 
-    /// The grid of every `stride`-th line and column, from the first on.
+    /// The grid of every `stride`-th row and column, starting at the first.
     grid every(std::size_t stride) const { return {(height + stride - 1) / stride, (width + stride - 1) / stride}; }
 };
 
@@ -33,14 +33,14 @@ namespace ops {
 ///     y[b,(i,j)] = [x[b,(s i + u, s j + v)]], u, v = -(k-1)/2 … (k-1)/2, zeros beyond the edges;  k is odd
 ///     ∂x of each pixel += its part of each ∂y
 ///
-/// One product with W [k·k·C,N] then is a convolution with stride s.
+/// Its product with W [k·k·C,N] is a convolution with stride s.
 struct patches_op : move_operation<patches_op, grid, std::size_t, std::size_t> {
     static constexpr ranks takes{3, 3};
 
     static shape_of_rank<3> shape(const auto& x, const grid& picture, std::size_t k, std::size_t stride)
     {
         if (k % 2 == 0 || stride == 0) {
-            throw shape_error("patches: " + std::to_string(k) + " pixels wide, every " + std::to_string(stride) +
+            throw shape_error("patches: " + std::to_string(k) + " pixels wide, stride " + std::to_string(stride) +
                               "; the width must be odd, and the stride at least 1");
         }
         require_shape("patches", "the pictures", x.shape, {x.shape[0], picture.size(), x.shape[2]}, "pictures of ",
@@ -77,7 +77,7 @@ inline constexpr patches_op patches{};
 
 namespace heed::inline HEED_TARGET::nn {
 
-/// A convolution of pictures, [B,H·W,C] -> [B,H'·W',N].
+/// A convolution of images, [B,H·W,C] -> [B,H'·W',N].
 ///
 ///     y(i,j) = Σ_{u,v,c} x(s i + u, s j + v, c) W[(u,v,c),:] + b      zeros beyond the edges; see ops::patches
 template <class Matrix, class Vector>
@@ -100,7 +100,7 @@ struct convolution {
 template <class Matrix, class Vector>
 convolution(Matrix, Vector, std::size_t = 3, std::size_t = 1) -> convolution<Matrix, Vector>;
 
-/// A new one for rectified units: W is normal with variance 2 / (k·k·C) (He et al. 2015, §2.2).
+/// A new convolution for rectified units: W is normal with variance 2 / (k·k·C) (He et al. 2015, §2.2).
 template <class T>
 auto make_convolution(random_source& random, std::size_t channels, std::size_t maps, std::size_t width = 3,
                       std::size_t stride = 1)

@@ -65,13 +65,14 @@ inline constexpr coverage_gru_op coverage_gru{};
 
 namespace heed::inline HEED_TARGET::nn {
 
-/// How the coverage c_j of source position j changes after the word y was emitted with weight α_j there.
+/// Update of the coverage c_j of source position j after the word y was emitted with weight α_j.
 ///
 ///     z   = σ(W_z y + α_j a_z + U_z c_j),  r = σ(W_r y + α_j a_r + U_r c_j)
 ///     c̃_j = tanh(W_c y + α_j a_c + r ⊙ U_c c_j)
 ///     c_j' = z ⊙ c_j + (1 − z) ⊙ c̃_j          Mi et al. 2016, printed in Sankaran et al. 2016, §4.1
 ///
-/// Unlike nn::gru, z keeps the *old* coverage, and r acts after the product (docs/explanation/decisions.md). No bias, as printed.
+/// Unlike nn::gru, z keeps the *old* coverage, and r acts after the product (docs/explanation/decisions.md). No bias,
+/// as in the paper.
 template <class Matrix, class Vector>
 struct coverage_gru {
     Matrix W;  // [E,3N], for z|r|c̃
@@ -100,7 +101,7 @@ struct coverage_gru {
 template <class Matrix, class Vector, class Matrix2>
 coverage_gru(Matrix, Vector, Matrix2) -> coverage_gru<joint_tensor<Matrix, Matrix2>, Vector>;
 
-/// A new unit for words of size `word`. The papers' coverage has 100 numbers per position.
+/// A new unit for words of size `word`. In the papers, the coverage has 100 numbers per position.
 template <class T>
 auto make_coverage_gru(random_source& random, std::size_t word, std::size_t coverage = 100)
 {

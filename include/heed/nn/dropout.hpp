@@ -17,15 +17,15 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// Some sentences of a larger batch, for dropout: they lose the elements that they lose there. `axis` is that of the
-/// batch: 0 in [B,...], 1 in [T,B,...]. The default: the whole batch.
+/// Some sentences of a larger batch. Dropout drops the same elements as in the larger batch. `axis` is the batch axis:
+/// 0 in [B,...], 1 in [T,B,...]. The default is the whole batch.
 struct sentences_of_batch {
-    const std::uint32_t* place = nullptr;  ///< [B] which sentence of the larger batch each is
+    const std::uint32_t* place = nullptr;  ///< [B] the index of each sentence in the larger batch
     std::size_t count = 0;                 ///< B
     std::size_t of = 0;                    ///< sentences of the larger batch
     std::size_t axis = 0;
 
-    /// The same, of memory that the tape keeps.
+    /// A copy in memory owned by the tape.
     sentences_of_batch kept(auto& on) const
     {
         return {place == nullptr ? nullptr : on.keep(place, count), count, of, axis};
@@ -36,8 +36,8 @@ struct sentences_of_batch {
 ///
 ///     ∂x_i += m_i ∂y_i
 ///
-/// Which elements are dropped depends on the stream and an element's place alone. Dropout takes effect on a tape only,
-/// since inference drops nothing. Throws heed::error if the rate is 1 or more.
+/// The stream and an element's position determine whether it is dropped. Dropout takes effect only on a tape, since
+/// inference drops nothing. Throws heed::error if the rate is 1 or more.
 struct dropout_op : operation<dropout_op> {
     template <tensor X>
     X operator()(const X& x, double rate, std::uint64_t stream, const sentences_of_batch& part = {}) const
@@ -79,7 +79,7 @@ struct dropout_op : operation<dropout_op> {
     }
 
 private:
-    /// f(first element, count, their m) for blocks that fit in the cache, shared among threads.
+    /// Calls f(first element, count, their m) for blocks that fit in the cache, in parallel.
     template <class T, std::size_t R, class F>
     static void each_block(const shape_of_rank<R>& shape, double rate, std::uint64_t stream,
                            const sentences_of_batch& part, F&& f)
@@ -94,7 +94,7 @@ private:
                 64);
             return;
         }
-        // Rows of a sentence, or of a step of one: each is in one piece here and there.
+        // Rows of a sentence, or of a step of one, are contiguous in both batches.
         std::size_t width = 1;
         for (std::size_t i = part.axis + 1; i < R; ++i) width *= shape[i];
         if (n == 0) return;
@@ -108,7 +108,7 @@ private:
 
     static constexpr std::size_t grain = std::size_t{1} << 15;
 
-    /// The same for n elements from `first` on, which have their m from `there` on.
+    /// As above, for n elements from `first`, whose m start at `there`.
     template <class T>
     static void each_block(std::size_t first, std::size_t there, std::size_t n, double rate, std::uint64_t stream,
                            const auto& f)
@@ -124,7 +124,7 @@ private:
         for (std::size_t done = 0; done < n; done += elements) {
             const std::size_t begin = there + done, skipped = begin % 4;
             const std::size_t count = std::min(elements, n - done), numbers = (skipped + count + 3) / 4;
-            // One loop each, which compilers turn into vector instructions.
+            // Separate loops, which compilers vectorize.
             for (std::size_t i = 0; i < numbers; ++i) bits[i] = mix(stream + begin / 4 + i);
             if constexpr (std::endian::native == std::endian::little) {
                 std::memcpy(parts, bits, numbers * sizeof *bits);
@@ -144,15 +144,15 @@ inline constexpr dropout_op dropout{};
 
 namespace heed::inline HEED_TARGET::nn {
 
-/// Which sentences of a larger batch these are, whose others another process works on.
+/// The sentences of a larger batch that this process works on, while other processes work on the rest.
 struct part_of_batch {
-    std::vector<std::uint32_t> sentences;  ///< [B] places in the larger batch
+    std::vector<std::uint32_t> sentences;  ///< [B] indices in the larger batch
     std::size_t of = 0;                    ///< its number of sentences
 };
 
-/// Dropout with one rate and a new stream for each use. The default drops nothing, as inference needs.
+/// Dropout with one rate and a new stream for each use. The default drops nothing, as for inference.
 ///
-/// With a `part`, which must outlive the object, a batch that is divided trains as one.
+/// With a `part`, which must outlive the object, a batch that is split among processes trains like the whole batch.
 struct dropout {
     double rate = 0;
     random_source* random = nullptr;

@@ -11,34 +11,33 @@
 #include <heed/nn/init.hpp>
 #include <heed/ops/shape.hpp>
 
-/// How the parts of a model are made. A factory is anything that heed can call with initializers and the sizes of the
-/// part, and that returns the part. A lambda is one:
+/// Factories make the parts of a model. A factory is anything that heed can call with initializers and the part's
+/// sizes, and that returns the part. A lambda is a factory:
 ///
 ///     parts{}.with_query_from([](auto& init, const seq2seq::decoder_sizes& n) {
 ///         return query_from::previous_state{init.glorot(n.context, n.gates)};
 ///     });
 ///
-/// A finished part may be given in the place of its factory: `with_query_from(query_from::current_state{})`. So may a
-/// tensor, such as a table of embeddings that another program trained. A copy of it is taken wherever the part is
-/// needed. Ready-made factories have the name of their part, and options as members: nn::lstm_factory{},
-/// nn::stacked_factory{4}.
+/// A finished part may be given in place of a factory: `with_query_from(query_from::current_state{})`. So may a tensor,
+/// such as an embedding table that another program trained. It is copied wherever the part is needed. Ready-made
+/// factories are named after their part and have options as members: nn::lstm_factory{}, nn::stacked_factory{4}.
 ///
 ///     part                                       sizes
 ///     recurrent cell                             nn::cell_sizes
 ///     positions                                  nn::position_sizes
 ///     residual connection, feed-forward layers   nn::layer_sizes
-///     encoder                                    seq2seq::encoder_sizes; encoder_parts knows more
+///     encoder                                    seq2seq::encoder_sizes; more in encoder_parts
 ///     embedding of source or target words        seq2seq::embedding::embedding_sizes
 ///     attention, its score                       seq2seq::sizes, convolutional_sizes
-///     query_from, initial_state, output             seq2seq::decoder_sizes; decoder_parts knows more
+///     query_from, initial_state, output          seq2seq::decoder_sizes; more in decoder_parts
 ///     tables of a Transformer                    seq2seq::table_sizes
 ///     block of papers::yin2016                   papers::yin2016::block_sizes
 ///
-/// Each factory draws its numbers from the same source, one after another, so that a model depends on its seed alone.
+/// All factories draw from the same random source, one after another, so that a model depends only on its seed.
 namespace heed::inline HEED_TARGET::nn {
 
-/// Draws the initial parameters of a part. Each call takes one stream of `random`. Where a function takes a
-/// random_source&, initializers may be given: `papers::bahdanau2015::make_additive<float>(init, {…})`.
+/// Draws the initial parameters of a part. Each call takes one stream of `random`. Initializers may be passed where a
+/// function takes a random_source&: `papers::bahdanau2015::make_additive<float>(init, {…})`.
 template <class T>
 struct initializers {
     random_source& random;
@@ -58,7 +57,8 @@ struct initializers {
     /// [size] zeros.
     array<T, 1> zeros(std::size_t size) const { return nn::zeros<T>(size); }
 
-    /// The matrix [H,nH] from a cell's state to n gates: drawn gate by gate by `recurrent_matrix`, or by glorot as one.
+    /// The matrix [H,nH] from a cell's state to n gates: `recurrent_matrix` draws each gate, or glorot draws it as one
+    /// matrix.
     array<T, 2> recurrent(std::size_t n, std::size_t hidden) const
     {
         if (recurrent_matrix == nullptr) return glorot(hidden, n * hidden);
@@ -80,17 +80,17 @@ struct layer_sizes {
     std::size_t hidden = 0;  // F
 };
 
-/// The sizes of positions, for their factory.
+/// The sizes of position encodings, for their factory.
 struct position_sizes {
-    std::size_t longest = 0;  // positions that there are vectors for
+    std::size_t longest = 0;  // number of positions
     std::size_t width = 0;    // D of a vector
 };
 
-/// A part, or a tensor, that stands in the place of its own factory.
+/// A part or a tensor that replaces its factory.
 template <class Part>
 concept finished_part = tensor<Part> || parameterised<Part>;
 
-/// Something that makes a part of these sizes.
+/// A factory of a part with these sizes.
 template <class Factory, class T, class Sizes>
 concept factory_of = finished_part<Factory> || requires(const Factory& factory, initializers<T>& init, const Sizes& n)
 {
@@ -99,7 +99,7 @@ concept factory_of = finished_part<Factory> || requires(const Factory& factory, 
 
 namespace detail {
 
-struct refused_part {};  // after the compiler's sentence: fewer errors follow
+struct refused_part {};  // returned after a static_assert fails, to avoid further errors
 
 }  // namespace detail
 

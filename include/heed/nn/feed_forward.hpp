@@ -13,7 +13,7 @@
 
 namespace heed::inline HEED_TARGET::nn {
 
-/// Two layers at each position, the same at all.
+/// Two layers, applied to each position.
 ///
 ///     FFN(x) = f(x W_1 + b_1) W_2 + b_2           Vaswani et al. 2017, eq. 2
 ///
@@ -42,12 +42,12 @@ template <class Matrix, class Vector, class Activation, class Matrix2, class Vec
 feed_forward(Matrix, Vector, Matrix2, Vector2, Activation)
     -> feed_forward<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>, Activation>;
 
-/// Two layers at each position, the first one gated.
+/// Two layers, applied to each position, the first one gated.
 ///
 ///     FFN(x) = (f(x W_1) ⊙ x W_3) W_2              Shazeer 2020 ("GLU Variants Improve Transformer"), eq. 6
 ///
 /// SwiGLU with ops::silu, GEGLU with ops::gelu_erf, ReGLU with ops::relu. No bias. The paper's W is W_1 here and its V
-/// is W_3, as in LLaMA; it makes F two thirds as large as without a gate.
+/// is W_3, as in LLaMA. The paper reduces F to two thirds of its size without a gate.
 template <class Matrix, class Activation>
 struct gated_feed_forward {
     Matrix W_1;  // [D,F], of the gate
@@ -72,7 +72,7 @@ template <class Matrix, class Matrix2, class Matrix3, class Activation>
 gated_feed_forward(Matrix, Matrix2, Matrix3, Activation)
     -> gated_feed_forward<joint_tensor<Matrix, Matrix2, Matrix3>, Activation>;
 
-/// New layers from `width` to `hidden` and back, with this activation.
+/// New layers from `width` to `hidden` and back to `width`, with this activation.
 template <class T, class Activation>
 auto make_feed_forward(random_source& random, std::size_t width, std::size_t hidden, Activation activation)
 {
@@ -94,7 +94,7 @@ struct feed_forward_factory {
 template <class Activation = std::remove_const_t<decltype(ops::relu)>>
 feed_forward_factory(Activation = {}) -> feed_forward_factory<Activation>;
 
-/// Makes gated_feed_forward: SwiGLU, or `gated_feed_forward_factory{ops::gelu_erf}`, GEGLU.
+/// Makes gated_feed_forward: SwiGLU by default; `gated_feed_forward_factory{ops::gelu_erf}` makes GEGLU.
 template <class Activation = std::remove_const_t<decltype(ops::silu)>>
 struct gated_feed_forward_factory {
     Activation activation{};

@@ -19,11 +19,11 @@
 /// Convolutions over the words of sentences.
 namespace heed::inline HEED_TARGET::ops {
 
-/// Filters over k neighboring steps, of which `before` come before the step itself:
+/// A filter over k neighboring steps, `before` of which come before the step itself:
 ///
 ///     y_t = b + Σ_{i<k} x_{t-before+i} W_i,  0 where there is no step     x [T,B,D], W = [W_0; …; W_{k-1}] [k·D,N]
 ///
-/// -> [T,B,N]. before = k-1: step t depends on no later step. before = (k-1)/2: as much to the left as to the right.
+/// -> [T,B,N]. With before = k-1, step t depends on no later step; with before = (k-1)/2, the filter is centered.
 ///
 ///     ∂x_{t-before+i} += ∂y_t W_iᵀ,  ∂W_i += Σ_t x_{t-before+i}ᵀ ∂y_t,  ∂b += Σ_t ∂y_t
 struct convolve_steps_op : operation<convolve_steps_op> {
@@ -37,7 +37,7 @@ struct convolve_steps_op : operation<convolve_steps_op> {
         }
         if (before >= k) {
             throw shape_error("convolve_steps: " + std::to_string(before) + " steps before the step itself, but W " +
-                              shape_text(W.shape) + " is " + counted(k, "step") + " wide; give less than that");
+                              shape_text(W.shape) + " is " + counted(k, "step") + " wide; give a smaller number");
         }
         require_shape("convolve_steps", "the bias", b.shape, {W.shape[1]}, "one number for each column of W ", W.shape);
         return {x.shape[0], x.shape[1], W.shape[1]};
@@ -74,7 +74,7 @@ struct convolve_steps_op : operation<convolve_steps_op> {
 private:
     static std::size_t width(const auto& x, const auto& W) { return x.shape[2] == 0 ? 0 : W.shape[0] / x.shape[2]; }
 
-    /// f(i, first row of x, first row of y, their number) for each W_i that meets any step.
+    /// Calls f(i, first row of x, first row of y, number of rows) for each W_i that applies to any step.
     template <class F>
     static void each_distance(const auto& x, const auto& W, std::size_t before, F&& f)
     {
@@ -87,7 +87,7 @@ private:
 };
 inline constexpr convolve_steps_op convolve_steps{};
 
-/// y = [window[:, N:]; x], a window that moves on by one: window [B,n·N], x [B,N] -> [B,n·N].
+/// y = [window[:, N:]; x], a window that advances by one: window [B,n·N], x [B,N] -> [B,n·N].
 /// Without columns (n = 0) it stays empty.
 ///
 ///     ∂window[:, N:] += ∂y[:, :(n-1)N],  ∂x += ∂y[:, (n-1)N:]
@@ -126,14 +126,17 @@ struct slide_op : operation<slide_op> {
 };
 inline constexpr slide_op slide{};
 
-/// y = a ⊙ σ(b), gated linear units: x [...,2N], a in its first half and b in its second -> [...,N]. Dauphin et al.
-/// 2017; Gehring et al. 2017, section 3.2.
+/// y = a ⊙ σ(b), gated linear units: x [...,2N], the first half is a and the second b -> [...,N]. Dauphin et al. 2017;
+/// Gehring et al. 2017, section 3.2.
 ///
 ///     ∂a += ∂y ⊙ σ(b),  ∂b += ∂y ⊙ a ⊙ σ(b) (1 - σ(b))
 struct glu_op : operation<glu_op> {
     static constexpr ranks takes{1};
 
-    static auto shape(const auto& x) { return detail::half_of("glu", x.shape, "values, then as many gates"); }
+    static auto shape(const auto& x)
+    {
+        return detail::half_of("glu", x.shape, "values, then the same number of gates");
+    }
 
     template <class T, std::size_t R>
     static void forward(in<T, R> x, out<T, R> y)
@@ -155,18 +158,17 @@ struct glu_op : operation<glu_op> {
 };
 inline constexpr glu_op glu{};
 
-/// y = √½ (x + a ⊙ σ(b)) before the end of each row, 0 from there on: a gated linear unit of v = [a; b] beside what it
-/// was computed from. x [T,B,N], v [T,B,2N], the lengths of the B rows -> [T,B,N]. Gehring et al. 2017, sections 3.2
-/// and 3.4.
+/// y = √½ (x + a ⊙ σ(b)) up to the end of each row, then 0: a residual connection around a gated linear unit of v = [a;
+/// b]. x [T,B,N], v [T,B,2N], the lengths of the B rows -> [T,B,N]. Gehring et al. 2017, sections 3.2 and 3.4.
 ///
-///     before the end of each row, with d = √½ ∂y:  ∂x += d,  ∂a += d ⊙ σ(b),  ∂b += d ⊙ a ⊙ σ(b) (1 - σ(b))
+///     up to the end of each row, with d = √½ ∂y:  ∂x += d,  ∂a += d ⊙ σ(b),  ∂b += d ⊙ a ⊙ σ(b) (1 - σ(b))
 struct gated_residual_op : operation<gated_residual_op> {
-    static constexpr double factor = 0.70710678118654752440;  // √½ keeps the variance of a sum of two
+    static constexpr double factor = 0.70710678118654752440;  // √½ keeps the variance of a sum of two terms
 
     static shape_of_rank<3> shape(const auto& x, const auto& v, const lengths_view& real)
     {
         require_shape("gated_residual", "v", v.shape, {x.shape[0], x.shape[1], 2 * x.shape[2]},
-                      "values, then as many gates, for each number of ", x.shape);
+                      "values, then the same number of gates, for each number of ", x.shape);
         real.require("gated_residual", x.shape[1], x.shape[0]);
         return x.shape;
     }
@@ -208,8 +210,8 @@ namespace heed::inline HEED_TARGET::nn {
 ///
 ///     v_t = b + Σ_{i<k} x_{t-before+i} W_i,  GLU([v¹; v²]) = v¹ ⊙ σ(v²)     Gehring et al. 2017, section 3.2
 ///
-/// Words before the first and after the last are zeros. Sentences are [T,B,D], step by step. In an encoder it looks to
-/// both sides (before = (k-1)/2, rounded down), in a decoder back only (before = k-1).
+/// Words before the first and after the last are zeros. Sentences are [T,B,D], step by step. In an encoder, the filter
+/// is centered (before = (k-1)/2, rounded down); in a decoder, it reads only earlier words (before = k-1).
 template <class Matrix, class Vector>
 struct gated_convolution {
     Matrix W;  // [k·D,2D], the rows of the earliest word first
@@ -218,24 +220,24 @@ struct gated_convolution {
     /// D, the size of x and of the result.
     std::size_t size() const { return shape_of(W)[1] / 2; }
 
-    /// k, the number of words that it reads.
+    /// k, the number of words that the filter reads.
     std::size_t width() const { return size() == 0 ? 0 : shape_of(W)[0] / size(); }
 
-    /// An encoder's block: √½ (before + GLU(v)), where v is computed of x, which is `before`, perhaps with dropout.
-    /// Both must be zeros from the end of each sentence on, and the result is.
+    /// An encoder block: √½ (before + GLU(v)), where v is computed from x, which is `before`, optionally after dropout.
+    /// Both inputs must be zeros beyond the end of each sentence; so is the result.
     auto around(const tensor auto& before, const tensor auto& x, const lengths& real) const  // [T,B,D] each
     {
         return ops::gated_residual(before, ops::convolve_steps(x, W, b, (width() - 1) / 2), real);
     }
 
-    /// GLU(v) of each word and those before it.
+    /// GLU(v) of each word, computed from it and the words before it.
     auto back(const tensor auto& x) const  // [T,B,D]
     {
         return ops::glu(ops::convolve_steps(x, W, b, width() - 1));
     }
 
-    /// The same word by word. `state` [R,(k-1)·D] holds the k-1 words before x [R,D]: zeros at first, and
-    /// ops::slide(state, x) before the next word.
+    /// As `back`, one word at a time. `window` [R,(k-1)·D] holds the k-1 words before x [R,D]: zeros at first, and
+    /// ops::slide(window, x) before the next word.
     auto step(const tensor auto& window, const tensor auto& x) const
     {
         return ops::glu(ops::linear(ops::concat(window, x), W, b));

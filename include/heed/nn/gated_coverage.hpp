@@ -14,15 +14,15 @@
 
 namespace heed::inline HEED_TARGET::nn {
 
-/// How the coverage C_j of source position j changes after a query s has put the weight α_j on its annotation h_j.
+/// Update of the coverage C_j of source position j after a query s has put the weight α_j on its annotation h_j.
 ///
 ///     z   = σ(W_z h_j + S_z s + α_j a_z + U_z C_j),  r = σ(W_r h_j + S_r s + α_j a_r + U_r C_j)
 ///     C̃_j = tanh(W_c h_j + S_c s + α_j a_c + U_c (r ⊙ C_j))
 ///     C_j' = (1 − z) ⊙ C_j + z ⊙ C̃_j                  Tu et al. 2016, §3.1.2
 ///
-/// The paper prints C_{i,j} = f(C_{i−1,j}, α_{i,j}, h_j, t_{i−1}) with a gated recurrent unit as f; the gates are those
-/// of the authors' code, which has no bias. nn::coverage_gru, the unit of Mi et al. 2016, reads the emitted word
-/// instead of h_j and s, its z keeps the *old* coverage, and its r acts after the product.
+/// The paper prints C_{i,j} = f(C_{i−1,j}, α_{i,j}, h_j, t_{i−1}) with a gated recurrent unit as f. The gates are taken
+/// from the authors' code, which has no bias. nn::coverage_gru, the unit of Mi et al. 2016, reads the emitted word
+/// instead of h_j and s; its z keeps the *old* coverage, and its r acts after the product.
 template <class Matrix, class Vector>
 struct gated_coverage {
     Matrix W;    // [D,3N], for z|r|C̃
@@ -33,7 +33,7 @@ struct gated_coverage {
 
     std::size_t size() const { return shape_of(U_c)[0]; }
 
-    /// The annotations' share, the same at every step: h [B,T,D] -> [B,T,3N].
+    /// The annotations' contribution, the same at every step: h [B,T,D] -> [B,T,3N].
     auto project(const tensor auto& annotations) const { return ops::linear(annotations, W); }
 
     /// projected [B,T,3N], s [B,Q], α [B,T], C [B,T,N] -> [B,T,N]
@@ -61,7 +61,7 @@ template <class Matrix, class Vector, class Matrix2, class Matrix3, class Matrix
 gated_coverage(Matrix, Matrix2, Vector, Matrix3, Matrix4)
     -> gated_coverage<joint_tensor<Matrix, Matrix2, Matrix3, Matrix4>, Vector>;
 
-/// A new unit for annotations of size `annotation` and queries of size `query`. The authors' code has 10 dimensions of
+/// A new unit for annotations of size `annotation` and queries of size `query`. The authors' code uses 10 dimensions of
 /// coverage.
 template <class T>
 auto make_gated_coverage(random_source& random, std::size_t annotation, std::size_t query, std::size_t coverage = 10)

@@ -16,9 +16,9 @@ namespace heed::inline HEED_TARGET::nn {
 ///     h̃  = tanh(W_h x + U_h (r ⊙ h) + b_h)
 ///     h' = (1 − z) ⊙ h + z ⊙ h̃               Bahdanau et al. 2015, appendix A.1.1
 ///
-/// Cho et al. 2014, who introduced the unit, have z the other way round. The reset gate acts on the state before the
-/// product; cuDNN's acts after it. docs/learn/gru.md has the conventions of other libraries and how to convert their weights.
-/// Deviation: biases, which the paper leaves out of its formulas.
+/// In Cho et al. 2014, who introduced the unit, the roles of z and 1 − z are swapped. The reset gate acts on the state
+/// before the product; in cuDNN it acts after. docs/learn/gru.md lists the conventions of other libraries and how to
+/// convert their weights. Deviation: biases, which the paper omits from its equations.
 template <class Matrix, class Vector>
 struct gru {
     Matrix W;    // [X,3H], for z|r|h
@@ -34,7 +34,7 @@ struct gru {
         return ops::gru(projected, h, U, U_h, ends);
     }
 
-    /// The state whose output is h [B,H]: h itself.
+    /// The state with output h [B,H]: h itself.
     auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)
@@ -46,10 +46,10 @@ struct gru {
 template <class Matrix, class Vector, class Matrix2, class Matrix3>
 gru(Matrix, Vector, Matrix2, Matrix3) -> gru<joint_tensor<Matrix, Matrix2, Matrix3>, Vector>;
 
-/// A new unit from inputs of size `input` to states of size `hidden`.
+/// A new unit with inputs of size `input` and states of size `hidden`.
 ///
-/// `recurrent` draws U_z, U_r and U_h one by one, each [H,H]: with nn::orthogonal<T> they start as in Bahdanau et al.
-/// 2015 (appendix B.1). Without it they are drawn by glorot, U_z and U_r as one matrix [H,2H].
+/// `recurrent` draws U_z, U_r and U_h one by one, each [H,H]: with nn::orthogonal<T>, they are initialized as in
+/// Bahdanau et al. 2015 (appendix B.1). By default, glorot draws them, U_z and U_r as one matrix [H,2H].
 template <class T>
 auto make_gru(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr)
 {
@@ -58,15 +58,15 @@ auto make_gru(random_source& random, std::size_t input, std::size_t hidden, init
                init.recurrent(1, hidden)};
 }
 
-/// Gated recurrent unit whose reset gate acts after the product, as in cuDNN and PyTorch's nn.GRU (seq2seq/torch.hpp).
+/// Gated recurrent unit with the reset gate after the product, as in cuDNN and PyTorch's nn.GRU (seq2seq/torch.hpp).
 ///
 ///     z  = σ(W_z x + U_z h + b_z),  r = σ(W_r x + U_r h + b_r)
 ///     h̃  = tanh(W_h x + b_h + r ⊙ (U_h h + c_h))
 ///     h' = (1 − z) ⊙ h + z ⊙ h̃               NVIDIA cuDNN, CUDNN_GRU; Cho et al. 2014, first version on arXiv
 ///
-/// The candidate has a second bias, c_h, inside of the gate; those of z and r would only add up. Deviation: z is the
-/// share of the candidate, as in nn::gru; cuDNN's is that of the old state (docs/learn/gru.md). One product with the state
-/// per step, where nn::gru has two, one after the other.
+/// The candidate has a second bias, c_h, inside the gate; second biases of z and r would be redundant. Deviation: z is
+/// the share of the candidate, as in nn::gru; in cuDNN it is the share of the old state (docs/learn/gru.md). Each step
+/// needs one product with the state, where nn::gru needs two in sequence.
 template <class Matrix, class Vector>
 struct gru_reset_after {
     Matrix W;    // [X,3H], for z|r|h
@@ -82,7 +82,7 @@ struct gru_reset_after {
         return ops::gru_reset_after(projected, h, U, c_h, ends);
     }
 
-    /// The state whose output is h [B,H]: h itself.
+    /// The state with output h [B,H]: h itself.
     auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)
@@ -95,8 +95,8 @@ template <class Matrix, class Vector, class Matrix2, class Vector2>
 gru_reset_after(Matrix, Vector, Matrix2, Vector2)
     -> gru_reset_after<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2>>;
 
-/// A new unit from inputs of size `input` to states of size `hidden`. `recurrent` draws U_z, U_r and U_h one by one,
-/// each [H,H], as for nn::make_gru; without it they are drawn by glorot as one matrix [H,3H].
+/// A new unit with inputs of size `input` and states of size `hidden`. `recurrent` draws U_z, U_r and U_h one by one,
+/// each [H,H], as for nn::make_gru; by default, glorot draws them as one matrix [H,3H].
 template <class T>
 auto make_gru_reset_after(random_source& random, std::size_t input, std::size_t hidden,
                           initializer<T> recurrent = nullptr)

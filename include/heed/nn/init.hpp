@@ -12,41 +12,42 @@
 #include <heed/core/random.hpp>
 #include <heed/core/tensor.hpp>
 
-/// Initial parameters. Each call takes one stream of the source, so that a model depends on its seed alone.
+/// Initial parameters. Each call takes one stream of the source, so that a model depends only on its seed.
 namespace heed::inline HEED_TARGET::nn {
 
-/// Thrown where new parameters would have more numbers than limited_numbers allows, or than any array has.
+/// Thrown if new parameters would have more numbers than limited_numbers allows, or than an array can have.
 struct too_many_numbers : error {
     using error::error;
 };
 
 namespace detail {
 
-/// How many numbers this thread's new parameters may still have.
+/// The number of numbers that this thread's new parameters may still have.
 inline thread_local std::size_t numbers_left = std::numeric_limits<std::size_t>::max();
 
-/// The number of rows, if so many numbers may be allocated; an empty parameter counts as one number.
+/// The number of rows, if that many numbers may be allocated; an empty parameter counts as one number.
 inline std::size_t allowed_rows(std::size_t rows, std::size_t columns = 1)
 {
     const bool overflows = columns != 0 && rows > std::numeric_limits<std::size_t>::max() / columns;
     const std::size_t numbers = overflows ? 0 : std::max<std::size_t>(1, rows * columns);
     if (overflows || numbers > numbers_left)
         throw too_many_numbers("a new parameter [" + std::to_string(rows) + "," + std::to_string(columns) +
-                               "] is larger than it may be: all new ones together may have " +
-                               std::to_string(numbers_left) + " numbers more");
+                               "] is too large: all new parameters together may have only " +
+                               std::to_string(numbers_left) + " more numbers");
     numbers_left -= numbers;
     return rows;
 }
 
 }  // namespace detail
 
-/// While it lives, the new parameters that this thread makes have at most so many numbers together, an empty one
-/// counted as one; more throw too_many_numbers before they are allocated. For sizes that come from an untrusted file.
+/// While this object exists, the new parameters of this thread may have at most this many numbers in total, with an
+/// empty parameter counted as one number. Beyond that, too_many_numbers is thrown before memory is allocated. For sizes
+/// that come from an untrusted file.
 ///
 ///     const nn::limited_numbers limit(numbers_of_the_file);
 class limited_numbers {
 public:
-    /// `most`: numbers of all parameters together.
+    /// `most`: the total number of numbers in all parameters.
     explicit limited_numbers(std::size_t most) : before_(detail::numbers_left) { detail::numbers_left = most; }
     ~limited_numbers() { detail::numbers_left = before_; }
     limited_numbers(const limited_numbers&) = delete;
@@ -56,7 +57,7 @@ private:
     std::size_t before_;
 };
 
-/// A copy of new parameters that are already there; counted as new ones are.
+/// A copy of parameters that counts as new parameters.
 template <class Module>
 Module counted_copy(const Module& of)
 {
@@ -64,7 +65,7 @@ Module counted_copy(const Module& of)
     return of;
 }
 
-/// A function that draws a matrix [rows,columns], such as glorot<T> or, from <heed/nn/orthogonal.hpp>, orthogonal<T>.
+/// A function that draws a matrix [rows,columns], such as glorot<T> or orthogonal<T> from <heed/nn/orthogonal.hpp>.
 template <class T>
 using initializer = array<T, 2> (*)(random_source& random, std::size_t rows, std::size_t columns);
 
@@ -91,7 +92,7 @@ array<T, 2> gaussian(random_source& random, std::size_t rows, std::size_t column
     return matrix;
 }
 
-/// [size], uniform in ±1/√size: a vector that products with activations of order one keep at order one.
+/// [size], uniform in ±1/√size: its product with activations of order one is of order one.
 template <class T>
 array<T, 1> small_vector(random_source& random, std::size_t size)
 {

@@ -13,8 +13,8 @@
 /// Layer normalization.
 namespace heed::inline HEED_TARGET::ops {
 
-/// y = gain ⊙ (x - μ) / sqrt(σ² + ε) + bias, with mean μ and variance σ² of the last axis: x [...,N], gain and bias [N]
-/// -> [...,N]. Ba et al. 2016, eq. 4. A row whose numbers are all equal gives the bias.
+/// y = gain ⊙ (x - μ) / sqrt(σ² + ε) + bias, with the mean μ and the variance σ² over the last axis: x [...,N], gain
+/// and bias [N] -> [...,N]. Ba et al. 2016, eq. 4. If all numbers of a row are equal, the result is the bias.
 ///
 ///     with d = gain ⊙ ∂y, x̂ = (x − μ) / sqrt(σ² + ε) and means over the last axis:
 ///     ∂x += (d − mean(d) − x̂ mean(d ⊙ x̂)) / sqrt(σ² + ε),  ∂gain += Σ_rows ∂y ⊙ x̂,  ∂bias += Σ_rows ∂y
@@ -28,7 +28,7 @@ struct layer_norm_op : operation<layer_norm_op> {
         require_shape("layer_norm", "the bias", bias.shape, {N}, "as long as the last axis of x ", x.shape);
         if (!(epsilon > 0)) {
             throw shape_error("layer_norm: epsilon is " + std::to_string(epsilon) +
-                              " but must be above 0, as 1e-5 is, or equal numbers would be divided by 0");
+                              " but must be above 0, such as 1e-5; otherwise equal numbers would be divided by 0");
         }
         return x.shape;
     }
@@ -82,7 +82,7 @@ struct layer_norm {
 template <class Vector, class Vector2>
 layer_norm(Vector, Vector2, double = 1e-5) -> layer_norm<joint_tensor<Vector, Vector2>>;
 
-/// A new one, which only normalizes: gain 1, bias 0.
+/// A new layer normalization, with gain 1 and bias 0.
 template <class T>
 auto make_layer_norm(std::size_t width)
 {

@@ -20,8 +20,8 @@ namespace heed::inline HEED_TARGET::nn {
 ///     g = tanh(W_g x + U_g h + b_g)
 ///     c' = f ⊙ c + i ⊙ g,  h' = o ⊙ tanh(c')
 ///
-/// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000; no connections from the cell to the
-/// gates. The gates stand in the order i|f|o|g; PyTorch's is i|f|g|o. The state is an ops::lstm_state.
+/// Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000, and without peephole connections. The
+/// gates are stored in the order i|f|o|g; PyTorch's order is i|f|g|o. The state is an ops::lstm_state.
 template <class Matrix, class Vector>
 struct lstm {
     Matrix W;  // [X,4H], for i|f|o|g
@@ -30,13 +30,13 @@ struct lstm {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,4H]
 
-    /// projected [B,4H] and the state of [B,H] each -> the next state. A sentence that has ended keeps its state.
+    /// projected [B,4H] and a state of two [B,H] -> the next state. A sentence that has ended keeps its state.
     auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {}) const
     {
         return ops::lstm(projected, state.hidden, state.cell, U, ends);
     }
 
-    /// The state whose output is h [B,H]: its cell is 0.
+    /// The state with output h [B,H] and cell 0.
     auto begin(tensor auto h) const
     {
         auto nothing = constant_like(h, shape_of(h), 0.0);
@@ -52,11 +52,11 @@ struct lstm {
 template <class Matrix, class Vector, class Matrix2>
 lstm(Matrix, Vector, Matrix2) -> lstm<joint_tensor<Matrix, Matrix2>, Vector>;
 
-/// A new unit from inputs of size `input` to states of size `hidden`.
+/// A new unit with inputs of size `input` and states of size `hidden`.
 ///
-/// `recurrent` draws U_i, U_f, U_o and U_g one by one, each [H,H], as for nn::make_gru; without it they are drawn by
-/// glorot as one matrix [H,4H]. `forget` is the first bias of the forget gate: at 1 the cell keeps most of what it
-/// holds when training begins (Jozefowicz et al. 2015).
+/// `recurrent` draws U_i, U_f, U_o and U_g one by one, each [H,H], as for nn::make_gru; by default, glorot draws them
+/// as one matrix [H,4H]. `forget` is the initial bias of the forget gate: with 1, the cell keeps most of its contents
+/// at the start of training (Jozefowicz et al. 2015).
 template <class T>
 auto make_lstm(random_source& random, std::size_t input, std::size_t hidden, initializer<T> recurrent = nullptr,
                double forget = 1)

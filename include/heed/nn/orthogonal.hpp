@@ -12,7 +12,7 @@
 #include <heed/gemm/blas.hpp>
 #include <heed/nn/init.hpp>
 
-// Compilers continue after an #error; including a file that does not exist stops them.
+// Compilers continue after an #error, but stop at an #include of a file that does not exist.
 #if defined(HEED_BLAS_NONE)
 #error "heed/nn/orthogonal.hpp calls xt::linalg and so a BLAS and a LAPACK: compile without HEED_BLAS_NONE"
 #include <heed/needs/xtensor-blas>
@@ -22,28 +22,28 @@
 #endif
 #include <xtensor-blas/xlinalg.hpp>
 
-/// Random orthogonal matrices. The only header that includes xtensor-blas's linear algebra, which is slow to compile
-/// and calls LAPACK: <heed/heed.hpp> leaves it out. In CMake, link heed::linalg.
+/// Random orthogonal matrices. <heed/heed.hpp> does not include this header: it is the only one that needs
+/// xtensor-blas's linear algebra, which is slow to compile and calls LAPACK. In CMake, link heed::linalg.
 namespace heed::inline HEED_TARGET::nn {
 
 /// [rows,columns], random and orthogonal: Uᵀ U = 1 if rows ≥ columns, U Uᵀ = 1 if rows ≤ columns.
 ///
 ///     A = Q R,  A normal,  U = Q diag(sign R_ii)
 ///
-/// Recurrent weights start like this in Bahdanau et al. 2015 (appendix B.1) and Saxe et al. 2014: products with it keep
-/// the length of a state. The signs make U uniform among all orthogonal matrices (Mezzadri 2007, §5), which LAPACK's Q
-/// alone is not. Computed in double for every T. The last bits of a number depend on the LAPACK that the program links.
-/// Throws shape_error if there are no rows or no columns.
+/// Recurrent weights are initialized like this in Bahdanau et al. 2015 (appendix B.1) and Saxe et al. 2014:
+/// multiplication preserves the length of a state. The signs make U uniform among all orthogonal matrices, unlike
+/// LAPACK's Q (Mezzadri 2007, §5). Computed in double for every T. The last bits of a number depend on the LAPACK
+/// implementation. Throws shape_error if there are no rows or no columns.
 template <class T>
 array<T, 2> orthogonal(random_source& random, std::size_t rows, std::size_t columns)
 {
     if (rows == 0 || columns == 0) {
         throw shape_error("nn::orthogonal: a matrix " + shape_text(shape_of_rank<2>{rows, columns}) +
-                          " has no entries; there must be at least one row and one column");
+                          " has no entries; it needs at least one row and one column");
     }
     detail::allowed_rows(rows, columns);
     const std::uint64_t stream = random.next_stream();
-    const bool flip = rows < columns;  // a wide matrix is a tall one, transposed
+    const bool flip = rows < columns;  // a wide matrix is computed as a tall one and transposed
     array<double, 2> A(flip ? shape_of_rank<2>{columns, rows} : shape_of_rank<2>{rows, columns});
     for (std::size_t i = 0; i < A.size(); ++i) A.data()[i] = normal(stream, i);
 

@@ -17,13 +17,14 @@
 
 namespace heed::inline HEED_TARGET::nn {
 
-/// Long short-term memory whose gates see the cell.
+/// Long short-term memory with peephole connections from the cell to the gates.
 ///
 ///     i = σ(W_i x + U_i h + p_i ⊙ c + b_i),  f = σ(W_f x + U_f h + p_f ⊙ c + b_f),  g = tanh(W_g x + U_g h + b_g)
 ///     c' = f ⊙ c + i ⊙ g
 ///     o = σ(W_o x + U_o h + p_o ⊙ c' + b_o),  h' = o ⊙ tanh(c')               Gers et al. 2002; Graves 2013, eq. 7-11
 ///
-/// ONNX's LSTM with P, whose gates are i|o|f|g; here they are i|f|o|g, as in nn::lstm. The state is an ops::lstm_state.
+/// Equals ONNX's LSTM with P, which stores its gates as i|o|f|g; here they are i|f|o|g, as in nn::lstm. The state is an
+/// ops::lstm_state.
 template <class Matrix, class Vector>
 struct peephole_lstm {
     Matrix W;    // [X,4H], for i|f|o|g
@@ -35,7 +36,7 @@ struct peephole_lstm {
 
     auto project(const tensor auto& x) const { return ops::linear(x, W, b); }  // [...,X] -> [...,4H]
 
-    /// projected [B,4H] and the state of [B,H] each -> the next state. A sentence that has ended keeps its state.
+    /// projected [B,4H] and a state of two [B,H] -> the next state. A sentence that has ended keeps its state.
     auto step(const tensor auto& projected, const auto& state, const ops::sentence_ends& ends = {}) const
     {
         if (ends.real == nullptr) return next(projected, state);
@@ -45,7 +46,7 @@ struct peephole_lstm {
         return after.map([&](const auto& now, const auto& was) { return ops::join_positions(now, was, open); }, state);
     }
 
-    /// The state whose output is h [B,H]: its cell is 0.
+    /// The state with output h [B,H] and cell 0.
     auto begin(tensor auto h) const
     {
         auto nothing = constant_like(h, shape_of(h), 0.0);
@@ -76,7 +77,7 @@ template <class Matrix, class Vector, class Matrix2, class Vector2, class Vector
 peephole_lstm(Matrix, Vector, Matrix2, Vector2, Vector3, Vector4)
     -> peephole_lstm<joint_tensor<Matrix, Matrix2>, joint_tensor<Vector, Vector2, Vector3, Vector4>>;
 
-/// Makes LSTMs whose gates see the cell: p is 0 at first, the bias of the forget gate 1, and U as in nn::make_lstm.
+/// Makes peephole LSTMs: initially, p is 0 and the bias of the forget gate is 1; U is drawn as in nn::make_lstm.
 struct peephole_lstm_factory {
     template <class T>
     auto operator()(const initializers<T>& init, const cell_sizes& n) const

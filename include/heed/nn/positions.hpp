@@ -13,29 +13,30 @@
 #include <heed/ops/elementwise.hpp>
 #include <heed/ops/shape.hpp>
 
-/// Where a word stands in its sentence, for encoders and decoders that would otherwise not know.
+/// Position encodings, for encoders and decoders that are otherwise independent of word order.
 ///
-/// A policy takes x [B,S,D] and the position of the first of the S words, from 0, and returns x plus a vector for each.
+/// A policy takes x [B,S,D] and the position of the first of the S words, counted from 0. It returns x plus one vector
+/// per position.
 namespace heed::inline HEED_TARGET::nn {
 
-/// The places of the sines and cosines of sinusoidal_positions in a vector.
+/// The order of the sines and cosines in a vector of sinusoidal_positions.
 enum class wave_layout {
     interleaved,    // sin, cos, sin, cos, …: Vaswani et al. 2017
     halves,         // all sines, then all cosines; the same frequencies
-    tensor2tensor,  // halves, with the frequencies of the paper's own code: 10000^{-i/(D/2 − 1)}
+    tensor2tensor,  // halves, with the frequencies of the paper's code: 10000^{-i/(D/2 − 1)}
 };
 
-/// Waves of D/2 frequencies.
+/// Sinusoids of D/2 frequencies.
 ///
 ///     PE(p, 2i) = sin(p / 10000^{2i/D}),  PE(p, 2i+1) = cos(p / 10000^{2i/D})     Vaswani et al. 2017, section 3.5
 ///
-/// No parameters, and no longest sentence. A model that was trained elsewhere may have another layout:
+/// No parameters and no limit on the length. A model that was trained elsewhere may use another layout:
 ///
-///     halves          PE(p, i) = sin(p / 10000^{2i/D}),        PE(p, D/2 + i) = cos of the same
-///     tensor2tensor   PE(p, i) = sin(p / 10000^{i/(D/2−1)}),   PE(p, D/2 + i) = cos of the same
+///     halves          PE(p, i) = sin(p / 10000^{2i/D}),        PE(p, D/2 + i) = cos(p / 10000^{2i/D})
+///     tensor2tensor   PE(p, i) = sin(p / 10000^{i/(D/2−1)}),   PE(p, D/2 + i) = cos(p / 10000^{i/(D/2−1)})
 ///
-/// tensor2tensor is also that of fairseq and Marian. Where D is odd, there is one sine more than cosines, but
-/// tensor2tensor's last number is 0.
+/// fairseq and Marian also use tensor2tensor. If D is odd, there is one more sine than cosines, except that the last
+/// number of tensor2tensor is 0.
 struct sinusoidal_positions {
     wave_layout layout = wave_layout::interleaved;
 
@@ -57,7 +58,7 @@ struct sinusoidal_positions {
     static auto parameters(auto& self, auto&&) { return sinusoidal_positions{self.layout}; }
 
 private:
-    /// Of column k of D: is it a sine, and its frequency.
+    /// For column k of D: whether it is a sine, and its frequency.
     std::pair<bool, double> wave_of(std::size_t k, std::size_t D) const
     {
         const auto frequency = [](std::size_t i, std::size_t of) {
@@ -71,7 +72,7 @@ private:
     }
 };
 
-/// A vector for each position, learned.
+/// A learned vector for each position.
 ///
 ///     x_s + P_{first + s}                         Gehring et al. 2017, section 3.1
 ///
@@ -84,9 +85,9 @@ struct learned_positions {
     {
         const std::size_t S = shape_of(x)[1], D = shape_of(x)[2], P = shape_of(table)[0];
         if (first + S > P) {
-            throw error("learned_positions: a sentence of " + std::to_string(first + S) +
-                        " words, but there are vectors for " + std::to_string(P) +
-                        " positions; make the table as long as the longest sentence, or leave out longer ones");
+            throw error("learned_positions: a sentence of " + std::to_string(first + S) + " words, but the table has " +
+                        std::to_string(P) +
+                        " positions; make the table as long as the longest sentence, or skip longer sentences");
         }
         require_shape("learned_positions", "the table", shape_of(table), {P, D}, "rows as wide as those of ",
                       shape_of(x));
@@ -100,7 +101,7 @@ learned_positions(Matrix) -> learned_positions<Matrix>;
 
 /// Makes learned_positions.
 struct learned_positions_factory {
-    double deviation = 0;  // of normal vectors; 0: 1/√width
+    double deviation = 0;  // of the normal distribution; 0: 1/√width
 
     auto operator()(const auto& init, const position_sizes& n) const
     {

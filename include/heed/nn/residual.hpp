@@ -9,12 +9,12 @@
 #include <heed/nn/layer_norm.hpp>
 #include <heed/ops/elementwise.hpp>
 
-/// How a layer f is put around its input: a residual connection, with layer normalization after the sum or before f.
+/// Residual connections around a layer f, with layer normalization after the sum or before f.
 ///
-/// A policy has `around(x, f, drop)`; and `last_norm()`, the first normalization behind the last of several layers.
+/// A policy has `around(x, f, drop)` and `last_norm()`, the initial normalization after the last of several layers.
 namespace heed::inline HEED_TARGET::nn {
 
-/// Nothing: x stays as it is.
+/// Returns x unchanged.
 struct identity {
     auto operator()(const tensor auto& x) const { return x; }
     static auto parameters(auto&, auto&&) { return identity{}; }
@@ -31,7 +31,7 @@ struct post_norm {
         return norm(ops::add(x, drop(f(x))));
     }
 
-    identity last_norm() const { return {}; }  // the output of the last layer is normalized already
+    identity last_norm() const { return {}; }  // the output of the last layer is already normalized
 
     static auto parameters(auto& self, auto&& visit) { return nn::post_norm{visit("norm", self.norm)}; }
 };
@@ -49,7 +49,7 @@ struct pre_norm {
         return ops::add(x, drop(f(norm(x))));
     }
 
-    /// A new normalization like this one: nothing has normalized the output of the last layer.
+    /// A new normalization like this one, since the output of the last layer is not normalized.
     Norm last_norm() const { return counted_copy(norm); }
 
     static auto parameters(auto& self, auto&& visit) { return nn::pre_norm{visit("norm", self.norm)}; }

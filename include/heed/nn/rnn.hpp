@@ -19,7 +19,7 @@ namespace heed::inline HEED_TARGET::nn {
 
 namespace detail {
 
-/// [B]: `width` for a sentence that still has words, 0 for one that has ended.
+/// [B]: `width` for a sentence that has not ended, 0 for one that has.
 inline lengths numbers_of_open(const ops::sentence_ends& ends, std::size_t width)
 {
     std::vector<std::size_t> numbers(ends.real->batch());
@@ -33,7 +33,7 @@ inline lengths numbers_of_open(const ops::sentence_ends& ends, std::size_t width
 ///
 ///     h' = f(W x + U h + b)                       Elman 1990; f = tanh, or ops::relu
 ///
-/// PyTorch's nn.RNN and ONNX's RNN, whose two biases are one here.
+/// Equals PyTorch's nn.RNN and ONNX's RNN, with their two biases added up.
 template <class Matrix, class Vector, class Activation = std::remove_const_t<decltype(ops::tanh)>>
 struct rnn {
     Matrix W;  // [X,H]
@@ -51,7 +51,7 @@ struct rnn {
         return ops::join_positions(activation(ops::addmm(ops::clear_padding(projected, open), h, U)), h, open);
     }
 
-    /// The state whose output is h [B,H]: h itself.
+    /// The state with output h [B,H]: h itself.
     auto begin(tensor auto h) const { return h; }
 
     static auto parameters(auto& self, auto&& visit)

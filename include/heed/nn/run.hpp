@@ -13,22 +13,22 @@
 #include <heed/nn/stacked.hpp>
 #include <heed/ops/shape.hpp>
 
-/// A recurrent cell over all words of a batch whose sentences differ in length.
+/// Runs a recurrent cell over all words of a batch of sentences of different lengths.
 namespace heed::inline HEED_TARGET::nn {
 
 /// The order in which a recurrent cell reads a sentence.
 enum class direction { forward, backward };
 
-/// What a cell returns that has read its sentences. `ops::stack(read.outputs)` is [T,B,H].
+/// The outputs and final states of a cell. `ops::stack(read.outputs)` is [T,B,H].
 template <class Output, class State>
 struct read_words {
-    std::vector<Output> outputs;  // T times [B,H], after each word, in the order of words
-    State last;                   // after each sentence's own last word; backward: after its first
+    std::vector<Output> outputs;  // T times [B,H], after each word, in word order
+    State last;                   // after the last word of each sentence; backward: after the first
 };
 
 namespace detail {
 
-/// One layer. The backward direction starts at each sentence's own last word.
+/// One layer. The backward direction starts at the last word of each sentence.
 auto run_layer(const auto& cell, const auto& first, const tensor auto& x, const lengths& real, direction reads)
 {
     const bool reversed = reads == direction::backward;
@@ -49,7 +49,7 @@ auto run_layer(const auto& cell, const auto& first, const tensor auto& x, const 
 
 }  // namespace detail
 
-/// A cell over all words x [T,B,X] of a batch, from a first state.
+/// Runs a cell over all words x [T,B,X] of a batch, from an initial state.
 ///
 ///     forward   s_t = f(s_{t−1}, x_t),  t = 1 … n of a sentence of n words
 ///     backward  s_t = f(s_{t+1}, x_t),  t = n … 1
@@ -59,17 +59,18 @@ auto run_layer(const auto& cell, const auto& first, const tensor auto& x, const 
 ///     const auto annotations = ops::swap_axes(ops::stack(read.outputs));            // [B,T,H]
 ///     const auto sentence = nn::output_of(read.last);                               // [B,H]
 ///
-/// A step in the padding changes nothing, bit for bit, whatever x is there, NaN included. The outputs there repeat the
-/// last state; clear them, as attention::on does, before anything sums over them. A sentence of no words keeps the
-/// first state. Any cell of nn/cells.hpp fits; stacked cells run layer after layer, with `drop` between them, and their
-/// `last` has the states of all layers. Throws shape_error if there is no step at all, or if the lengths do not fit.
+/// Steps in the padding leave the state unchanged, bit for bit, for any x, NaN included. Outputs in the padding repeat
+/// the last state; clear them before summing over positions, as attention::on does. An empty sentence keeps the initial
+/// state. Works with any cell of nn/cells.hpp. Stacked cells run layer after layer, with `drop` between layers, and
+/// their `last` has the states of all layers. Throws shape_error if there are no steps, or if the lengths do not fit.
 auto run(const auto& cell, const auto& first, const tensor auto& x, const lengths& real,
          direction reads = direction::forward, const dropout& drop = {})
 {
     static_assert(rank_of<decltype(x)> == 3,
-                  "heed: nn::run takes the words of all steps, [T,B,X]; `ops::swap_axes(x)` makes it of [B,T,X]");
+                  "heed: nn::run takes the words of all steps, [T,B,X]; `ops::swap_axes(x)` converts [B,T,X]");
     const std::size_t T = shape_of(x)[0];
-    if (T == 0) throw shape_error("nn::run: x is " + shape_text(shape_of(x)) + ", no step at all; give at least one");
+    if (T == 0)
+        throw shape_error("nn::run: x is " + shape_text(shape_of(x)) + ", which has no steps; give at least one");
     real.require("nn::run", shape_of(x)[1], T);
     if constexpr (requires { cell.layers; }) {
         auto read = detail::run_layer(cell.layers.at(0), first.layers.at(0), x, real, reads);

@@ -13,7 +13,7 @@
 
 namespace heed::inline HEED_TARGET::nn {
 
-/// What joins the output of a layer above the first: nothing, or the layer's own input.
+/// The shortcut around each layer above the first: none, or a residual connection.
 enum class shortcut { none, residual };
 
 /// The state of stacked cells.
@@ -22,7 +22,7 @@ struct stacked_state {
     std::vector<State> layers;  // the lowest first
     Hidden hidden;              // [B,H] the output of the stack
 
-    /// The state with f applied to each of its tensors, together with those of `others`.
+    /// Applies f to each tensor of the state, together with the matching tensors of `others`.
     auto map(auto&& f, const auto&... others) const
     {
         auto mapped = heed::detail::each_of(
@@ -34,20 +34,21 @@ struct stacked_state {
 template <class State, class Hidden>
 stacked_state(std::vector<State>, Hidden) -> stacked_state<State, Hidden>;
 
-/// Recurrent cells one above the other; each reads the output of the one below at the same step.
+/// Stacked recurrent cells; each reads the output of the one below at the same step.
 ///
 ///     h^1 = f_1(h^1, x),  h^k = f_k(h^k, z^{k−1}),  z^k = h^k      Luong et al. 2015, §2; Sutskever et al. 2014
 ///     with shortcut::residual  z^k = h^k + z^{k−1} for k > 1        Wu et al. 2016, eq. 6
 ///
-/// Dropout acts on z^{k−1} on its way to the next layer, not on the way to the next step (Zaremba et al. 2014); a
-/// residual sum takes z^{k−1} as it is. The layers are cells of one kind (nn/cells.hpp), which a decoder steps through
-/// together and an encoder one after another. Ours: the first layer has no shortcut, since its input has another size.
+/// Dropout acts on z^{k−1} as input of the next layer, not on the recurrent connections (Zaremba et al. 2014); a
+/// residual sum uses z^{k−1} without dropout. All layers are cells of one type (nn/cells.hpp). A decoder advances them
+/// together, an encoder runs one after another. heed's choice: the first layer has no shortcut, since its input has
+/// another size.
 template <class Cell>
 struct stacked {
-    std::vector<Cell> layers;  // the lowest first; from [X] to [H], then from [H] to [H]
+    std::vector<Cell> layers;  // the lowest first; the first maps [X] to [H], the others [H] to [H]
     shortcut between = shortcut::none;
 
-    /// The lowest layer's share of the input. The other layers compute theirs step by step.
+    /// The input's contribution to the lowest layer. The other layers compute theirs step by step.
     auto project(const tensor auto& x) const { return nn::project_of(first(), x); }
 
     /// projected [B,G] of the lowest layer -> the next state. A sentence that has ended keeps its state.
@@ -55,8 +56,8 @@ struct stacked {
               const nn::dropout& drop = {}) const
     {
         if (state.layers.size() != layers.size()) {
-            throw shape_error("stacked: the state is that of " + std::to_string(state.layers.size()) + " layers, but " +
-                              "there are " + std::to_string(layers.size()));
+            throw shape_error("stacked: the state has " + std::to_string(state.layers.size()) + " layers, but the " +
+                              "cell has " + std::to_string(layers.size()));
         }
         auto lowest = nn::next_of(first(), projected, state.layers[0], ends);
         auto z = nn::output_of(lowest);
@@ -70,14 +71,14 @@ struct stacked {
         return stacked_state{std::move(next), std::move(z)};
     }
 
-    /// A state in which every layer's output is h [B,H], and so is that of the stack.
+    /// A state in which the output of every layer, and so of the stack, is h [B,H].
     auto begin(const tensor auto& h) const
     {
         auto states = heed::detail::each_of(layers, [&](std::size_t k) { return nn::begin_of(layers[k], h); });
         return stacked_state{std::move(states), h};
     }
 
-    /// What a layer passes on: its output, and its input z where there is a shortcut. Both [...,H].
+    /// The output of a layer: its hidden state, plus its input z if there is a shortcut. Both are [...,H].
     template <tensor X>
     X joined(const X& output, const X& z) const
     {
@@ -93,7 +94,7 @@ struct stacked {
 private:
     const Cell& first() const
     {
-        if (layers.empty()) throw error("stacked: there is no layer; give at least one cell");
+        if (layers.empty()) throw error("stacked: there are no layers; give at least one cell");
         return layers.front();
     }
 };

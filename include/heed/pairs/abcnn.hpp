@@ -20,12 +20,12 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// The words under each place of a wide convolution, one after another: x [B,S,D] -> [B,S+w-1,w·D].
+/// The words under each window of a wide convolution, concatenated: x [B,S,D] -> [B,S+w-1,w·D].
 ///
 ///     y_i = [x_{i-w+1}; …; x_i], i = 0 … S+w-2, zeros where there is no word
 ///     ∂x_k += its part of each ∂y_i
 ///
-/// One matrix product with W [w·D,N] then is the convolution.
+/// Its matrix product with W [w·D,N] is the convolution.
 struct unfold_op : move_operation<unfold_op, std::size_t> {
     static constexpr ranks takes{3, 3};
 
@@ -35,7 +35,7 @@ struct unfold_op : move_operation<unfold_op, std::size_t> {
         return {x.shape[0], x.shape[1] + width - 1, width * x.shape[2]};
     }
 
-    /// The words of each place: they lie together in both.
+    /// The words of each window, which are contiguous in both tensors.
     static void each_move(const auto& x, std::size_t width, auto move)
     {
         const auto [B, S, D] = x;
@@ -88,7 +88,7 @@ struct pool_windows_op : operation<pool_windows_op> {
     }
 
 private:
-    /// f(column j of the result, column k of x under its window), both counted over the whole batch.
+    /// Calls f(column j of the result, column k of x under its window), both counted over the whole batch.
     template <class F>
     static void each_pair(const shape_of_rank<3>& y, std::size_t width, F&& f)
     {
@@ -103,7 +103,7 @@ inline constexpr pool_windows_op pool_windows{};
 
 }  // namespace heed::inline HEED_TARGET::ops
 
-/// Attention between the two sentences of a pair, inside a convolutional network that reads both.
+/// Attention between the two sentences of a pair, within a convolutional network that reads both.
 ///
 ///     A_ij = 1 / (1 + |x_i - y_j|)                                    the match matrix
 ///     ABCNN-1   F_0a = W_0 Aᵀ, F_1a = W_1 A                           a second channel before the convolution
@@ -116,10 +116,10 @@ inline constexpr pool_windows_op pool_windows{};
 ///     abcnn::block three{abcnn::feature_maps{W_0, W_1}, W, b, w, abcnn::attention_pooling{}};  // ABCNN-3
 ///     abcnn::block none{abcnn::words_alone{}, W, b, w, abcnn::average_pooling{}};              // BCNN: no attention
 ///
-/// Feature maps are stored by rows, [B,S,D], one row per word, where the paper has columns. A pooling window has w
-/// columns, j to j + w - 1 (the paper's "j : j + w"): the wide convolution turns S columns into S + w - 1, pooling
-/// turns these into S again, and blocks can be stacked. The paper pads all sentences to one length, and padding takes
-/// part. Here a sentence has the same result in a batch as alone; one without words has results of 0
+/// Feature maps are stored by rows, [B,S,D], one row per word; the paper uses columns. A pooling window has w columns,
+/// j to j + w - 1 (the paper's "j : j + w"): the wide convolution turns S columns into S + w - 1, and pooling restores
+/// S columns, so that blocks can be stacked. The paper pads all sentences to one length, and the padding affects
+/// results. Here a sentence has the same result in a batch as alone; the result of an empty sentence is 0
 /// (docs/explanation/decisions.md).
 namespace heed::inline HEED_TARGET::abcnn {
 
@@ -134,13 +134,13 @@ struct sentences {
 template <class First, class Second>
 sentences(First, lengths, Second, lengths) -> sentences<First, Second>;
 
-/// How similar each word of the first sentence is to each word of the second: A [B,S,T], 0 beyond the lengths.
+/// The similarity of each word of the first sentence to each word of the second: A [B,S,T], 0 beyond the lengths.
 auto match_matrix(const auto& pair)
 {
     return ops::match_matrix(pair.first, pair.second, pair.first_real, pair.second_real);
 }
 
-/// Before the convolution: the words alone.
+/// Before the convolution: the words only.
 struct words_alone {
     auto operator()(auto pair) const { return pair; }
 
@@ -151,8 +151,9 @@ struct words_alone {
 ///
 ///     F_0a = W_0 Aᵀ,  F_1a = W_1 A             ABCNN-1
 ///
-/// Row j of W_0 belongs to the j-th word of the second sentence, row j of W_1 to that of the first: [N,D] serves
-/// sentences of up to N words. In the paper both are learned; with equal values the two sentences are treated alike.
+/// Row j of W_0 belongs to the j-th word of the second sentence, row j of W_1 to the j-th word of the first: [N,D]
+/// allows sentences of up to N words. Both are learned, as in the paper; with equal values, the two sentences are
+/// treated alike.
 template <class Matrix>
 struct feature_maps {
     Matrix W_0;  // [N,D]
@@ -177,7 +178,7 @@ private:
     {
         if (words > shape_of(W)[0]) {
             throw shape_error("abcnn::feature_maps: " + std::string(name) + " is " + shape_text(shape_of(W)) +
-                              ": it has a row for each of " + std::to_string(shape_of(W)[0]) +
+                              ", which allows " + std::to_string(shape_of(W)[0]) +
                               " words, but the other sentences have up to " + std::to_string(words));
         }
         return ops::slice_rows(W, std::size_t{0}, words);
@@ -215,11 +216,12 @@ struct attention_pooling {
     static auto parameters(auto&, auto&&) { return abcnn::attention_pooling{}; }
 };
 
-/// One block: attention before the convolution or none, wide convolution with tanh, pooling with or without attention.
+/// One block: optional attention before the convolution, wide convolution with tanh, and pooling with or without
+/// attention.
 ///
 ///     c_i = [x_{i-w+1}; …; x_i], zeros outside the sentence;  F^c_i = tanh(c_i W + b)
 ///
-/// Both sentences share W and b. Padding beyond the lengths is cleared: it changes no result and no gradient.
+/// Both sentences share W and b. Padding beyond the lengths is cleared; it affects no result and no gradient.
 template <class Before, class Matrix, class Vector, class Pooling>
 struct block {
     Before before;
@@ -234,8 +236,8 @@ struct block {
         return cleared(first, pair.first_real, second, pair.second_real);
     }
 
-    /// The columns after the convolution, [B,S+w-1,N] and [B,T+w-1,N]. ABCNN-2 and 3 use their match_matrix, ABCNN-1
-    /// and 3 that of the pair itself.
+    /// The columns after the convolution, [B,S+w-1,N] and [B,T+w-1,N]. ABCNN-2 and 3 use the match_matrix of these
+    /// columns, ABCNN-1 and 3 that of the pair itself.
     auto convolved(const auto& pair) const
     {
         ops::detail::require_width("abcnn::block", width);
@@ -268,8 +270,8 @@ private:
     auto convolution(const tensor auto& x) const
     {
         const auto windows = ops::unfold(x, width);
-        require_shape("abcnn::block", "W", shape_of(W), {shape_of(windows)[2], shape_of(W)[1]}, "as many rows as ",
-                      width, " words have channels");
+        require_shape("abcnn::block", "W", shape_of(W), {shape_of(windows)[2], shape_of(W)[1]},
+                      "one row for each channel of ", width, " words");
         return ops::tanh(ops::linear(windows, W, b));
     }
 };

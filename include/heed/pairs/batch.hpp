@@ -14,22 +14,22 @@
 #include <heed/ops/embedding.hpp>
 #include <heed/ops/losses.hpp>
 
-/// Sentence pairs: models that read two sentences and say how they are related.
+/// Sentence pairs: models that read two sentences and predict how they are related.
 namespace heed::inline HEED_TARGET::pairs {
 
-/// A sentence as the numbers of its words.
+/// A sentence as word ids.
 using id_sentence = std::vector<std::uint32_t>;
 
-/// The class of a pair in a task of two classes.
+/// The class of a pair in a binary task.
 enum answer : std::uint32_t { no = 0, yes = 1 };
 
-/// Pairs side by side, padded.
+/// A padded batch of pairs.
 template <class T>
 struct batch {
     word_ids first;                   // [S,B]
-    lengths first_real;               // of each first sentence
+    lengths first_real;               // of the first sentences
     word_ids second;                  // [T,B]
-    lengths second_real;              // of each second sentence
+    lengths second_real;              // of the second sentences
     ops::expected_words<T> expected;  // [1,B] the class of each pair, with weight 1
 
     std::size_t size() const { return first.batch; }
@@ -37,7 +37,7 @@ struct batch {
 
 namespace detail {
 
-/// Sentences side by side: [S,B], with the number of words of each. The padding's id is 0.
+/// A padded batch of sentences, [S,B], with the number of words of each. The padding's id is 0.
 inline std::pair<word_ids, lengths> side_by_side(std::span<const id_sentence* const> sentences)
 {
     std::size_t longest = 0;
@@ -53,7 +53,7 @@ inline std::pair<word_ids, lengths> side_by_side(std::span<const id_sentence* co
 
 }  // namespace detail
 
-/// A batch of pairs (first[b], second[b]) of class classes[b]. Throws heed::error unless there are as many of each.
+/// A batch of pairs (first[b], second[b]) of class classes[b]. Throws heed::error unless their numbers are equal.
 template <class T>
 batch<T> make_batch(std::span<const id_sentence* const> first, std::span<const id_sentence* const> second,
                     std::vector<std::uint32_t> classes)
@@ -61,7 +61,8 @@ batch<T> make_batch(std::span<const id_sentence* const> first, std::span<const i
     const std::size_t B = first.size();
     if (second.size() != B || classes.size() != B) {
         throw error("pairs::make_batch: " + std::to_string(B) + " first sentences, " + std::to_string(second.size()) +
-                    " second ones and " + std::to_string(classes.size()) + " classes; there must be as many of each");
+                    " second sentences and " + std::to_string(classes.size()) +
+                    " classes; their numbers must be equal");
     }
     auto [words, real] = detail::side_by_side(first);
     auto [others, others_real] = detail::side_by_side(second);

@@ -18,19 +18,19 @@
 
 namespace heed::inline HEED_TARGET::pairs {
 
-/// Two sentences are read by the same blocks; how similar they are at each level decides.
+/// The same blocks read both sentences; the model classifies the similarities of the two at each level.
 ///
 ///     F_0 = E x, G_0 = E' y,  (F_k, G_k) = block_k(F_{k-1}, G_{k-1})
-///     f_k = mean of the columns of F_k,  g_k that of G_k
+///     f_k = mean of the columns of F_k,  g_k = mean of the columns of G_k
 ///     z = Σ_k W_k [cos(f_k, g_k); 1 / (1 + |f_k - g_k|)] + b,  p = softmax(z)
 ///
 /// Yin et al. 2016, section 3: all pooling layers and the input are averaged and passed to the output layer, which is
-/// logistic regression: with two classes p(yes) = σ(z_1 - z_0). The paper takes one of the two similarities, according
-/// to the task. Here both are features, and each sentence has a table of embeddings of its own, so that the two may be
+/// logistic regression: with two classes, p(yes) = σ(z_1 - z_0). The paper uses one of the two similarities, depending
+/// on the task. Here both are features, and each sentence has its own embedding table, so that the two sentences may be
 /// of different languages.
 ///
-/// `Blocks`: abcnn::block of one kind in a std::vector, or of different kinds in a std::tuple. With K of them there are
-/// 2 (K + 1) features.
+/// `Blocks`: a std::vector of abcnn::block of one type, or a std::tuple of different types. K blocks give 2 (K + 1)
+/// features.
 template <class Matrix, class Blocks, class Vector>
 struct matcher {
     Matrix first_words;   // [V,D] E

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// A decoder asks the locations of an image: xu2015.
+/// Decoders that attend to locations of an image: xu2015.
 
 #include <cstdint>
 #include <utility>
@@ -17,7 +17,7 @@
 #include <heed/score/additive.hpp>
 
 /// Xu et al. 2015, "Show, Attend and Tell". Annotations are locations of an image, or anything else. f_att, eq. 4, is a
-/// network with one hidden layer: Bahdanau's score, asked with the decoder's previous state.
+/// network with one hidden layer: Bahdanau's score, with the decoder's previous state as query.
 namespace heed::inline HEED_TARGET::papers::xu2015 {
 
 /// Deterministic soft attention: α = softmax(e), ẑ = Σ_i α_i a_i; eq. 5 and 13. Without the gate.
@@ -27,7 +27,7 @@ auto soft(auto W, auto U, auto v)  // [Q,A], [D,A], [A]
                      combine::weighted_sum{}};
 }
 
-/// The same with the gate that scales the whole context: ẑ = β Σ_i α_i a_i, β = σ(f_β(h_{t-1})), section 4.2.1.
+/// Soft attention with a gate that scales the whole context: ẑ = β Σ_i α_i a_i, β = σ(f_β(h_{t-1})), section 4.2.1.
 auto gated(auto W, auto U, auto v, auto W_beta, auto b_beta)  // …, [Q,1], [1]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::softmax{},
@@ -35,7 +35,8 @@ auto gated(auto W, auto U, auto v, auto W_beta, auto b_beta)  // …, [Q,1], [1]
 }
 
 /// Stochastic hard attention: one location, drawn with the weights of `soft` as probabilities. normalize/hard.hpp
-/// explains how its scores learn (eq. 11, without the entropy term of eq. 12). A trained model has `{.greedy = true}`.
+/// explains how its scores are trained (eq. 11, without the entropy term of eq. 12). For a trained model, use `{.greedy
+/// = true}`.
 ///
 ///     p(s_{t,i} = 1) = α_{t,i},  ẑ_t = Σ_i s_{t,i} a_i        eq. 8 and 9
 auto hard(auto W, auto U, auto v, const normalize::hard& draw)
@@ -47,7 +48,7 @@ auto hard(auto W, auto U, auto v, std::uint64_t seed)
     return xu2015::hard(std::move(W), std::move(U), std::move(v), normalize::hard{.seed = seed});
 }
 
-/// λ Σ_i (1 - Σ_t α_ti)²: every location should be attended to once, over all steps; eq. 14.
+/// λ Σ_i (1 - Σ_t α_ti)²: encourages attending to every location once, over all steps; eq. 14.
 template <tensor Weights>
 auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& source, const lengths& target,
                        double lambda = 1)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Without a softmax: time linear in the positions: wu2019, katharopoulos2020, choromanski2021, sun2023, dao2024,
-/// yang2024.
+/// Attention without a softmax, in time linear in the number of positions: wu2019, katharopoulos2020, choromanski2021,
+/// sun2023, dao2024, yang2024.
 
 #include <cmath>
 #include <cstddef>
@@ -25,8 +25,8 @@
 /// Wu, Fan, Baevski, Dauphin and Auli 2019, "Pay Less Attention with Lightweight and Dynamic Convolutions".
 namespace heed::inline HEED_TARGET::papers::wu2019 {
 
-/// Dynamic convolution of one head, whose kernels of width K follow from the words at their middles; W [Q,K]. `side` is
-/// score::kernel_over::past for a decoder. Retention with a decay of 1 takes scores as weights.
+/// Dynamic convolution of one head. Its kernels of width K are computed from the words at their centers; W is [Q,K].
+/// For a decoder, `side` is score::kernel_over::past. Retention with a decay of 1 uses scores as weights.
 ///
 ///     DynamicConv(X, i) = Σ_k softmax(W x_i)_k x_{i+k−⌈(K+1)/2⌉}                                    sections 3 and 4
 auto dynamic(auto W, score::kernel_over side = score::kernel_over::both_sides)
@@ -64,7 +64,7 @@ inline auto linear()
 namespace heed::inline HEED_TARGET::papers::choromanski2021 {
 
 /// Softmax attention by positive random features, in linear time (FAVOR+): Ω [D,m] is drawn from N(0, 1). Deviation:
-/// its columns are independent unless the caller makes them orthogonal (section 2.4).
+/// its columns are independent unless the caller orthogonalizes them (section 2.4).
 ///
 ///     φ(x) = exp(Ωᵀx' − ‖x'‖² / 2) / √m,  x' = x / D^¼           lemma 1
 auto performer(auto Omega)
@@ -78,19 +78,19 @@ auto performer(auto Omega)
 /// Sun et al. 2023, "Retentive Network: A Successor to Transformer for Large Language Models".
 namespace heed::inline HEED_TARGET::papers::sun2023 {
 
-/// Retention of one head, whose keys fade by γ with each word.
+/// Retention of one head: keys decay by γ with each word.
 ///
-///     Retention(X) = (Q Kᵀ ⊙ D) V,  D_nm = γ^(n−m) for n ≥ m        eq. 5; Q and K turned with their positions, eq. 4
+///     Retention(X) = (Q Kᵀ ⊙ D) V,  D_nm = γ^(n−m) for n ≥ m        eq. 5; Q and K rotated by position, eq. 4
 ///
 /// Keys are divided by √d, as in the paper's "retention score normalization". Deviations: the other factors there,
-/// √(Σ_m D_nm) and max(|Σ_m R_nm|, 1), only scale a row, which the norm behind the heads cancels; and R_p turns pairs
-/// by Su et al.'s 10000^(−2m/d), where the authors' program has 10000^(−m/(d/2−1)).
+/// √(Σ_m D_nm) and max(|Σ_m R_nm|, 1), are omitted, since they only scale a row, which the norm after the heads
+/// cancels; and R_p rotates pairs by Su et al.'s 10000^(−2m/d), where the authors' code has 10000^(−m/(d/2−1)).
 inline auto retention(double gamma)
 {
     return attention{score::rotary{score::scaled_dot{}}, normalize::retention{gamma}, combine::weighted_sum{}};
 }
 
-/// Several heads, γ = 1 − 2^(−5−h) of head h (eq. 8), without the norm and the gate behind them (nn/layer_norm.hpp).
+/// Several heads, γ = 1 − 2^(−5−h) of head h (eq. 8), without the subsequent norm and gate (nn/layer_norm.hpp).
 auto multi_scale(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
 {
     std::vector<decltype(sun2023::retention(1))> all;
@@ -105,13 +105,15 @@ auto multi_scale(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
 /// Duality".
 namespace heed::inline HEED_TARGET::papers::dao2024 {
 
-/// Structured masked attention (SSD) of one head, whose mask is a state-space model's: queries are C, keys B, values X.
+/// Structured masked attention (SSD) of one head, with the mask of a state-space model: queries are C, keys B, values
+/// X.
 ///
 ///     Y = (L ∘ C Bᵀ) X,  L_ij = a_i ⋯ a_{j+1}                                            section 5.1
 ///
-/// with a_t = σ(w · x_t + b) = exp(−softplus(−w · x_t − b)), which is the exp(Δ A) of Mamba-2 with A = −1 and Δ =
-/// softplus of a line; w [D,1] and b [1]. `attend(memory, queries, causal{})` takes linear time, `streaming{attend}` is
-/// the recurrence h_t = a_t h_{t−1} + B_t x_tᵀ. Deviation: Δ does not also scale the input, the values.
+/// with a_t = σ(w · x_t + b) = exp(−softplus(−w · x_t − b)), which is exp(Δ A) of Mamba-2 with A = −1 and Δ the
+/// softplus of a linear function; w [D,1] and b [1]. `attend(memory, queries, causal{})` takes linear time;
+/// `streaming{attend}` is the recurrence h_t = a_t h_{t−1} + B_t x_tᵀ. Deviation: Δ does not also scale the input, the
+/// values.
 auto state_space(auto w, auto b)
 {
     return attention{score::gated_decay{score::dot{}, std::move(w), std::move(b)}, normalize::retention{},
@@ -124,12 +126,13 @@ auto state_space(auto w, auto b)
 namespace heed::inline HEED_TARGET::papers::yang2024 {
 
 /// Gated linear attention of one head, with a gate for each position: `attend(memory, queries, causal{})` takes linear
-/// time, and `streaming{attend}` is the recurrence.
+/// time; `streaming{attend}` is the recurrence.
 ///
 ///     S_t = α_t S_{t−1} + k_tᵀ v_t,  o_t = q_t S_t / √d,  α_t = σ(w · x_t + b)            section 4.1
 ///
-/// w [D,1] and b [1] of the head's annotations x. Deviation: the paper's α_t is a vector, σ(x W¹ W² + b)^{1/16}, with a
-/// gate for each dimension of the keys. The 1/√d is that of the authors' program. Norm and output gate are not here.
+/// w [D,1] and b [1] are applied to the head's annotations x. Deviation: the paper's α_t is a vector, σ(x W¹ W² +
+/// b)^{1/16}, with a gate for each dimension of the keys. The factor 1/√d is taken from the authors' code. The norm and
+/// the output gate are not included.
 auto gated_linear(auto w, auto b)
 {
     return attention{score::gated_decay{score::scaled_dot{}, std::move(w), std::move(b)}, normalize::retention{},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Alignments that only go forward: graves2013, raffel2017, chiu2018.
+/// Monotonic alignments: graves2013, raffel2017, chiu2018.
 
 #include <cstddef>
 #include <utility>
@@ -18,7 +18,7 @@
 /// Graves 2013, "Generating Sequences With Recurrent Neural Networks".
 namespace heed::inline HEED_TARGET::papers::graves2013 {
 
-/// The soft window of handwriting synthesis: score::gaussian_mixture. Retention without decay takes scores as weights.
+/// The soft window of handwriting synthesis: score::gaussian_mixture. Retention without decay uses scores as weights.
 ///
 ///     φ(t,u) = Σ_k α_k exp(−β_k (κ_k − u)²),  w_t = Σ_u φ(t,u) c_u                §5.1
 auto window(auto W, auto b, auto W_kappa, auto b_kappa)
@@ -32,7 +32,7 @@ auto window(auto W, auto b, auto W_kappa, auto b_kappa)
 /// Raffel, Luong, Liu, Weiss and Eck 2017, "Online and Linear-Time Attention by Enforcing Monotonic Alignments".
 namespace heed::inline HEED_TARGET::papers::raffel2017 {
 
-/// Monotonic attention, to train.
+/// Monotonic attention, for training.
 ///
 ///     p_{i,j} = σ(vᵀ tanh(W s_{i−1} + U h_j) + r),  α_{i,j} = p_{i,j} ((1 − p_{i,j−1}) α_{i,j−1} / p_{i,j−1} +
 ///     α_{i−1,j})
@@ -44,7 +44,7 @@ auto monotonic(auto W, auto U, auto v, auto r)
                      combine::weighted_sum{}};
 }
 
-/// The trained model, which looks at one position at a time: §2.2.
+/// Monotonic attention for inference: it reads one position at a time; §2.2.
 auto monotonic_hard(auto W, auto U, auto v, auto r)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::monotonic_hard{std::move(r)},
@@ -56,7 +56,7 @@ auto monotonic_hard(auto W, auto U, auto v, auto r)
 /// Chiu and Raffel 2018, "Monotonic Chunkwise Attention".
 namespace heed::inline HEED_TARGET::papers::chiu2018 {
 
-/// Monotonic chunkwise attention (MoChA) over `width` positions, to train; α as in papers::raffel2017::monotonic.
+/// Monotonic chunkwise attention (MoChA) over `width` positions, for training; α as in papers::raffel2017::monotonic.
 ///
 ///     β_{i,j} = Σ_{k=j}^{j+w−1} α_{i,k} exp(u_{i,j}) / Σ_{l=k−w+1}^{k} exp(u_{i,l}),  u = s e, see
 ///     normalize::chunkwise
@@ -67,7 +67,7 @@ auto chunkwise(auto W, auto U, auto v, auto r, auto s, std::size_t width)
                      combine::weighted_sum{}};
 }
 
-/// The trained model: a softmax over the `width` positions up to the one where the scan stops.
+/// MoChA for inference: a softmax over the `width` positions up to the one at which the scan stops.
 auto chunkwise_hard(auto W, auto U, auto v, auto r, auto s, std::size_t width)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Where a key is, relative to a query: shaw2018, raffel2020, su2021, press2022, golovneva2024.
+/// Position encodings relative to the query: shaw2018, raffel2020, su2021, press2022, golovneva2024.
 
 #include <bit>
 #include <cmath>
@@ -37,7 +37,7 @@ auto relative(auto distances)
                      combine::weighted_sum{}};
 }
 
-/// The same with vectors for the values: `of_values` [2R + 1, D] has a row for each distance.
+/// As above, with vectors for the values: `of_values` [2R + 1, D] has a row for each distance.
 ///
 ///     z_i = Σ_j α_ij (v_j + a_{clip(j − i, −R, R)})                   eq. 3
 auto relative(auto distances, auto of_values)
@@ -51,10 +51,10 @@ auto relative(auto distances, auto of_values)
 /// Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5).
 namespace heed::inline HEED_TARGET::papers::raffel2020 {
 
-/// Which distances share a number: the first half of `count` buckets has one distance each, the others ranges that grow
-/// by a constant factor up to `longest`; the last takes all beyond. For queries that see no later keys; with
-/// `both_ways`, as in an encoder, the second half of all buckets is for later keys. Section 2.1 has no formula; this is
-/// the authors' program (mesh, transformer_layers.py).
+/// Assigns distances to buckets. The first half of the `count` buckets have one distance each; the others are ranges
+/// that grow by a constant factor up to `longest`, and the last one contains all larger distances. For queries that see
+/// no later keys; with `both_ways`, as in an encoder, the second half of all buckets is for later keys. Section 2.1 has
+/// no formula; this is the authors' code (mesh, transformer_layers.py).
 struct buckets {
     std::int32_t count = 32, longest = 128;
     bool both_ways = false;
@@ -65,15 +65,15 @@ struct buckets {
         const std::int32_t of_a_side = both_ways ? count / 2 : count, exact = of_a_side / 2;
         const pack<std::int32_t> n = both_ways ? abs(distance) : max(distance, 0);
         const double factor = (of_a_side - exact) / std::log(static_cast<double>(longest) / exact);
-        // Where the logarithm is a whole number, its rounding must not decide.
+        // If the logarithm is an integer, rounding must not change the bucket.
         const pack<std::int32_t> far(exact + log(pack<double>(max(n, 1)) / exact) * factor + 1e-9);
         const pack<std::int32_t> bucket = select(n < exact, n, min(far, of_a_side - 1));
         return both_ways ? select(distance < 0, bucket + of_a_side, bucket) : bucket;
     }
 };
 
-/// e + b[head, bucket(s − j)]; b [heads, buckets] learns. Buckets are looked up: a logarithm for each score would take
-/// as long as all else.
+/// e + b[head, bucket(s − j)]; b [heads, buckets] is learned. Buckets are read from a table: a logarithm for each score
+/// would take as long as all other work.
 class bias_of_distance {
 public:
     explicit bias_of_distance(const raffel2020::buckets& which = {}) : longest_(which.longest)
@@ -91,15 +91,15 @@ public:
 
 private:
     std::int32_t longest_;
-    std::shared_ptr<const std::vector<std::int32_t>> bucket_of_;  // distances from −longest on; copies share it
+    std::shared_ptr<const std::vector<std::int32_t>> bucket_of_;  // distances from −longest; copies share it
 };
 
 /// Attention with a learned bias for each head and distance.
 ///
 ///     softmax(q_i · k_j + b_{h, bucket(i − j)})                  section 2.1; no scale
 ///
-/// Deviation: in the paper all layers share one table; here each attention has its own. An encoder's buckets are
-/// `{32, 128, true}`, a decoder's the default.
+/// Deviation: in the paper all layers share one table; here each attention has its own. An encoder's buckets are `{32,
+/// 128, true}`, a decoder's are the default.
 auto relative_bias(auto table, const raffel2020::buckets& which = {})  // [heads, buckets]
 {
     return attention{score::modified{score::dot{}, std::move(table), bias_of_distance{which}}, normalize::softmax{},
@@ -111,7 +111,7 @@ auto relative_bias(auto table, const raffel2020::buckets& which = {})  // [heads
 /// Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding".
 namespace heed::inline HEED_TARGET::papers::su2021 {
 
-/// Scaled dot products of queries and keys that are turned with their positions; one head.
+/// Scaled dot products of queries and keys that are rotated by their positions; one head.
 ///
 ///     a_{m,n} = softmax_n((R_m q_m) · (R_n k_n) / √d)            eq. 16; the pairs of eq. 15 and 34
 inline auto rotary()
@@ -125,8 +125,8 @@ inline auto rotary()
 /// Extrapolation".
 namespace heed::inline HEED_TARGET::papers::press2022 {
 
-/// The slope of head h of H: 2^(−8 (h+1) / H). std::exp2 may set errno, so a compiler calls it for every key; declared
-/// [[gnu::const]], the slope is computed once for all keys.
+/// The slope of head h of H: 2^(−8 (h+1) / H). std::exp2 may set errno, so a compiler would call it for every key;
+/// since this function is [[gnu::const]], the slope is computed once for all keys.
 [[gnu::const, gnu::noinline]] inline double slope(std::int32_t head, std::size_t heads)
 {
     return std::exp2(-8.0 * (head + 1) / static_cast<double>(heads));
@@ -142,8 +142,9 @@ struct linear_bias {
     }
 };
 
-/// The slopes of the paper's program, which differ where H is no power of 2. With P the largest power of 2 up to H, the
-/// first P heads have the slopes of P heads; the others have every second slope of 2P heads, from the first one on:
+/// The slopes of the authors' code, which differ if H is not a power of 2. With P the largest power of 2 up to H, the
+/// first P heads have the slopes of P heads; the other heads have every second slope of 2P heads, starting with the
+/// first:
 ///
 ///     m_h = 2^(−8 (h+1) / P)  for h < P,    2^(−8 (2 (h − P) + 1) / 2P)  for the others
 struct linear_bias_of_program {
@@ -160,20 +161,20 @@ struct linear_bias_of_program {
     }
 };
 
-/// Attention with linear biases, one of `heads` heads; a multi_head tells each which it is. For queries that see no
-/// later keys, `attend(memory, queries, causal{})`: a later key would be preferred.
+/// Attention with linear biases, for one of `heads` heads; a multi_head passes each head its index. For queries that
+/// see no later keys, `attend(memory, queries, causal{})`: it would prefer later keys.
 ///
 ///     softmax(q_i Kᵀ + m · [−(i − 1), …, −2, −1, 0])            section 3
 ///
-/// For a model of the authors' program whose number of heads is no power of 2, take alibi_of_program(). Deviation:
-/// scaled dot products, as in the Transformer, where the paper leaves the scale out of its equation.
+/// For a model of the authors' code with a number of heads that is not a power of 2, use alibi_of_program(). Deviation:
+/// dot products are scaled, as in the Transformer; the paper omits the scale from its equation.
 inline auto alibi(std::size_t heads)
 {
     return attention{score::modified{score::scaled_dot{}, linear_bias{heads}}, normalize::softmax{},
                      combine::weighted_sum{}};
 }
 
-/// The same with the slopes of the authors' program.
+/// As alibi, with the slopes of the authors' code.
 inline auto alibi_of_program(std::size_t heads)
 {
     return attention{score::modified{score::scaled_dot{}, linear_bias_of_program{heads}}, normalize::softmax{},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Two sentences are compared: yin2016.
+/// Models that compare two sentences: yin2016.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 /// Yin, Schütze, Xiang, Zhou 2016, "ABCNN: Attention-Based Convolutional Neural Network for Modeling Sentence Pairs".
 ///
-/// `bcnn`, `abcnn1`, `abcnn2` and `abcnn3` return one block, from feature maps of two sentences to new ones of the same
-/// lengths, with a convolution and a pooling of width w; blocks can be stacked. `matcher` returns the whole model.
-/// Deviation: padding takes part in the paper, not here.
+/// `bcnn`, `abcnn1`, `abcnn2` and `abcnn3` return one block, which maps feature maps of two sentences to new feature
+/// maps of the same lengths, with a convolution and a pooling of width w; blocks can be stacked. `matcher` returns the
+/// whole model. Deviation: in the paper, padding affects the results; here it does not.
 namespace heed::inline HEED_TARGET::papers::yin2016 {
 
 /// BCNN: convolution and average pooling, no attention; section 3.
@@ -50,25 +50,25 @@ auto abcnn3(auto W_0, auto W_1, auto W, auto b, std::size_t w)  // [words,D] twi
                         abcnn::attention_pooling{}};
 }
 
-/// The sizes of a whole model. The paper has embeddings of 300, 50 maps and one or two blocks of width 3 or 4.
+/// The sizes of a whole model. The paper has embeddings of size 300, 50 maps and one or two blocks of width 3 or 4.
 struct sizes {
     std::size_t first_vocabulary = 0, second_vocabulary = 0;
     std::size_t embedding = 64;
     std::size_t maps = 50;
     std::size_t width = 3;
     std::size_t blocks = 2;
-    std::size_t longest = 64;  // words of a sentence that ABCNN-1 and 3 can read
+    std::size_t longest = 64;  // maximum number of words in a sentence for ABCNN-1 and 3
 };
 
 /// The sizes of a block, for its factory.
 struct block_sizes {
-    std::size_t channels = 0;  // numbers of a word that the block reads
+    std::size_t channels = 0;  // numbers per word that the block reads
     std::size_t maps = 0;
     std::size_t width = 0;
     std::size_t longest = 0;
 };
 
-/// Makes blocks of a model; those with `before` read at most `longest` words.
+/// Makes the blocks of a model; blocks with `before` read at most `longest` words.
 template <bool before, class Pooling>
 struct block_factory {
     auto operator()(const auto& init, const block_sizes& n) const
@@ -85,17 +85,17 @@ struct block_factory {
         }
     }
 };
-/// … of BCNN
+/// … for BCNN
 using bcnn_factory = block_factory<false, abcnn::average_pooling>;
-/// … of ABCNN-1
+/// … for ABCNN-1
 using abcnn1_factory = block_factory<true, abcnn::average_pooling>;
-/// … of ABCNN-2
+/// … for ABCNN-2
 using abcnn2_factory = block_factory<false, abcnn::attention_pooling>;
-/// … of ABCNN-3
+/// … for ABCNN-3
 using abcnn3_factory = block_factory<true, abcnn::attention_pooling>;
 
-/// A whole model that says whether two sentences belong together: embeddings, stacked blocks, logistic regression over
-/// the similarities at all levels (see pairs/matcher.hpp). `block`: one of the factories above, or your own.
+/// A whole model that predicts whether two sentences match: embeddings, stacked blocks, logistic regression over the
+/// similarities at all levels (see pairs/matcher.hpp). `block`: one of the factories above, or your own.
 ///
 ///     auto model = papers::yin2016::matcher<float>(seed, sizes, papers::yin2016::abcnn3_factory{});
 template <class T, class Block>

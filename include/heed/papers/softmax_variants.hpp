@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// Other weights than a softmax of all scores: sparse, capped, with a sink, with gates, of a sigmoid or a stick:
+/// Alternatives to the softmax over all scores: sparse, capped, with a sink, with gates, with sigmoids, stick-breaking:
 /// correia2019, gupta2021, gemma2024, xiao2024, openai2025, lin2025, ramapuram2025, tan2025.
 
 #include <cmath>
@@ -25,7 +25,7 @@
 /// Correia, Niculae and Martins 2019, "Adaptively Sparse Transformers".
 namespace heed::inline HEED_TARGET::papers::correia2019 {
 
-/// A head that learns, by a [1], how sparse it is. With a = 0, α is 1.5: Peters, Niculae, Martins 2019.
+/// A head with learned sparsity, parameter a [1]. With a = 0, α is 1.5: Peters, Niculae, Martins 2019.
 ///
 ///     α-entmax(Q Kᵀ / √d) V,  α = 1 + σ(a)           section 3.2
 auto adaptive(auto a)
@@ -38,8 +38,8 @@ auto adaptive(auto a)
 /// Gupta, Dar, Goodman, Ciprut and Berant 2021, "Memory-efficient Transformers via Top-k Attention".
 namespace heed::inline HEED_TARGET::papers::gupta2021 {
 
-/// Attention to the k keys of the greatest scores, softmax(top_k(Q Kᵀ / √d)) V: the weights of Zhao et al. 2019,
-/// "Explicit Sparse Transformer". Deviation: scores equal to the k-th greatest all get a weight.
+/// Attention to the k keys with the largest scores, softmax(top_k(Q Kᵀ / √d)) V: the weights of Zhao et al. 2019,
+/// "Explicit Sparse Transformer". Deviation: all scores equal to the k-th largest get a weight.
 inline auto top_k(std::size_t k)
 {
     return attention{score::scaled_dot{}, normalize::top_k{k}, combine::weighted_sum{}};
@@ -50,14 +50,14 @@ inline auto top_k(std::size_t k)
 /// Gemma Team 2024, "Gemma 2: Improving Open Language Models at a Practical Size".
 namespace heed::inline HEED_TARGET::papers::gemma2024 {
 
-/// Scores that stay between −cap and cap: cap · tanh(e / cap).
+/// Caps scores between −cap and cap: cap · tanh(e / cap).
 struct soft_cap {
     double cap = 50;
 
     auto operator()(const auto& e, const score_index&) const { return cap * tanh(e / cap); }
 };
 
-/// Attention whose scores are capped softly, softmax(c · tanh(Q Kᵀ / √d / c)) V; c is 50 in the paper's models.
+/// Attention with softly capped scores, softmax(c · tanh(Q Kᵀ / √d / c)) V; c is 50 in the paper's models.
 inline auto capped(double cap = 50)
 {
     return attention{score::modified{score::scaled_dot{}, soft_cap{cap}}, normalize::softmax{},
@@ -69,7 +69,8 @@ inline auto capped(double cap = 50)
 /// Xiao, Tian, Chen, Han and Lewis 2024, "Efficient Streaming Language Models with Attention Sinks".
 namespace heed::inline HEED_TARGET::papers::xiao2024 {
 
-/// Attention with a sink whose score is 0 ("zero sink", or softmax off by one: Miller 2023). ad::lift lets it learn.
+/// Attention with a sink of score 0 ("zero sink", or softmax off by one: Miller 2023). ad::lift makes the sink
+/// trainable.
 ///
 ///     α_j = exp(e_j) / (1 + Σ_k exp(e_k))           "SoftMax₁"
 template <class T>
@@ -83,7 +84,7 @@ auto zero_sink()
 /// OpenAI 2025, "gpt-oss-120b & gpt-oss-20b Model Card".
 namespace heed::inline HEED_TARGET::papers::openai2025 {
 
-/// Attention with a sink s [1] that learns, one for each head.
+/// Attention with a learned sink s [1], one for each head.
 ///
 ///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))           in words: a bias in the divisor of softmax
 auto with_sink(auto s)
@@ -96,8 +97,8 @@ auto with_sink(auto s)
 /// Lin, Nikishin, He and Courville 2025, "Forgetting Transformer: Softmax Attention with a Forget Gate".
 namespace heed::inline HEED_TARGET::papers::lin2025 {
 
-/// Forgetting attention of one head: `attend(memory, queries, causal{})`. w [D,1] and b [1] of the head's annotations
-/// x; no positions.
+/// Forgetting attention of one head: `attend(memory, queries, causal{})`. w [D,1] and b [1] are applied to the head's
+/// annotations x; no position encodings.
 ///
 ///     O = softmax(Q Kᵀ / √d + D) V,  D_ij = Σ_{l=j+1..i} log σ(w · x_l + b)          section 3
 auto forgetting(auto w, auto b)
@@ -112,7 +113,7 @@ auto forgetting(auto w, auto b)
 namespace heed::inline HEED_TARGET::papers::ramapuram2025 {
 
 /// Attention by sigmoids, for sequences of about `length` positions: σ(Q Kᵀ / √d + b) V, b = −log n; section 2.
-/// Deviation: the bias is one number for the whole model, even where the sentences of a batch differ in length.
+/// Deviation: the bias is one number for the whole model, even if the sentences of a batch differ in length.
 inline auto sigmoid(std::size_t length)
 {
     return attention{score::scaled_dot{}, normalize::sigmoid{-std::log(static_cast<double>(length))},
@@ -125,8 +126,8 @@ inline auto sigmoid(std::size_t length)
 /// In-depth Study".
 namespace heed::inline HEED_TARGET::papers::tan2025 {
 
-/// Attention whose weights are parts of a stick: `attend(memory, queries, causal{})`. Deviation: the query's own
-/// position takes part; in the paper only those before it.
+/// Stick-breaking attention: `attend(memory, queries, causal{})`. Deviation: the query attends to its own position,
+/// too; in the paper, only to earlier ones.
 ///
 ///     α_j = σ(e_j) Π_{j<k} (1 − σ(e_k)),  e = Q Kᵀ / √d
 inline auto stick_breaking()

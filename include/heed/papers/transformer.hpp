@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// The Transformer's heads and their descendants: vaswani2017, shazeer2020, henry2020, ainslie2023, deepseek2024,
-/// ye2024, qiu2025.
+/// Multi-head attention of the Transformer and its variants: vaswani2017, shazeer2020, henry2020, ainslie2023,
+/// deepseek2024, ye2024, qiu2025.
 
 #include <cstddef>
 #include <string>
@@ -43,13 +43,13 @@ auto multi_head(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)  // [
                             std::move(W_V), std::move(W_O)};
 }
 
-/// The base model's sizes: d_k = d_v = d_model / h.
+/// The sizes of the base model: d_k = d_v = d_model / h.
 struct sizes {
     std::size_t model = 512;  // d_model: of queries, annotations and results
     std::size_t heads = 8;    // h
 };
 
-/// The same with new parameters. Throws heed::error unless the number of heads divides the model's width.
+/// As above, with new parameters. Throws heed::error unless the number of heads divides the model's width.
 template <class T>
 auto make_multi_head(random_source& random, const sizes& n = {})
 {
@@ -66,7 +66,7 @@ auto make_multi_head(random_source& random, const sizes& n = {})
 /// Shazeer, Lan, Cheng, Ding and Hou 2020, "Talking-Heads Attention".
 namespace heed::inline HEED_TARGET::papers::shazeer2020 {
 
-/// The Transformer's heads, whose scores and weights are mixed over heads; in the paper their numbers may differ.
+/// The Transformer's heads, with scores and weights mixed over heads; in the paper, the numbers of heads may differ.
 ///
 ///     L_g = Σ_h P_l[h,g] Q_h K_hᵀ / √d,  U_v = Σ_g P_w[g,v] softmax(L_g)           section 4
 auto talking_heads(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, auto P_l, auto P_w)
@@ -81,9 +81,9 @@ auto talking_heads(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, au
 /// Henry, Dachapally, Pawar and Chen 2020, "Query-Key Normalization for Transformers".
 namespace heed::inline HEED_TARGET::papers::henry2020 {
 
-/// Attention of queries and keys of length 1, with a scale g [1] that learns: softmax(g · Q̂ K̂ᵀ) V.
+/// Attention of queries and keys of length 1, with a learned scale g [1]: softmax(g · Q̂ K̂ᵀ) V.
 ///
-/// The paper begins with g = log2(L² − L), L a length that most sentences do not exceed.
+/// The paper initializes g = log2(L² − L), where L is a length that most sentences do not exceed.
 auto normalized(auto g)
 {
     return attention{score::cosine{std::move(g)}, normalize::softmax{}, combine::weighted_sum{}};
@@ -94,11 +94,11 @@ auto normalized(auto g)
 /// Ainslie et al. 2023, "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints".
 namespace heed::inline HEED_TARGET::papers::ainslie2023 {
 
-/// Grouped-query attention: the Transformer's heads, of which several in a row read the same keys and values.
+/// Grouped-query attention: groups of consecutive heads share keys and values.
 ///
 ///     head_i = softmax(Q W_Q^i (K W_K^g)ᵀ / √d) V W_V^g, g = ⌊i G / n⌋          section 2.2
 ///
-/// W_K [D,G·K] and W_V [D,G·V] have columns for G groups, a divisor of `heads`; one is multi-query (Shazeer 2019).
+/// W_K [D,G·K] and W_V [D,G·V] have columns for G groups, a divisor of `heads`; G = 1 is multi-query (Shazeer 2019).
 auto grouped(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O)
 {
     return vaswani2017::multi_head(heads, std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O));
@@ -113,7 +113,7 @@ namespace heed::inline HEED_TARGET::papers::deepseek2024 {
 ///
 ///     softmax_j((q_i^C · W_UK c_j + q_i^R · k_j^R) / √(K + R)),  c_j = x_j W_DKV,  k_j^R = RoPE(x_j W_KR)
 ///
-/// The arguments are those of heed::latent_heads. Queries are the compressed ones, c^Q, where they are compressed.
+/// The arguments are those of heed::latent_heads. If queries are compressed, pass the compressed ones, c^Q.
 auto latent(std::size_t heads, auto W_Q, auto W_QR, auto W_DKV, auto W_KR, auto W_UK, auto W_UV, auto W_O)
 {
     return latent_heads{heads,           std::move(W_Q),  std::move(W_QR), std::move(W_DKV),
@@ -130,9 +130,9 @@ namespace heed::inline HEED_TARGET::papers::ye2024 {
 ///     head_h = (softmax(Q1 K1ᵀ / √d) − λ softmax(Q2 K2ᵀ / √d)) V           eq. 1-3
 ///     MultiHead = Concat(…, (1 − λ_init) norm(head_h), …) W_O
 ///
-/// W_Q and W_K [D,2nd] = [Q1 of head 1, Q2 of head 1, …], W_V [D,nV], W_O [nV,O]; in the paper V = 2d. `of_heads` holds
-/// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l). Deviation: no
-/// positions. The paper's queries and keys are turned with theirs: a multi_head of su2021::rotary().
+/// W_Q and W_K [D,2nd] = [Q1 of head 1, Q2 of head 1, …], W_V [D,nV], W_O [nV,O]; in the paper, V = 2d. `of_heads` has
+/// the vectors of λ, the gain of the norm, and λ_init: per_head::differential::init_of_layer(l). Deviation: no position
+/// encodings. The paper rotates queries and keys by position: use a multi_head of su2021::rotary().
 template <class Vector>
 auto differential(std::size_t n, auto W_Q, auto W_K, auto W_V, auto W_O, per_head::differential<Vector> of_heads)
 {
@@ -146,12 +146,13 @@ auto differential(std::size_t n, auto W_Q, auto W_K, auto W_V, auto W_O, per_hea
 /// Qiu et al. 2025, "Gated Attention for Large Language Models: Non-linearity, Sparsity, and Attention-Sink-Free".
 namespace heed::inline HEED_TARGET::papers::qiu2025 {
 
-/// Multi-head attention whose heads are gated by the query.
+/// Multi-head attention with heads that are gated by the query.
 ///
-///     Y' = Y ⊙ σ(X W),  O = Y' W_O            section 2.2, position G1; Y the joined heads
+///     Y' = Y ⊙ σ(X W),  O = Y' W_O            section 2.2, position G1; Y: the concatenated heads
 ///
-/// W [Q,nV] is elementwise, the paper's best; [Q,n] headwise. No bias. The authors' program has W as further columns of
-/// W_Q, and also normalizes queries and keys and turns them with their positions, which is a matter of the score.
+/// W [Q,nV] gates elementwise, the paper's best; [Q,n] gates headwise. No bias. In the authors' code, W is additional
+/// columns of W_Q; the code also normalizes queries and keys and rotates them by position, which is part of the score
+/// here.
 auto gated(std::size_t heads, auto W_Q, auto W_K, auto W_V, auto W_O, auto W)
 {
     std::vector all(heads, vaswani2017::scaled_dot());

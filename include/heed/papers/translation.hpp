@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-/// A decoder asks a source sentence: bahdanau2015, luong2015, mi2016, sankaran2016, gehring2017, choi2018.
+/// Decoders that attend to a source sentence: bahdanau2015, luong2015, mi2016, sankaran2016, gehring2017, choi2018.
 
 #include <cstddef>
 #include <utility>
@@ -53,7 +53,7 @@ struct sizes {
     std::size_t hidden = 1000;      // A
 };
 
-/// The same with new parameters, initialized as everywhere in heed, not as in appendix B.1.
+/// As above, with new parameters, initialized as everywhere in heed, not as in appendix B.1.
 template <class T>
 auto make_additive(random_source& random, const sizes& n = {})
 {
@@ -67,7 +67,8 @@ auto make_additive(random_source& random, const sizes& n = {})
 /// Luong, Pham, Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation".
 ///
 /// The query is the decoder's state of *this* step, h_t. Each attention returns the context c_t, from which
-/// `attentional` computes the paper's h̃_t. docs/explanation/decisions.md lists misprints in slides and a survey on the paper.
+/// `attentional` computes the paper's h̃_t. docs/explanation/decisions.md lists misprints in slides and a survey on the
+/// paper.
 namespace heed::inline HEED_TARGET::papers::luong2015 {
 
 /// Global attention: a_t = softmax(score(h_t, h̄_s)) over all positions; eq. 7.
@@ -79,16 +80,17 @@ inline auto global_dot() { return luong2015::global(score::dot{}); }
 /// score = h_tᵀ W_a h̄_s                        section 3.1, "general"; W_a [Q,D]
 auto global_general(auto W_a) { return luong2015::global(score::general{std::move(W_a)}); }
 
-/// score = v_aᵀ tanh(W_a [h_t; h̄_s])           section 3.1, "concat"; W_a [2Q,A], half of its rows for each, v_a [A]
+/// score = v_aᵀ tanh(W_a [h_t; h̄_s])           section 3.1, "concat"; W_a [2Q,A], Q rows each for h_t and h̄_s, v_a
+/// [A]
 auto global_concat(auto W_a, auto v_a) { return luong2015::global(score::concat{std::move(W_a), std::move(v_a)}); }
 
 /// a_t = softmax(W_a h_t)                      eq. 8, "location"; W_a [Q,S_max]
 ///
-/// Deviation: a sentence longer than W_a has columns is an error; the paper ignores the words beyond.
+/// Deviation: a sentence longer than the number of columns of W_a is an error; the paper ignores the remaining words.
 auto global_location(auto W_a) { return luong2015::global(score::location{std::move(W_a)}); }
 
-/// Monotonic alignment, local-m: the window [t - D, t + D], D = reach; section 3.2. Deviation: when t is past the end
-/// of the sentence, the window stays at its last word; the paper's would be empty.
+/// Monotonic alignment, local-m: the window [t - D, t + D], D = reach; section 3.2. Deviation: if t is beyond the end
+/// of the sentence, the window stays at its last word; in the paper, it would be empty.
 auto local_m_of(auto score, std::size_t reach)
 {
     return attention{std::move(score), normalize::local_m{reach}, combine::weighted_sum{}};
@@ -120,7 +122,8 @@ auto local_p(tensor auto W_a, tensor auto W_p, tensor auto v_p, std::size_t reac
     return luong2015::local_p_of(score::general{std::move(W_a)}, std::move(W_p), std::move(v_p), reach);
 }
 
-/// Any of these, with the attentional vector in place of the context. Ours: for a sentence without words it is 0.
+/// Any of these attentions, with the attentional vector in place of the context. heed's choice: it is 0 for an empty
+/// sentence.
 ///
 ///     h̃_t = tanh(W_c [c_t; h_t])              eq. 5
 template <class Score, class Normalize, class Combine, class Matrix>
@@ -136,8 +139,9 @@ auto attentional(attention<Score, Normalize, Combine> attend, Matrix W_c)  // [D
 /// Sankaran et al. 2016, section 4.1.
 namespace heed::inline HEED_TARGET::papers::mi2016 {
 
-/// Each source word has an embedding c of how far it has been translated: 0 at first, or looked up per word (see
-/// score::with_coverage). Queries are state_and_word{s, y}, y the embedding of the last emitted word. No deviation.
+/// Each source word has an embedding c of how much of it has been translated: initially 0, or looked up per word (see
+/// score::with_coverage). Queries are state_and_word{s, y}, where y is the embedding of the last emitted word. No
+/// deviation.
 ///
 ///     e_{t,j} = vᵀ tanh(W s_t + U h_j + C c_{t-1,j})          no bias
 ///     c_{t,j} = GRU(c_{t-1,j}, y_t, α_{t,j})                  see nn::coverage_gru
@@ -152,12 +156,12 @@ auto coverage(auto W, auto U, auto v, auto C, auto cell)  // [Q,A], [D,A], [A], 
 struct sizes {
     std::size_t query = 1000;       // Q
     std::size_t annotation = 2000;  // D
-    std::size_t hidden = 1000;      // A; ours: not given
+    std::size_t hidden = 1000;      // A; heed's choice, not given in the paper
     std::size_t word = 300;         // E
     std::size_t coverage = 100;     // N
 };
 
-/// The same with new parameters.
+/// As above, with new parameters.
 template <class T>
 auto make_coverage(random_source& random, const sizes& n = {})
 {
@@ -173,7 +177,7 @@ auto make_coverage(random_source& random, const sizes& n = {})
 ///
 /// The score is Bahdanau's (the paper's r, eq. 5); the query is the intermediate state s'_t of a conditional GRU, and
 /// annotations are [←h;→h]. Any other score per position works as well. The paper's coverage embeddings are
-/// mi2016::coverage, its local attention luong2015::local_m_of with an additive score.
+/// mi2016::coverage; its local attention is luong2015::local_m_of with an additive score.
 namespace heed::inline HEED_TARGET::papers::sankaran2016 {
 
 /// Temporal attention. No deviation.
@@ -187,7 +191,7 @@ auto temporal(auto W, auto U, auto v)  // [Q,A], [D,A], [A]
                      combine::direction_split{}};
 }
 
-/// The same with new parameters, initialized as everywhere in heed.
+/// As above, with new parameters, initialized as everywhere in heed.
 template <class T>
 auto make_temporal(random_source& random, const bahdanau2015::sizes& n = {})
 {
@@ -195,8 +199,8 @@ auto make_temporal(random_source& random, const bahdanau2015::sizes& n = {})
     return attention{std::move(like.score), normalize::temporal{}, combine::direction_split{}};
 }
 
-/// Temporal attention that remembers the last n steps only: future work, section 3, last paragraph. Ours: while fewer
-/// than n steps have passed, it remembers all.
+/// Temporal attention that remembers only the last n steps: future work, section 3, last paragraph. heed's choice:
+/// before step n, it remembers all steps.
 auto recent_temporal(auto W, auto U, auto v, std::size_t steps)
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)}, normalize::recent_temporal{steps},
@@ -204,7 +208,7 @@ auto recent_temporal(auto W, auto U, auto v, std::size_t steps)
 }
 
 /// The past as a learned connection instead of a divisor: footnote 3, where it performed worse. The paper gives no
-/// formula: the one number w and the sum of past weights are ours.
+/// formula: the single weight w and the sum of past weights are heed's choice.
 auto learned_temporal(auto W, auto U, auto v, auto w)  // …, [1]
 {
     return attention{score::additive{std::move(W), std::move(U), std::move(v)},
@@ -227,9 +231,9 @@ auto layer(auto W, auto b)  // [Q,D], [D]
     return attention{score::conv_s2s{std::move(W), std::move(b)}, normalize::softmax{}, combine::weighted_sum{}};
 }
 
-/// Attention of several layers, each of which asks with what the earlier ones found, section 3.3: h ← h + c after each.
-/// Deviation: the paper has a convolution between the layers; here the caller may pass it as `update`. The whole system
-/// has them: seq2seq/systems/gehring2017.hpp.
+/// Attention of several layers; the query of each depends on the results of the earlier layers, section 3.3: h ← h + c
+/// after each layer. Deviation: the paper has a convolution between the layers; here the caller may pass it as
+/// `update`. seq2seq/systems/gehring2017.hpp, the whole system, includes the convolutions.
 template <class Matrix, class Vector, class Update = add_context>
 auto multi_step(std::vector<score::conv_s2s<Matrix, Vector>> layers, Update update = {})
 {

@@ -9,17 +9,17 @@
 
 namespace heed::inline HEED_TARGET::penalty {
 
-/// Penalizes attending again to positions that were attended to before.
+/// Penalizes repeated attention to the same positions.
 ///
 ///     c_t = Σ_{k<t} α_k
 ///     loss = Σ_t Σ_i min(α_ti, c_ti)          See et al. 2017, eq. 10 and 12
 ///
-/// The coverage c_t of a position sums the steps before t: the first step is free. (With step t in it, the loss would
-/// be the number of steps.)
+/// The coverage c_t of a position sums the steps before t: the first step costs nothing. (If it included step t, the
+/// loss would be the number of steps.)
 ///
-/// weights: [B,T] of each step, plain or taped. Sums run over real source positions and real target steps (all, without
-/// `target`); summed over the batch and not scaled (use `ops::scale` for the paper's mean over steps and its λ). Where
-/// α_ti = c_ti exactly, the gradient goes to the coverage.
+/// weights: [B,T] of each step, plain or taped. Sums run over real source positions and real target steps (without
+/// `target`, all steps), and over the batch. The loss is not scaled (use `ops::scale` for the paper's mean over steps
+/// and its λ). If α_ti = c_ti exactly, the gradient goes to the coverage.
 template <tensor Weights>
 auto coverage(const std::vector<Weights>& weights, const lengths& source, const std::optional<lengths>& target = {})
 {

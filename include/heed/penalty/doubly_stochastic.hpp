@@ -9,14 +9,14 @@
 
 namespace heed::inline HEED_TARGET::penalty {
 
-/// Every source position should be attended to equally: once, over all steps together.
+/// Encourages attending to every source position equally: once, over all steps.
 ///
 ///     loss = Σ_i (1 - Σ_t α_ti)²              Xu et al. 2015, eq. 14
 ///
-/// weights: [B,T] of each step, plain or taped. The outer sum runs over the real source positions of each sentence, the
-/// inner one over its real target steps (all, without `target`). Summed over the batch and not scaled: for the paper's
-/// λ and a mean over sentences, use `ops::scale(loss, lambda / sentences)`. A sentence without target steps costs 1 for
-/// each source position.
+/// weights: [B,T] of each step, plain or taped. The outer sum runs over the real source positions of each sentence,
+/// the inner one over its real target steps (without `target`, all steps). The loss is summed over the batch and not
+/// scaled: for the paper's λ and a mean over sentences, use `ops::scale(loss, lambda / sentences)`. A sentence without
+/// target steps costs 1 for each source position.
 template <tensor Weights>
 auto doubly_stochastic(const std::vector<Weights>& weights, const lengths& source,
                        const std::optional<lengths>& target = {})

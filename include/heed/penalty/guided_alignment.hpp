@@ -17,8 +17,8 @@ namespace heed::inline HEED_TARGET::ops {
 ///
 ///     ∂α_ti −= ∂y A_ti / max(α_ti, floor)
 ///
-/// Below `floor` the logarithm continues as its tangent, log floor + (α - floor) / floor: a weight of 0 costs much, but
-/// not infinitely much.
+/// Below `floor` the logarithm continues as its tangent, log floor + (α - floor) / floor: the loss of a weight of 0 is
+/// large, but finite.
 struct guided_op : operation<guided_op> {
     static shape_of_rank<0> shape(const auto& weights, const auto& links, const lengths_view& source,
                                   const lengths_view& target, double)
@@ -56,7 +56,7 @@ struct guided_op : operation<guided_op> {
     }
 
 private:
-    /// f(place in the weights, link) for each link that is not 0 and lies within the lengths.
+    /// Calls f(index in the weights, link) for each nonzero link within the lengths.
     template <class T, class F>
     static void each_link(const shape_of_rank<3>& weights, in<T, 3> links, const lengths_view& source,
                           const lengths_view& target, F&& f)
@@ -78,11 +78,11 @@ inline constexpr guided_op guided{};
 
 namespace heed::inline HEED_TARGET::penalty {
 
-/// Word links (i, j) of one sentence pair: source position i and target step j, both from 0; as metrics::links.
+/// Word links (i, j) of one sentence pair: source position i and target step j, both from 0; see metrics::links.
 using links = std::vector<std::pair<int, int>>;
 
-/// The links of each sentence as a matrix A [B,S,T]: each link of a target step with n links is 1/n, a step without
-/// links has zeros. A link that is listed twice counts once.
+/// The links of each sentence as a matrix A [B,S,T]: each link of a target step with n links is 1/n; a step without
+/// links has zeros. Duplicate links count once.
 template <class T>
 array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t steps, std::size_t positions)
 {
@@ -91,7 +91,7 @@ array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t step
         for (const auto& [i, j] : of_sentences[b]) {
             if (i < 0 || j < 0 || std::cmp_greater_equal(i, positions) || std::cmp_greater_equal(j, steps)) {
                 throw shape_error("guided_alignment: the link " + std::to_string(i) + "-" + std::to_string(j) +
-                                  " of row " + std::to_string(b) + " lies outside " + std::to_string(positions) +
+                                  " of row " + std::to_string(b) + " is outside the " + std::to_string(positions) +
                                   " source positions and " + std::to_string(steps) + " target steps");
             }
             matrix(b, static_cast<std::size_t>(j), static_cast<std::size_t>(i)) = T(1);
@@ -105,13 +105,13 @@ array<T, 3> link_matrix(const std::vector<links>& of_sentences, std::size_t step
     return matrix;
 }
 
-/// Weights should agree with the links of a word aligner or a human annotator: their cross-entropy.
+/// Encourages weights that agree with the links of a word aligner or a human annotator: their cross-entropy.
 ///
 ///     loss = -Σ_t Σ_i A_ti log α_ti            Chen et al. 2016, "Guided alignment training"
 ///
-/// weights: [B,T] of each step, plain or taped. A [B,S,T]: any numbers >= 0, hard or soft; the rows that link_matrix
-/// makes sum to 1. A target step without links contributes nothing. Padding of source and target is left out. Summed
-/// over the batch and not scaled; use `ops::scale` for the paper's mean over target words and its share of the cost.
+/// weights: [B,T] of each step, plain or taped. A [B,S,T]: any numbers >= 0, hard or soft; link_matrix makes rows with
+/// sum 1. Target steps without links and padding contribute nothing. The loss is summed over the batch and not scaled;
+/// use `ops::scale` for the paper's mean over target words and its share of the cost.
 ///
 /// Deviation: below `floor` the logarithm continues as its tangent, so that a weight of exactly 0 (a window, sparsemax)
 /// has a finite loss and a gradient of at most A/floor (docs/explanation/decisions.md).
@@ -123,7 +123,7 @@ auto guided_alignment(const std::vector<Weights>& weights, const array<element_o
     return ops::guided(ops::stack(weights), link_weights, source, target, floor);
 }
 
-/// The same if every step is real in every row.
+/// As above, if every step is real in every row.
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const array<element_of<Weights>, 3>& link_weights,
                       const lengths& source, double floor = 1e-6)
@@ -132,7 +132,7 @@ auto guided_alignment(const std::vector<Weights>& weights, const array<element_o
                                      floor);
 }
 
-/// With lists of links, one list per sentence; with or without `target`, and `floor`.
+/// As above, with lists of links, one list per sentence; `target` and `floor` are optional.
 template <tensor Weights>
 auto guided_alignment(const std::vector<Weights>& weights, const std::vector<links>& of_sentences,
                       const lengths& source, const auto&... target_and_floor)

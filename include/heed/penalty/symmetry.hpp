@@ -10,14 +10,14 @@
 
 namespace heed::inline HEED_TARGET::penalty {
 
-/// Two models that translate in opposite directions should align the same words.
+/// Encourages two models that translate in opposite directions to align the same words.
 ///
 ///     loss = −tr(A Bᵀ) = −Σ_j Σ_i α_ji β_ij    Cohn et al. 2016, "bilingual symmetry"
 ///
-/// α_j, the weights of `there`, are those of target word j over the source; β_i, of `back`, those of source word i over
-/// the target. The loss is least where both have the same links, and sharp ones. there: [B,T] of each of S steps; back:
-/// [B,S] of each of T steps; plain or taped. source and target: the positions of each side, the end words included, as
-/// batches of seq2seq have them. Summed over the batch and not scaled (use `ops::scale`).
+/// α_j, the weights of `there`, are those of target word j over the source; β_i, the weights of `back`, are those of
+/// source word i over the target. The loss is lowest if both models have the same sharp links. there: [B,T] of each of
+/// S steps; back: [B,S] of each of T steps; plain or taped. source and target: the positions of each side, including
+/// the end words, as in batches of seq2seq. The loss is summed over the batch and not scaled (use `ops::scale`).
 template <tensor There, tensor Back>
 auto symmetry(const std::vector<There>& there, const std::vector<Back>& back, const lengths& source,
               const lengths& target)

@@ -11,18 +11,18 @@
 #include <heed/policy/score_hooks.hpp>
 #include <heed/policy/weigh.hpp>
 
-/// What the compiler says, one sentence for each mistake: a policy lacks something of the table in policy/hooks.hpp, or
-/// three policies make no attention (see core/diagnostics.hpp).
+/// static_assert messages, one for each mistake: a policy lacks a member required by the table in policy/hooks.hpp, or
+/// three policies do not form an attention (see core/diagnostics.hpp).
 namespace heed::inline HEED_TARGET {
 
 #define HEED_SAYS_PARAMETERS(kind)                                                                                     \
-    "heed: a " kind " policy must show its parameters: make it a template of their types and add `static auto "        \
+    "heed: a " kind " policy must list its parameters: make it a template of their types and add `static auto "        \
     "parameters(auto& self, auto&& visit) { return mine::policy{visit(\"W\", self.W), ...}; }`, with the namespace "   \
-    "before its name (inside the class the bare name means this very type)"
+    "before its name (inside the class, the bare name refers to the current instantiation)"
 
 namespace detail {
 
-// The constants by which policies of heed 0.2 said what traits say now.
+// The constants that heed 0.2 used in place of traits.
 // clang-format off
 #define HEED_CONSTANTS_OF_0_2(X)                                                                                       \
     X(reads_word) X(adds_word) X(reads_context) X(reads_length) X(widens_keys) X(counts_queries) X(prepares_alike)     \
@@ -40,18 +40,18 @@ HEED_CONSTANTS_OF_0_2(HEED_IS_CONSTANT);
 #undef HEED_IS_CONSTANT
 #undef HEED_CONSTANTS_OF_0_2
 
-/// What holds for policies of all kinds.
+/// Requirements on policies of all kinds.
 template <class P>
 consteval void check_any_policy()
 {
-    static_assert(!std::is_final_v<P>, "heed: a policy must not be final: heed asks a derived class for its hooks");
+    static_assert(!std::is_final_v<P>, "heed: a policy must not be final: heed detects hooks through a derived class");
     static_assert(!written_for_0_2<P>,
-                  "heed: since 0.3 a policy says what it is by its traits, not by constants of their own: in place of "
+                  "heed: since 0.3 a policy declares its properties as traits, not as separate constants: in place of "
                   "`weights`, `reads_word`, `row_by_row` and so on declare `static constexpr heed::score_traits "
                   "traits{.weights = heed::weight_kind::per_position};` (or normalizer_traits, combiner_traits); "
                   "CHANGELOG.md has a table of the names");
     static_assert(listed_hooks<P>::exist(),
-                  "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is no hook: all hooks "
+                  "heed: `using hooks = heed::hooks<...>;` of this policy lists a name that is not a hook: all hooks "
                   "are in <heed/policy/hooks.hpp>");
     static_assert(listed_hooks<P>::template are_members<P>(),
                   "heed: `using hooks = heed::hooks<...>;` of this policy lists a hook that it does not have: is "
@@ -65,37 +65,37 @@ template <class P>
 consteval bool check_score_policy()
 {
     static_assert(detail::declares_traits<P, score_traits> || detail::written_for_0_2<P>,
-                  "heed: a score policy must say what it gives scores to: add `static constexpr heed::score_traits "
+                  "heed: a score policy must declare the kind of its scores: add `static constexpr heed::score_traits "
                   "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
     static_assert(detail::has_call<P>,
                   "heed: a score policy must be callable: add `auto operator()(const heed::tensor auto& query, const "
                   "heed::tensor auto& keys) const`, from [B,Q] and [B,T,A] to scores [B,T] (or [B,T,D])");
-    static_assert(!hook::adapts<P> || hook::passes_state<P> ||
-                      (detail::has_init_state<P> && detail::has_update_state<P>),
-                  "heed: a score that wraps another and has a state of its own must have "
-                  "`init_state(memory)` and `update_state(state, weights, context, at)` (is a name misspelled?); one "
-                  "without derives from score::over::score_adaptor<Self, Base, score::over::base_remembers>");
+    static_assert(
+        !hook::adapts<P> || hook::passes_state<P> || (detail::has_init_state<P> && detail::has_update_state<P>),
+        "heed: a score that wraps another and has its own state must have "
+        "`init_state(memory)` and `update_state(state, weights, context, at)` (is a name misspelled?); a score "
+        "without a state derives from score::over::score_adaptor<Self, Base, score::over::base_remembers>");
     static_assert(score_traits_of<P>().weights != weight_kind::per_group || detail::has_groups<P>,
                   "heed: a score policy per group must have `std::size_t groups() const`, the number of groups "
                   "(is it misspelled?)");
     detail::check_any_policy<P>();
     static_assert(!detail::has_project<P> || detail::has_match<P>,
                   "heed: a score policy with `project` must have `match` as well (is it misspelled?): add `auto "
-                  "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which is given "
-                  "what project made of the query");
+                  "match(const heed::tensor auto& projected, const heed::tensor auto& keys) const`, which takes "
+                  "the result of `project`");
     static_assert(!detail::has_start<P> ||
                       (detail::has_match<P> && (detail::has_advance<P> || detail::has_observe_memory<P>)),
-                  "heed: a score policy with `start` remembers: it must have `match(projected, keys, state)`, and "
+                  "heed: a score policy with `start` has a state: it must have `match(projected, keys, state)`, and "
                   "`advance(state, weights, at)` or `observe_memory(state, at)` (is a name misspelled?)");
     static_assert(
         detail::has_start<P> || !(detail::has_advance<P> || detail::has_observe_memory<P>),
         "heed: a score policy with `advance` or `observe_memory` must have `start` (is it misspelled?): add `auto "
-        "start(const auto& memory) const`, what is remembered before the first query");
+        "start(const auto& memory) const`, which returns the state before the first query");
     static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("score"));
     return true;
 }
 template <>
-consteval bool check_score_policy<visited>()  // while somebody only looks
+consteval bool check_score_policy<visited>()  // instantiated while parameters are visited
 {
     return true;
 }
@@ -115,20 +115,20 @@ consteval bool check_normalize_policy()
     HEED_MAY_LACK(P, linear_rule);
     detail::check_any_policy<P>();
     static_assert(detail::has_start<P> == detail::has_advance<P> || (detail::has_advance<P> && wraps_another<P>),
-                  "heed: a normalize policy that remembers must have both `start(blank)` and `advance(scores, "
+                  "heed: a normalize policy with a state must have both `start(blank)` and `advance(scores, "
                   "weights, state, at)` (is a name misspelled?)");
     static_assert(
         !wraps_another<P> || requires(const P& normalize) { normalize.inner; },
         "heed: a normalize policy with `wraps` must have the normalizer that it wraps as its member "
         "`inner` (is it misspelled?)");
     static_assert(detail::has_window<P> == detail::has_inner_in_window<P>,
-                  "heed: a normalize policy that looks at a window must have both `window(at, positions)` and "
+                  "heed: a normalize policy with a window must have both `window(at, positions)` and "
                   "`inner_in_window(found)` (is a name misspelled?)");
     static_assert(parameterised<P>, HEED_SAYS_PARAMETERS("normalize"));
     return true;
 }
 template <>
-consteval bool check_normalize_policy<visited>()  // while somebody only looks
+consteval bool check_normalize_policy<visited>()  // instantiated while parameters are visited
 {
     return true;
 }
@@ -137,9 +137,10 @@ consteval bool check_normalize_policy<visited>()  // while somebody only looks
 template <class P>
 consteval bool check_combine_policy()
 {
-    static_assert(detail::declares_traits<P, combiner_traits> || detail::written_for_0_2<P>,
-                  "heed: a combine policy must say which weights it takes: add `static constexpr heed::combiner_traits "
-                  "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
+    static_assert(
+        detail::declares_traits<P, combiner_traits> || detail::written_for_0_2<P>,
+        "heed: a combine policy must declare the kind of its weights: add `static constexpr heed::combiner_traits "
+        "traits{.weights = heed::weight_kind::per_position};` (or per_dimension, per_group)");
     static_assert(
         detail::has_call<P>,
         "heed: a combine policy must be callable: add `auto operator()(const heed::tensor auto& weights, const "
@@ -152,12 +153,12 @@ consteval bool check_combine_policy()
     return true;
 }
 template <>
-consteval bool check_combine_policy<visited>()  // while somebody only looks
+consteval bool check_combine_policy<visited>()  // instantiated while parameters are visited
 {
     return true;
 }
 
-/// Says what `map` of a state, or of a query of several parts, lacks. None at all is allowed.
+/// Checks `map` of a state or of a query with several parts. The type may have no `map`.
 template <class P>
 consteval bool check_map()
 {
@@ -166,10 +167,10 @@ consteval bool check_map()
 }
 #undef HEED_SAYS_PARAMETERS
 
-/// Why a score, a normalizer and a combiner make no attention.
+/// Why a score, a normalizer and a combiner do not form an attention.
 enum class composition_fault { none, no_score, no_normalizer, no_combiner, different_weights, negative_scores };
 
-// A static assertion takes a literal, and docs/explanation/composition.md the same words.
+// A static assertion requires a literal; docs/explanation/composition.md has the same text.
 #define HEED_SAYS_DIFFERENT_WEIGHTS                                                                                    \
     "heed: this score and this combiner do not fit: a score per position goes with combine::weighted_sum, a score "    \
     "per dimension with combine::elementwise_sum, a score per group with combine::grouped_sum; combine::attentional "  \
@@ -177,9 +178,9 @@ enum class composition_fault { none, no_score, no_normalizer, no_combiner, diffe
 
 #define HEED_SAYS_NEGATIVE_SCORES                                                                                      \
     "heed: this normalizer divides by the sum of the scores, so that no score may be negative: it goes with "          \
-    "score::kernel, or with a score whose traits say `.nonnegative = true`"
+    "score::kernel, or with a score whose traits have `.nonnegative = true`"
 
-/// Whether attention<Score, Normalize, Combine> is legal, and if not why.
+/// Whether attention<Score, Normalize, Combine> is valid, and if not, why.
 template <class Score, class Normalize, class Combine>
 consteval composition_fault fault_of()
 {
@@ -196,7 +197,7 @@ consteval composition_fault fault_of()
 
 namespace detail {
 
-/// Refuses a `score_matrix` or `combine_matrix` that cannot be called.
+/// Rejects a `score_matrix` or `combine_matrix` that cannot be called.
 template <class Score, class Combine, class Projected, class Memory>
 consteval bool check_at_once()
 {
@@ -209,7 +210,7 @@ consteval bool check_at_once()
         static_assert(combines_a_matrix<Combine, const scores&, values> || !has_combine_matrix<Combine> ||
                           leaves_out<Combine>("combine_matrix"),
                       HEED_HOOK_combine_matrix(HEED_CANNOT_CALL));
-    } else if constexpr (!wraps_another<Score>) {  // such a one needs its base's
+    } else if constexpr (!wraps_another<Score>) {  // a wrapping score needs its base's
         HEED_MAY_LACK(Score, score_matrix);
     }
     return true;

@@ -11,28 +11,29 @@
 #include <heed/core/tensor.hpp>
 #include <heed/policy/hooks.hpp>
 
-/// The members that a score, a normalizer and a combiner must have. Beside them a policy may have `traits`
-/// (below), hooks (policy/hooks.hpp), and types:
+/// The members that a score, a normalizer and a combiner must have. In addition, a policy may have `traits` (below),
+/// hooks (policy/hooks.hpp), and types:
 ///
 /// Score         traits, operator()(query, keys), parameters(self, visit)
 /// Normalizer    operator()(scores, state, at) or (scores, at), parameters(self, visit)
 /// Combiner      traits, operator()(weights, values) or (weights, values, at), parameters(self, visit)
 ///
-/// Types: `kernel_tag`, the name by which a step_kernel knows the policy, with `kernel_tag::in_tiles` for tiles;
-/// `wraps` of a policy around another. policy/check.hpp explains what is missing, in a sentence each.
+/// Types: `kernel_tag`, the name by which a step_kernel identifies the policy, with `kernel_tag::in_tiles` for tiles;
+/// `wraps` in a policy that wraps another. policy/check.hpp reports each missing member in one sentence.
 ///
-/// What a policy says of itself: one constant, `traits`, of a struct for each kind of policy.
+/// A policy declares its properties in one constant, `traits`, of a struct type for each kind of policy.
 ///
 ///     static constexpr heed::score_traits traits{.weights = heed::weight_kind::per_position, .reads_word = true};
 ///
-/// A member that is not named keeps its default; a misspelled one does not compile. A normalizer without `traits` has
-/// all defaults, or those of the normalizer that it wraps.
+/// An omitted member keeps its default; a misspelled one does not compile. A normalizer without `traits` has the
+/// defaults, or the traits of the normalizer that it wraps.
 ///
-/// Policies that wrap another of their kind. Each declares `using wraps = Inner;` and holds that policy as its member
-/// `inner`; a score holds it as `base`, the name that files of weights have for it.
+/// A policy that wraps another of its kind declares `using wraps = Inner;` and stores that policy as its member
+/// `inner`; a score stores it as `base`, its name in weight files.
 ///
-/// A wrapping score either compares by itself, as `forgetting` does, or adapts: it adds to queries, keys and states,
-/// and the score inside compares, by its kernel if it has one. Such a score derives from score::over::score_adaptor.
+/// A wrapping score either compares queries with keys itself, as `forgetting` does, or adapts: it adds to queries, keys
+/// and states, and the wrapped score compares them, by its kernel if it has one. An adapting score derives from
+/// score::over::score_adaptor.
 namespace heed::inline HEED_TARGET {
 
 /// Does this policy wrap another?
@@ -42,45 +43,45 @@ concept wraps_another = requires
     typename P::wraps;
 };
 
-/// What a score assigns a weight to. A score and a combiner must agree.
+/// The kind of a score's weights. A score and a combiner must agree.
 enum class weight_kind {
-    per_position,   // one number for each source position: scores and weights [B,T]
-    per_dimension,  // one for each dimension of each position: scores and weights [B,T,D]
-    per_group,      // one for each group of dimensions of each position: scores and weights [B,T,G]
+    per_position,   // one number per source position: scores and weights [B,T]
+    per_dimension,  // one per dimension of each position: scores and weights [B,T,D]
+    per_group,      // one per group of dimensions of each position: scores and weights [B,T,G]
 };
 
-/// What a score says of itself.
+/// The properties of a score.
 struct score_traits {
-    weight_kind weights = weight_kind::per_position;  // of its scores; per_group asks for `std::size_t groups() const`
-    bool reads_word = false;            // it reads the embedding of the previous target word: decoders give it
-    bool adds_word = false;             // it adds that word to the query itself, so that score::with_word need not
+    weight_kind weights = weight_kind::per_position;  // of its scores; per_group requires `std::size_t groups() const`
+    bool reads_word = false;            // it reads the embedding of the previous target word, which decoders pass
+    bool adds_word = false;             // it adds that word to the query itself, so that score::with_word does not
     bool ignores_context = false;       // it has `advance`, which does not read the context
-    bool reads_length = false;          // it reads the length of a row, and not only the positions that a query sees
-    bool reads_query_position = false;  // it reads the number of the query
-    bool extends_keys = false;          // its keys are wider than those that the score inside compares
+    bool reads_length = false;          // it reads the length of a row, not only the positions that a query sees
+    bool reads_query_position = false;  // it reads the position of the query
+    bool extends_keys = false;          // its keys are wider than the keys that the wrapped score compares
     bool prepares_alike = false;        // `prepare` computes the same keys for every head
     bool nonnegative = false;           // none of its scores is negative
-    bool needs_all_positions = false;   // it reads where a position stands, or passes something on from one to the next
+    bool needs_all_positions = false;   // it reads the index of a position, or carries values between positions
 };
 
-/// What a normalizer says of itself.
+/// The properties of a normalizer.
 struct normalizer_traits {
-    bool rowwise = false;               // it reads only the scores of a row and the row's length: queries are rows then
-    bool shift_invariant = false;       // weights of e + c are those of e
+    bool rowwise = false;               // it reads only the scores of a row and its length: each query is then a row
+    bool shift_invariant = false;       // weights of e + c equal those of e
     bool requires_nonnegative = false;  // it divides by the sum of the scores
-    bool reads_length = false;          // it reads the length of a row, and not only the positions that a query sees
-    bool state_decays = false;          // its state of a position changes in a step that does not show the position
-    bool random = false;                // its weights depend on a row's place in the batch
-    bool differentiable = true;         // its gradient is the derivative of what it computes
+    bool reads_length = false;          // it reads the length of a row, not only the positions that a query sees
+    bool state_decays = false;          // its state of a position changes even in steps that mask the position
+    bool random = false;                // its weights depend on the index of a row in the batch
+    bool differentiable = true;         // its gradient is the derivative of its result
     bool has_window = true;             // if it has `window`: nothing is computed outside the window
-    bool needs_all_positions = false;   // it reads where a position stands, or passes something on from one to the next
+    bool needs_all_positions = false;   // it reads the index of a position, or carries values between positions
 };
 
-/// What a combiner says of itself.
+/// The properties of a combiner.
 struct combiner_traits {
     weight_kind weights = weight_kind::per_position;
-    bool linear = false;               // contexts of h M are contexts of h, times M
-    bool needs_all_positions = false;  // it reads where a position stands
+    bool linear = false;               // the contexts of h M are the contexts of h, times M
+    bool needs_all_positions = false;  // it reads the index of a position
 };
 
 namespace detail {
@@ -101,7 +102,7 @@ consteval Traits declared_traits()
 
 }  // namespace detail
 
-/// The traits of a score; the defaults of a type that is none.
+/// The traits of a score; the defaults for a type that is not a score.
 template <class Score>
 consteval score_traits score_traits_of()
 {
@@ -111,8 +112,8 @@ consteval score_traits score_traits_of()
 template <class Normalize>
 consteval normalizer_traits normalizer_traits_of();
 
-/// The traits of a score around Base: those of Base, after `change`. Whether scores are negative, and whether keys are
-/// the same for every head, it must say for itself.
+/// The traits of a score that wraps Base: those of Base, after `change`. It must declare itself whether its scores are
+/// nonnegative and whether its keys are the same for every head.
 template <class Base, class Change = detail::no_change>
 consteval score_traits traits_around_score(Change change = {})
 {
@@ -123,8 +124,8 @@ consteval score_traits traits_around_score(Change change = {})
     return traits;
 }
 
-/// The traits of a normalizer around Inner: those of Inner, after `change`. Whether it reads single rows, it must say
-/// for itself.
+/// The traits of a normalizer that wraps Inner: those of Inner, after `change`. It must declare itself whether it is
+/// row-wise.
 template <class Inner, class Change = detail::no_change>
 consteval normalizer_traits traits_around_normalizer(Change change = {})
 {
@@ -144,8 +145,8 @@ consteval normalizer_traits normalizer_traits_of()
     return detail::declared_traits<Normalize, normalizer_traits>();
 }
 
-/// The traits of a combiner, which needs all positions if the one that it wraps does; the defaults of a type that is
-/// none.
+/// The traits of a combiner, which needs all positions if the wrapped combiner does; the defaults for a type that is
+/// not a combiner.
 template <class Combine>
 consteval combiner_traits combiner_traits_of()
 {
@@ -157,14 +158,14 @@ consteval combiner_traits combiner_traits_of()
 
 namespace hook {
 
-/// Does this score adapt another: does it add to queries, keys and states, and the score inside compares?
+/// Does this score adapt another: it adds to queries, keys and states, and the wrapped score compares them?
 template <class P>
 concept adapts = wraps_another<P> && requires
 {
     requires P::adapts;
 };
 
-/// Has a score that wraps another no state of its own?
+/// Is this a wrapping score without its own state?
 template <class P>
 concept passes_state = wraps_another<P> && requires
 {
@@ -176,7 +177,7 @@ concept passes_state = wraps_another<P> && requires
 namespace detail {
 
 template <class P>
-inline constexpr bool placeholder = std::same_as<P, visited>;  // parameters() while somebody only looks
+inline constexpr bool placeholder = std::same_as<P, visited>;  // instantiated while parameters are visited
 
 struct blank_probe {
     auto operator()(std::convertible_to<double> auto) const { return array<double, 2>(); }
@@ -197,12 +198,12 @@ consteval bool remembers_of()
     return false;
 }
 
-// Whose tensor does not fit: an operation deep inside of a policy knows that x [2,5] does not fit a matrix [6,4]; where
-// attention calls the policy, in a function-try-block, it is known that x was the query:
+// Attributes shape errors to tensors of a policy. An operation deep inside a policy reports that x [2,5] does not fit a
+// matrix [6,4]; a function-try-block at attention's call of the policy adds that x was the query:
 //
 //     score::additive: the query [2,5] does not fit W [6,4], U [8,4], v [4] (linear: …)
 
-/// A tensor, and what it is there: "the query". Of what is no tensor, the name alone.
+/// A tensor and its role, such as "the query". For other types, only the role.
 struct named : named_shape {
     template <class X>
     [[gnu::noinline, gnu::cold]] named(const char* what, const X& x)
@@ -216,8 +217,8 @@ struct named : named_shape {
     }
 };
 
-/// Throws an error that names the policy, the first of these tensors, and what it should fit: the others and the
-/// policy's own parameters; unless `found` names a policy already.
+/// Throws an error that names the policy, the first of these tensors, and the tensors that it should fit: the others
+/// and the policy's own parameters. If `found` already names a policy, it is rethrown unchanged.
 template <class Policy>
 [[noreturn, gnu::noinline, gnu::cold]] void rethrow_naming(const shape_error& found, const Policy& policy,
                                                            std::initializer_list<named_shape> those)
@@ -230,33 +231,33 @@ template <class Policy>
 
 }  // namespace detail
 
-/// Has this score or normalizer state: does it remember anything from one query to the next?
+/// Does this score or normalizer have a state from one query to the next?
 template <class P>
 concept remembers = detail::remembers_of<P>();
 
 /// Does this normalizer restrict attention to a window, outside of which nothing is computed? It has `window` and
-/// `inner_in_window`, and its traits do not rule a window out.
+/// `inner_in_window`, and its traits do not disable the window.
 template <class P>
 concept cuts_windows = detail::has_window<P> &&(normalizer_traits_of<P>().has_window);
 
-/// Does this normalizer read only the scores of a row and the row's length? Then each query of each sentence is a row,
-/// and many queries are answered at once.
+/// Does this normalizer read only the scores of a row and its length? Then each query of each sentence is a row, and
+/// many queries are computed at once.
 template <class P>
 concept rowwise = (normalizer_traits_of<P>().rowwise);
 
-/// Does this normalizer draw random numbers? Its results then depend on a row's place in the batch.
+/// Does this normalizer draw random numbers? Its results then depend on the index of a row in the batch.
 template <class P>
 concept draws = (normalizer_traits_of<P>().random);
 
-/// e = score(query, keys): how well does this query match that source position?
+/// e = score(query, keys): how well the query matches each source position.
 template <class P>
 concept scorer = detail::declares_traits<P, score_traits> && detail::has_call<P> && parameterised<P>;
 
-/// α = normalize(e, at): how do scores become weights?
+/// α = normalize(e, at): converts scores to weights.
 template <class P>
 concept normalizer = detail::has_call<P> && parameterised<P>;
 
-/// c = combine(α, values): how do weights and values become one context?
+/// c = combine(α, values): combines weights and values into one context.
 template <class P>
 concept combiner = detail::declares_traits<P, combiner_traits> && detail::has_call<P> && parameterised<P>;
 

@@ -7,18 +7,18 @@
 
 #include <heed/core/cxx20.hpp>
 
-/// Hooks: member functions of a policy that heed calls if they exist. This table has one row for each: its name, its
-/// signature, what it returns, and what heed does without it. From a row come the concepts `hook::name` and
-/// `detail::has_name`, the compiler's sentence where heed cannot call it, and a line of the documentation.
+/// Hooks: member functions of a policy that heed calls if they exist. This table has one row per hook: its name, its
+/// signature, its result, and heed's behavior without it. Each row generates the concepts `hook::name` and
+/// `detail::has_name`, the static_assert message for a member that heed cannot call, and a line of the documentation.
 ///
-/// All are `const` and take tensors of any family.
+/// All hooks are `const` and take tensors of any family.
 namespace heed::inline HEED_TARGET {
 
 // clang-format off
 
 // Of scores.
 #define HEED_HOOK_prepare(X) X(prepare, "auto prepare(const heed::tensor auto& annotations) const", \
-    "keys of annotations, once for each memory; or `prepare(annotations, first)`, from a position on", "the annotations")
+    "keys of annotations, computed once per memory; or `prepare(annotations, first)`, starting at position `first`", "the annotations")
 #define HEED_HOOK_continue_keys(X) X(continue_keys, "auto continue_keys(const heed::tensor auto& keys, const heed::tensor auto& before) const", \
     "keys of later annotations, given those before them", "the keys")
 #define HEED_HOOK_project(X) X(project, "auto project(const heed::tensor auto& query) const", \
@@ -26,39 +26,40 @@ namespace heed::inline HEED_TARGET {
 #define HEED_HOOK_match(X) X(match, "auto match(const heed::tensor auto& projected, const heed::tensor auto& keys) const", \
     "scores; with a state, `match(projected, keys, state)`", "`operator()`")
 #define HEED_HOOK_score_matrix(X) X(score_matrix, "auto score_matrix(const heed::tensor auto& queries, const heed::tensor auto& keys) const", \
-    "scores [B·S,T] of all queries; or `score_matrix(queries, keys, from)`, from a query on", "one query after another")
+    "scores [B·S,T] of all queries; or `score_matrix(queries, keys, from)`, starting at query `from`", "one query after another")
 #define HEED_HOOK_asked_all(X) X(asked_all, "auto asked_all(const heed::tensor auto& queries, const auto& memory, std::size_t first) const", \
     "queries and keys of an inner product, for tiles", "no tiles")
 #define HEED_HOOK_start(X) X(start, "auto start(const auto& memory) const", \
     "the state before the first query", "no state")
 #define HEED_HOOK_observe_memory(X) X(observe_memory, "auto observe_memory(const auto& state, const auto& at) const", \
-    "the state, given the query and its word; or `observe_memory(state, at, memory)`, of keys and lengths", "the state")
+    "the state, given the query and its word; or `observe_memory(state, at, memory)`, which also gets keys and lengths", "the state")
 #define HEED_HOOK_advance(X) X(advance, "auto advance(const auto& state, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
-    "the state after a step; or without the context", "the state")
+    "the state after a step; the context may be omitted", "the state")
 #define HEED_HOOK_grow(X) X(grow, "auto grow(const auto& state, const auto& begun, const auto& join, const auto& at) const", \
-    "the state, where the memory has grown", "`state.map(join, begun)`")
+    "the state after the memory has grown", "`state.map(join, begun)`")
 #define HEED_HOOK_groups(X) X(groups, "std::size_t groups() const", \
     "the number of groups", "required with `weight_kind::per_group`")
 #define HEED_HOOK_project_words(X) X(project_words, "auto project_words(const heed::tensor auto& words) const", \
     "projected words of all steps", "the words")
 #define HEED_HOOK_check_state(X) X(check_state, "template <class State> static consteval void check_state()", \
-    "nothing: it refuses a type of state by a static assertion", "any state is taken")
+    "nothing: it rejects a type of state by a static assertion", "any state is accepted")
 
-// Of scores that wrap another, beside these.
+// Of scores that wrap another, in addition to these.
 #define HEED_HOOK_query(X) X(query, "auto query(const heed::tensor auto& projected, const auto& state) const", \
-    "the projected query with what this score adds", "the projected query")
+    "the projected query plus this score's term", "the projected query")
 #define HEED_HOOK_query_all(X) X(query_all, "auto query_all(const heed::tensor auto& projected, std::size_t first) const", \
-    "the same for all queries", "one query after another")
+    "the projected queries of all steps plus this score's term", "one query after another")
 #define HEED_HOOK_keys(X) X(keys, "auto keys(const heed::tensor auto& keys, const auto& state) const", \
-    "the keys with what this score adds", "the keys")
+    "the keys plus this score's term", "the keys")
 #define HEED_HOOK_init_state(X) X(init_state, "auto init_state(const auto& memory) const", \
-    "its own state before the first query", "required with a state of its own")
+    "its own state before the first query", "required if it has its own state")
 #define HEED_HOOK_observe_query(X) X(observe_query, "auto observe_query(const auto& state, const auto& at) const", \
     "its own state, given the query and its word; or `observe_query(state, at, memory)`", "its state")
 #define HEED_HOOK_update_state(X) X(update_state, "auto update_state(const auto& state, const heed::tensor auto& weights, const heed::tensor auto& context, const auto& at) const", \
-    "its own state after a step", "required with a state of its own")
+    "its own state after a step", "required if it has its own state")
 
-// Of normalizers. One that wraps another has the hooks `start`, `advance` and `weights_for_combiner` of that one, if it has none.
+// Of normalizers. A wrapping normalizer without `start`, `advance` or `weights_for_combiner` uses those of the wrapped
+// one.
 #define HEED_HOOK_normalizer_start(X) X(start, "auto start(auto&& blank) const", \
     "the state before the first query; `blank(x)` makes a tensor of the scores' shape", "no state")
 #define HEED_HOOK_normalizer_advance(X) X(advance, "auto advance(const heed::tensor auto& scores, const heed::tensor auto& weights, const auto& state, const auto& at) const", \
@@ -72,21 +73,21 @@ namespace heed::inline HEED_TARGET {
 #define HEED_HOOK_inner_in_window(X) X(inner_in_window, "auto inner_in_window(const auto& found) const", \
     "the normalizer inside the window", "required with `window`")
 #define HEED_HOOK_tile_rule(X) X(tile_rule, "auto tile_rule() const", \
-    "the rule by which tiles compute its weights", "no tiles")
+    "the rule for its weights in tiles", "no tiles")
 #define HEED_HOOK_linear_rule(X) X(linear_rule, "heed::ops::rule_of_sums linear_rule() const", \
-    "the rule by which running sums compute its contexts", "no running sums")
+    "the rule for its contexts by running sums", "no running sums")
 
 // Of combiners.
 #define HEED_HOOK_combine_matrix(X) X(combine_matrix, "auto combine_matrix(const heed::tensor auto& weights, const heed::tensor auto& values) const", \
-    "contexts of all queries; or `combine_matrix(weights, values, from)`, from a query on", "one query after another")
+    "contexts of all queries; or `combine_matrix(weights, values, from)`, starting at query `from`", "one query after another")
 #define HEED_HOOK_finish(X) X(finish, "auto finish(const heed::tensor auto& context, std::size_t positions, const auto& at) const", \
-    "the context, given that of the combiner inside", "required with `wraps`")
+    "the context, given that of the wrapped combiner", "required with `wraps`")
 #define HEED_HOOK_finish_matrix(X) X(finish_matrix, "auto finish_matrix(const heed::tensor auto& contexts, const auto& queries) const", \
-    "the same for all queries", "one query after another")
+    "the contexts of all queries, given those of the wrapped combiner", "one query after another")
 
 // Of states, and of queries of several parts.
 #define HEED_HOOK_map(X) X(map, "auto map(auto&& f, const auto&... others) const", \
-    "the state with f applied to each tensor, and to those of others", "the whole batch, line by line; no beam")
+    "the state with f applied to each tensor, together with the matching tensors of `others`", "the whole batch, operation by operation; no beam search")
 
 #define HEED_HOOKS_OF_SCORES(X)                                                                                        \
     HEED_HOOK_prepare(X) HEED_HOOK_continue_keys(X) HEED_HOOK_project(X) HEED_HOOK_match(X) HEED_HOOK_score_matrix(X)            \
@@ -94,7 +95,7 @@ namespace heed::inline HEED_TARGET {
     HEED_HOOK_groups(X) HEED_HOOK_project_words(X) HEED_HOOK_check_state(X)
 #define HEED_HOOKS_OF_WRAPPING_SCORES(X)                                                                               \
     HEED_HOOK_query(X) HEED_HOOK_query_all(X) HEED_HOOK_keys(X) HEED_HOOK_init_state(X) HEED_HOOK_observe_query(X) HEED_HOOK_update_state(X)
-// Their `start` and `advance` have names of scores' hooks, which a concept takes once.
+// Their `start` and `advance` share their names with scores' hooks, for which the concepts exist already.
 #define HEED_HOOKS_OF_NORMALIZERS(X)                                                                                   \
     HEED_HOOK_weigh_and_advance(X) HEED_HOOK_weights_for_combiner(X) HEED_HOOK_window(X) HEED_HOOK_inner_in_window(X) HEED_HOOK_tile_rule(X)      \
     HEED_HOOK_linear_rule(X)
@@ -127,8 +128,8 @@ concept call = requires(const P& policy, X&&... x)
 
 namespace detail {
 
-// A hook may be a template, which cannot be asked for without arguments. But in a class derived from the policy and
-// from a struct with members of all names, a name that the policy has as well is ambiguous.
+// A hook may be a template, which cannot be detected without arguments. But if a class derives from the policy and from
+// a struct that has members of all these names, any name that the policy also has is ambiguous.
 #define HEED_DECLARE(name, ...) void name() const;
 struct all_hooks {
     void operator()() const;
@@ -142,11 +143,11 @@ struct beside_hooks : P, all_hooks {};
 template <class P>
 struct only : P {};
 
-/// Can the names of its members be asked for? Not those of a final class, which policies must not be.
+/// Can its member names be detected? Not for a final class; policies must not be final.
 template <class P>
 concept shows_names = std::is_class_v<P> && !std::is_final_v<P>;
 
-// has_prepare<P>, and so on: is there a member of this name? The name of the policy itself is none.
+// has_prepare<P>, and so on: does P have a member of this name? The name of P itself does not count.
 #define HEED_ASK_NAME(name, ...)                                                                                       \
     template <class P>                                                                                                 \
     concept has_##name = shows_names<P> && !requires                                                                   \
@@ -196,19 +197,19 @@ struct hook_name {
 
 }  // namespace detail
 
-/// The hooks that a policy has, so that the compiler checks them, as `override` does for virtual functions:
+/// Lists the hooks of a policy, so that the compiler checks them, as `override` does for virtual functions:
 ///
 ///     using hooks = heed::hooks<"prepare", "project", "match">;
 ///
-/// A name that is no hook is refused, and so is one that the policy does not have. A member with the name of a hook
-/// which heed cannot call is refused unless the policy lists its hooks without that name.
+/// Names that are not hooks, or that the policy does not have, are compile errors. So is a member with the name of a
+/// hook that heed cannot call, unless the policy's list omits that name.
 template <detail::hook_name... Names>
 struct hooks {
-    /// Is it one of these names?
+    /// Is `name` in the list?
     static consteval bool lists(std::string_view name) { return ((Names.view() == name) || ...); }
-    /// Are all of these names hooks?
+    /// Are all names in the list hooks?
     static consteval bool exist() { return (detail::is_hook(Names.view()) && ...); }
-    /// Does P have those that are hooks?
+    /// Does P have all hooks in the list?
     template <class P>
     static consteval bool are_members()
     {
@@ -218,7 +219,7 @@ struct hooks {
 
 namespace detail {
 
-/// The hooks that P lists; of a policy without a list, none is missing in it.
+/// The hooks that P lists; without a list, all names count as listed.
 template <class P>
 struct listed_hooks : hooks<> {
     static consteval bool lists(std::string_view) { return true; }
@@ -236,7 +237,7 @@ consteval bool leaves_out(std::string_view name)
 
 }  // namespace detail
 
-// Refuses a hook of this row that P has, but not for arguments of these types. A static assertion takes a literal.
+// Rejects a hook of this row that P has, but not for arguments of these types. A static assertion requires a literal.
 // clang-format off
 #define HEED_MAY_LACK(P, row, ...)                                                                                     \
     static_assert(HEED_HOOK_##row(HEED_CAN_CALL)<P __VA_OPT__(,) __VA_ARGS__> || !HEED_HOOK_##row(HEED_HAS_HOOK)<P> || \
@@ -247,12 +248,12 @@ consteval bool leaves_out(std::string_view name)
 #define HEED_HOOK_NAME(name, ...) #name
 #define HEED_CANNOT_CALL(name, signature, ...)                                                                         \
     "heed: this policy has a member `" #name "`, which heed cannot call: declare it `" signature                       \
-    "` (or, if it is no hook, list those that are: `using hooks = heed::hooks<...>;`)"
+    "` (or, if it is not a hook, list your hooks: `using hooks = heed::hooks<...>;`)"
 
 namespace detail {
 
-// call_prepare(policy, otherwise, x...), and so on: the result of the policy's hook for x..., or `otherwise` of a
-// policy without it.
+// call_prepare(policy, otherwise, x...), and so on: the result of the policy's hook for x..., or `otherwise` if the
+// policy does not have the hook.
 #define HEED_CALL(name, signature, ...)                                                                                \
     template <class P, class Otherwise, class... X>                                                                    \
     decltype(auto) call_##name(const P& policy, Otherwise&& otherwise, X&&... x)                                       \

@@ -9,12 +9,13 @@
 #include <heed/policy/hooks.hpp>
 #include <heed/policy/state.hpp>
 
-/// Queries of one part and of several.
+/// Queries that consist of one tensor or of several parts.
 namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// The query of step s, from queries for all steps: one tensor [B,S,.], or several parts. Zeros if there are no steps.
+/// The query of step s, from the queries of all steps: one tensor [B,S,.], or several parts. Zeros if there are no
+/// steps.
 auto part_of_step(const auto& queries, std::size_t s) { return queries.step(s); }
 auto part_of_step(const tensor auto& queries, std::size_t s)
 {
@@ -23,7 +24,7 @@ auto part_of_step(const tensor auto& queries, std::size_t s)
     return ops::step_of(queries, s);
 }
 
-/// f of a query that is a tensor, or of every tensor in a query of several parts.
+/// Applies f to a query that is a tensor, or to every tensor of a query with several parts.
 auto map_query(const tensor auto& query, const auto& f) { return f(query); }
 template <class Query, class F>
 auto map_query(const Query& query, const F& f)
@@ -36,7 +37,7 @@ auto map_query(const Query& query, const F& f)
     }
 }
 
-/// Can the tensors of a query be visited one by one? A user's own query needs `map` for that.
+/// Can the tensors of a query be visited one by one? A custom query type needs `map` for that.
 template <class Query>
 concept mappable_query = tensor<Query> || hook::map<Query, any_map>;
 
@@ -48,19 +49,19 @@ struct state_and_word {
     State state;
     Word word;
 
-    /// The query of step s, from queries for all steps, [B,S,.] each.
+    /// The query of step s, from the queries of all steps, [B,S,.] each.
     auto step(std::size_t s) const
     {
         return heed::state_and_word{detail::part_of_step(state, s), detail::part_of_step(word, s)};
     }
 
-    /// The same with f applied to each part.
+    /// Applies f to each part.
     auto map(auto&& f) const { return heed::state_and_word{f(state), f(word)}; }
 };
 template <class State, class Word>
 state_and_word(State, Word) -> state_and_word<State, Word>;
 
-/// The same with Y y [B,A] already computed, see score::with_word::project_words.
+/// As above, with Y y [B,A] already computed; see score::with_word::project_words.
 template <class State, class Word>
 struct state_and_projected_word {
     State state;
@@ -77,17 +78,17 @@ state_and_projected_word(State, Word) -> state_and_projected_word<State, Word>;
 
 namespace detail {
 
-/// The decoder's state [B,Q] of a query, which may have further parts.
+/// The decoder's state [B,Q] of a query, which may have other parts.
 const auto& state_of(const tensor auto& query) { return query; }
 const auto& state_of(const auto& query)
 {
     static_assert(
-        requires { query.state; }, "heed: this policy reads the decoder's state: ask with a tensor [B,Q], or with a "
-                                   "query that has it as `state`, as heed::state_and_word has");
+        requires { query.state; }, "heed: this policy reads the decoder's state: pass a tensor [B,Q], or a "
+                                   "query with a member `state`, such as heed::state_and_word");
     return detail::state_of(query.state);
 }
 
-/// The same query of two parts, with another state.
+/// A query of two parts with its state replaced.
 auto with_state(const auto& query, auto state) { return state_and_word{std::move(state), query.word}; }
 template <class State, class Word>
 auto with_state(const state_and_projected_word<State, Word>& query, auto state)

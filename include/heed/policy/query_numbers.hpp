@@ -10,15 +10,15 @@
 #include <heed/core/mask.hpp>
 #include <heed/ops/by_rows.hpp>
 
-/// The numbers of queries, for scores that read them.
+/// The positions of queries, for scores that read them.
 ///
-/// The number of a query is that of the state. Where the sentences of a KV cache differ in length, it is the
-/// number for the longest one, and a sentence that is n positions shorter is asked a query with a number n smaller. So
-/// the query after the last word of each stands at that word in all of them:
+/// The position of a query is a member of the state. If the sentences of a KV cache differ in length, it applies to the
+/// longest sentence; in a sentence that is n positions shorter, it is smaller by n. So the query after the last word is
+/// at that word in every sentence:
 ///
 ///     auto state = from_query(attend.start(memory), memory.next_position() - 1);
 ///
-/// Positions that a KV cache has dropped are counted.
+/// Dropped positions of a KV cache count.
 namespace heed::inline HEED_TARGET {
 
 /// Do several rows of queries share a sentence of this memory?
@@ -34,7 +34,7 @@ namespace detail {
 template <class Keys>
 concept keys_grow = shares_rows<Keys> && is_cache<std::remove_cvref_t<decltype(Keys::of)>>;
 
-/// Which row of the keys row b of the queries asks.
+/// The row of the keys that row b of the queries attends to.
 std::size_t row_asked(const auto&, std::size_t b) { return b; }
 template <class X>
 std::size_t row_asked(const shared_rows<X>& keys, std::size_t b)
@@ -42,21 +42,21 @@ std::size_t row_asked(const shared_rows<X>& keys, std::size_t b)
     return keys.sentence[b];
 }
 
-/// The number of the query of a sentence whose next position has the number `next`, where that of the longest one is
-/// `longest`. 0 before any position, since there nothing is compared.
+/// The position of the query in a sentence with next position `next`, if the longest sentence has next position
+/// `longest`. 0 if the sentence has no positions, since nothing is compared.
 inline std::size_t number_in_sentence(std::size_t number, std::size_t next, std::size_t longest)
 {
     if (next == 0 || next == longest) return next == 0 ? 0 : number;
     if (number + next < longest) {
         throw_shape_error({"attention: query ", number, " of a KV cache, whose longest sentence has ", longest,
                            " positions, would have the number -", longest - next - number, " in a sentence of ", next,
-                           "; number queries by the longest one: begin with from_query(attend.start(memory), "
+                           "; number queries by the longest sentence: begin with from_query(attend.start(memory), "
                            "memory.next_position() - 1)"});
     }
     return number + next - longest;
 }
 
-/// The number of the next position of row b of a memory, dropped ones counted.
+/// The next position of row b of a memory, including dropped positions.
 std::size_t next_position_of(const auto& memory, std::size_t b)
 {
     return memory.real[b] + (lengths_view(memory.dropped).batch() == 0 ? 0 : memory.dropped[b]);

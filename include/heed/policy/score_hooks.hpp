@@ -13,17 +13,17 @@
 #include <heed/policy/query.hpp>
 #include <heed/policy/state.hpp>
 
-/// Calls of a score's hooks, with a default for each hook that it lacks.
+/// Calls a score's hooks, with a default for each hook that the score does not have.
 ///
-/// A score that wraps another (`with_coverage{additive{…}, …}`) adds something to the projected query or to
-/// the keys, and the innermost score compares. So a kernel for the innermost score serves every score over it.
+/// A score that wraps another (`with_coverage{additive{…}, …}`) adds a term to the projected query or to the keys, and
+/// the innermost score compares them. So a kernel for the innermost score works for every score that wraps it.
 namespace heed::inline HEED_TARGET::score::over {
 
-/// The innermost score: the one that compares.
+/// The innermost score, which compares queries with keys.
 const auto& innermost(const auto& score) { return score; }
 const auto& innermost(const hook::adapts auto& score) { return over::innermost(score.base); }
 
-/// The base's state. A score without one of its own passes it on.
+/// The base's state. A score without its own state passes it on unchanged.
 const auto& state_of_base_of(const auto&, const auto& state) { return state.base; }
 const auto& state_of_base_of(const hook::passes_state auto&, const auto& state) { return state; }
 
@@ -39,8 +39,7 @@ const auto& innermost_state(const hook::adapts auto& score, const auto& state)
     return over::innermost_state(score.base, over::state_of_base_of(score, state));
 }
 
-/// x after what each adapting score makes of it, the outermost first: `add(score, its state, x)`. `name`: what x is,
-/// for errors.
+/// Applies `add(score, its state, x)` for each adapting score, the outermost first. `name`: the role of x, for errors.
 template <class Score, class X>
 auto through_layers(const Score& score, const auto& state, X&& x, const char* name, const auto& add)
 try {
@@ -53,7 +52,7 @@ try {
     detail::rethrow_naming(found, score, {detail::named(name, x)});
 }
 
-/// The projected query with what each adapting score adds to it: [B,A].
+/// The projected query plus the terms of all adapting scores: [B,A].
 auto query(const auto& score, const auto& projected, const auto& state)
 {
     return over::through_layers(score, state, projected, "the projected query",
@@ -62,7 +61,7 @@ auto query(const auto& score, const auto& projected, const auto& state)
                                 });
 }
 
-/// The keys with what each adapting score adds to them: [B,T,A].
+/// The keys plus the terms of all adapting scores: [B,T,A].
 auto keys(const auto& score, const auto& plain_keys, const auto& state)
 {
     return over::through_layers(score, state, plain_keys, "the keys",
@@ -71,7 +70,7 @@ auto keys(const auto& score, const auto& plain_keys, const auto& state)
                                 });
 }
 
-/// Does any score on the way add something to the keys?
+/// Does any of the adapting scores add a term to the keys?
 template <class Score, class Keys, class State>
 consteval bool changes_keys()
 {
@@ -81,15 +80,15 @@ consteval bool changes_keys()
     return false;
 }
 
-/// Does `advance` of this score read the context that its weights produced? Yes, if it has an `advance`, unless its
-/// traits say `.ignores_context = true`.
+/// Does `advance` of this score read the context of its weights? Yes, if the score has `advance`, unless its traits
+/// have `.ignores_context = true`.
 template <class Score>
 consteval bool reads_context()
 {
     return detail::has_advance<Score> && !score_traits_of<Score>().ignores_context;
 }
 
-/// Does this score, or one that it wraps, read the embedding of the previous target word? Its query is a
+/// Does this score, or a score that it wraps, read the embedding of the previous target word? Its query is then a
 /// state_and_word.
 template <class Score>
 consteval bool reads_word()
@@ -104,7 +103,7 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
     if constexpr (hook::match<Score, decltype(query), decltype(keys), decltype(state)>) {
         return score.match(query, keys, state);
     } else if constexpr (hook::match<Score, decltype(query), decltype(keys)>) {
-        static_assert(!remembers<Score>, "heed: a score policy that remembers must take its state: declare `auto match("
+        static_assert(!remembers<Score>, "heed: a score policy with a state must take it: declare `auto match("
                                          "const auto& projected, const auto& keys, const auto& state) const`");
         return score.match(query, keys);
     } else {
@@ -113,7 +112,7 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
         static_assert(callable || (detail::has_match<Score> && !detail::leaves_out<Score>("match")),
                       "heed: this score cannot be called with this query and these keys: declare its `auto "
                       "operator()(const heed::tensor auto& query, const heed::tensor auto& keys) const`, with the "
-                      "`const` and for tensors of any kind, and ask with what it takes");
+                      "`const` and for tensors of any family, and pass a query of its type");
         if constexpr (callable) {
             return score(query, keys);
         } else {
@@ -123,7 +122,7 @@ auto compare(const Score& score, const auto& query, const auto& keys, const auto
     }
 }
 
-/// e = score(query, keys) of any score: the additions on the way, then the innermost score.
+/// e = score(query, keys) of any score: adds the terms of the adapting scores, then calls the innermost score.
 template <class Score>
 auto match(const Score& score, const auto& projected, const auto& plain_keys, const auto& state)
 {
@@ -131,8 +130,8 @@ auto match(const Score& score, const auto& projected, const auto& plain_keys, co
                          over::keys(score, plain_keys, state), over::innermost_state(score, state));
 }
 
-/// The keys that a score makes of annotations, once per batch; the annotations themselves, if it prepares nothing.
-/// `first`: the position of the first annotation, for scores that read it.
+/// The keys that a score computes from annotations, once per batch, or the annotations themselves if it has no
+/// `prepare`. `first`: the position of the first annotation, for scores that read it.
 template <class Score>
 auto prepare(const Score& score, const tensor auto& annotations, std::size_t first = 0)
 try {
@@ -145,7 +144,7 @@ try {
     detail::rethrow_naming(found, score, {detail::named("the annotations", annotations)});
 }
 
-/// The keys of later annotations, after those before them, of a score that carries something on from key to key.
+/// The keys of later annotations, given the earlier keys, for a score that carries values from key to key.
 template <class Score>
 auto continue_keys(const Score& score, const tensor auto& keys, const tensor auto& before)
 {
@@ -157,7 +156,7 @@ auto continue_keys(const Score& score, const tensor auto& keys, const tensor aut
     }
 }
 
-/// Does this score, or one that it wraps, carry something on from key to key?
+/// Does this score, or a score that it wraps, carry values from key to key?
 template <class Score, class Keys>
 consteval bool follows()
 {
@@ -166,7 +165,7 @@ consteval bool follows()
     return hook::continue_keys<Score, const Keys&, const Keys&>;
 }
 
-/// Which queries are answered at once: the number of the first, the head that asks, and the positions of each row.
+/// The queries that are computed at once: the position of the first, the head, and the real positions of each row.
 struct queries_from {
     std::size_t first = 0, head = 0;
     lengths_view real{};
@@ -191,7 +190,7 @@ try {
                            {detail::named("the projected queries", queries), detail::named("the keys", keys)});
 }
 
-/// The query as a score compares it: the query itself, not a copy, if the score makes nothing of it.
+/// The query in the form that a score compares: the query itself, not a copy, if the score does not project it.
 template <class Score>
 decltype(auto) projected(const Score& score, const auto& query)
 try {
@@ -200,17 +199,17 @@ try {
     } else {
         static_assert(
             !detail::has_project<Score> || detail::leaves_out<Score>("project"),
-            "heed: this score has a member `project`, which heed cannot call with this query: ask with what it takes, "
-            "or declare it `auto project(const heed::tensor auto& query) const`; score::with_word lets any "
-            "score take a state_and_word");
+            "heed: this score has a member `project`, which heed cannot call with this query: pass a query "
+            "of its type, or declare it `auto project(const heed::tensor auto& query) const`; score::with_word "
+            "lets any score take a state_and_word");
         return (query);
     }
 } catch (const shape_error& found) {
     detail::rethrow_naming(found, score, {detail::named("the query", query)});
 }
 
-/// Lets this score, and those that it wraps, refuse a state of type Past by a static assertion in
-/// `check_state<Past>()`, before a step on a tape brings the state there.
+/// Calls `check_state<Past>()` of this score and of the scores that it wraps, which may reject a state of type Past by
+/// a static assertion before a step on a tape reaches it.
 template <class Score, class State>
 consteval void check_state()
 {
@@ -229,8 +228,8 @@ consteval bool projects_words()
 /// The state before the first query.
 auto start(const auto& score, const auto& memory) { return detail::call_start(score, no_score_state{}, memory); }
 
-/// The state, updated with what only the new query tells, the word that was emitted; by a score that also reads the
-/// memory, its keys and lengths, or by one that does not.
+/// The state, updated with the word emitted before the new query. A score may also read the memory: its keys and
+/// lengths.
 template <class Score>
 auto observe_memory(const Score& score, const auto& state, const auto& at, const auto&... memory)
 try {
@@ -261,7 +260,7 @@ try {
 template <class Own, class Inner>
 struct adaptor_state;
 
-/// The part of `grow` that is a score's own.
+/// The result of `grow` for a score's own state.
 template <class Score>
 auto grow_own(const Score& score, const auto& state, const auto& begun, const auto& join, const auto& at)
 {
@@ -273,9 +272,9 @@ auto grow_own(const Score& score, const auto& state, const auto& begun, const au
     }
 }
 
-/// The state of a memory that has grown: `state` remembers some positions and knows the query at `at`, `begun` is the
-/// state that `start` makes for the memory, and join(x, y) has the positions of x that are remembered, and the others
-/// of y. A score whose state of a position depends on its neighbors makes it anew.
+/// The state after the memory has grown. `state` has the earlier positions and `at` the query. `begun` is the result of
+/// `start` for the new memory. join(x, y) takes the earlier positions from x and the others from y. A score whose state
+/// of a position depends on neighboring positions recomputes it.
 template <class Score, class State>
 auto grow(const Score& score, const State& state, const auto& begun, const auto& join, const auto& at)
 {

@@ -11,7 +11,7 @@ namespace heed::inline HEED_TARGET {
 
 namespace detail {
 
-/// No position is hidden.
+/// No position is masked.
 struct no_masks {
     const auto& visible(const tensor auto& scores) const { return scores; }
     static bool is_visible(std::size_t) { return true; }
@@ -20,28 +20,29 @@ struct no_masks {
     void require(std::size_t, std::size_t) const {}
 };
 
-/// Tags: outside of a window, and within one.
+/// Tags: outside a window, and inside one.
 struct nowhere {};
 struct in_window {};
 
 }  // namespace detail
 
-/// What a policy can read besides its arguments. Within a window, `real` counts the positions in the window.
+/// The inputs that a policy can read in addition to its arguments. Within a window, `real` counts the positions in the
+/// window.
 template <class Query, class Masks = detail::no_masks, class Where = detail::nowhere>
 struct step_context {
     lengths_view real;  // the number of real positions of each row
     std::size_t step;   // 0 for the first query
     const Query& given;
-    const Masks& masks;    // what hides positions
-    std::size_t head = 0;  // which one asks, among those of a multi_head
+    const Masks& masks;    // the masks of the call
+    std::size_t head = 0;  // its index in a multi_head
     using where = Where;
     using query_type = Query;
     using masks_type = Masks;
 
-    /// The query as it was given, [B,Q] or its parts.
+    /// The query as passed by the caller, [B,Q] or its parts.
     const Query& query() const { return given; }
 
-    /// The scores, -inf at the positions that a mask hides. A normalizer calls this after any modulation of its own.
+    /// The scores, -inf at masked positions. A normalizer calls this after modifying the scores.
     decltype(auto) visible(const tensor auto& scores) const { return masks.visible(scores); }
 };
 
@@ -50,7 +51,7 @@ step_context(lengths_view, std::size_t, const Query&, const Masks&, std::size_t)
 
 namespace detail {
 
-/// The same step context, restricted to windows.
+/// This step context, restricted to windows.
 template <class Query, class Masks>
 step_context<Query, Masks, in_window> in_windows(const step_context<Query, Masks>& at)
 {
@@ -59,7 +60,7 @@ step_context<Query, Masks, in_window> in_windows(const step_context<Query, Masks
 
 }  // namespace detail
 
-/// A step context without query and masks: for calling a normalizer by hand.
+/// A step context without query and masks, for calling a normalizer directly.
 struct plain_step_context {
     lengths_view real;
     std::size_t step = 0, head = 0;

@@ -12,19 +12,20 @@
 #include <heed/ops/fused_steps.hpp>
 #include <heed/policy/state.hpp>
 
-/// A kernel for the three lines that attention is, where there is one:
+/// Fused kernels for the three steps of attention:
 ///
 ///     e = match(query, keys)
 ///     α = normalize(e, state, at)
 ///     c = combine(α, values)
 namespace heed::inline HEED_TARGET {
 
-/// Tags: return the weights too, or the context alone. A kernel per dimension then makes no weights [B,T,D].
+/// Tags: return the weights as well, or only the context. In the second case, a kernel per dimension does not compute
+/// weights [B,T,D].
 struct weights_too {};
 /// The context without the weights.
 struct context_only {};
 
-/// Do kernels know this policy by one of these names? A policy declares its name by `using kernel_tag = kernels::…;`.
+/// Do kernels know this policy by one of these names? A policy declares its name as `using kernel_tag = kernels::…;`.
 template <class Policy, class... Names>
 concept known_to_kernels_as = requires
 {
@@ -32,8 +33,8 @@ concept known_to_kernels_as = requires
 }
 &&(std::is_same_v<typename Policy::kernel_tag, Names> || ...);
 
-/// A kernel for the three lines. A score's header specialises this for its score and the normalizers and combiners that
-/// the kernel knows, and so may a user's:
+/// A fused kernel for the three steps. The header of a score specializes this for its score and the normalizers and
+/// combiners that the kernel supports. You can do the same for your score:
 ///
 ///     template <class M, class N, class C>
 ///         requires(heed::known_to_kernels_as<N, heed::kernels::softmax_of_row> &&
@@ -43,20 +44,20 @@ concept known_to_kernels_as = requires
 ///         static auto answer(const auto& score, const N&, const C&, const auto& operands, auto with) { … }
 ///     };
 ///
-/// `answer` gets operands{query, keys, values, history, real} after the window was cut, words were projected and
-/// wrappers have added to query and keys. It returns an `outcome` of tensors of the same family, made by the operation,
-/// which has its own derivative.
+/// `answer` gets operands{query, keys, values, history, real}, after windows are cut, words are projected and wrapping
+/// scores have added their terms to query and keys. It returns an `outcome` of tensors of the same family, computed by
+/// the operation, which has its own derivative.
 template <class Score, class Normalize, class Combine>
 struct step_kernel {};
 
-/// The results of the three lines, or of a kernel.
+/// The results of the three steps, or of a kernel.
 template <class Context, class Weights, class History>
 struct outcome {
     Context context;
     Weights weights;
     History history;  // the normalizer's next state
 
-    /// The outcome with f applied to every tensor, together with the same tensors of `others`.
+    /// Applies f to every tensor of the outcome, together with the matching tensors of `others`.
     auto map(auto&& f, const auto&... others) const
     {
         auto c = f(context, others.context...);
@@ -68,28 +69,28 @@ struct outcome {
 template <class Context, class Weights, class History>
 outcome(Context, Weights, History) -> outcome<Context, Weights, History>;
 
-/// The operands of the three lines.
+/// The operands of the three steps.
 template <class Query, class Keys, class Values, class History>
 struct operands {
     const Query& query;      // [B,A], projected
     const Keys& keys;        // [B,T,A]
     const Values& values;    // [B,T,D]
     const History& history;  // the normalizer's state
-    lengths_view real;       // of each row
+    lengths_view real;       // the real positions of each row
 };
 template <class Query, class Keys, class Values, class History>
 operands(const Query&, const Keys&, const Values&, const History&, lengths_view)
     -> operands<Query, Keys, Values, History>;
 
 /// The kernel of scores that are inner products, e_j = a(q) · k_j. Such a score declares `using kernel_tag =
-/// kernels::inner_product_score;` and has `asking(query)`, its a(q).
+/// kernels::inner_product_score;` and has `asking(query)`, which returns a(q).
 namespace kernels {
 
 struct inner_product_score {
     using in_tiles = tiles::inner_product;
 };
 
-/// A score that wraps another, whose scores fade by gates: score::gated_decay.
+/// A score that wraps another and decays its scores by gates: score::gated_decay.
 struct gated_decay_score {};
 
 }  // namespace kernels

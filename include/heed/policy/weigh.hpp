@@ -13,8 +13,7 @@
 #include <heed/policy/score_hooks.hpp>
 #include <heed/policy/state.hpp>
 
-/// Calls of the hooks of normalizers and combiners, with a default for each hook that is missing: that of the table in
-/// policy/hooks.hpp.
+/// Calls the hooks of normalizers and combiners, with the defaults of the table in policy/hooks.hpp for missing hooks.
 ///
 ///     α = weigh(normalize, e, state, at)
 ///     c = combined(combine, α, values, at)
@@ -34,8 +33,8 @@ auto start_of(const Normalize& normalize, const auto& blank)
     }
 }
 
-/// Scores become weights. A normalizer without state may be `normalize(scores, at)`; it gets scores in which masked
-/// positions are -inf already.
+/// Converts scores to weights. A normalizer without state may take `(scores, at)`; masked positions of its scores are
+/// already -inf.
 template <class Normalize>
 auto weigh(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
 try {
@@ -43,14 +42,14 @@ try {
         return normalize(scores, state, at);
     } else {
         static_assert(!remembers<Normalize>,
-                      "heed: a normalize policy that remembers must take its state: declare `auto operator()(const "
+                      "heed: a normalize policy with a state must take it: declare `auto operator()(const "
                       "heed::tensor auto& scores, const auto& state, const auto& at) const`");
         using seen = decltype(at.visible(scores));
         constexpr bool callable = hook::call<Normalize, seen, decltype(at)>;
         static_assert(callable || remembers<Normalize>,
                       "heed: this normalizer cannot be called: declare its `auto operator()(const heed::tensor auto& "
                       "scores, const auto& state, const auto& at) const`, or without the state, with the `const` and "
-                      "for tensors of any kind");
+                      "for tensors of any family");
         if constexpr (callable) {
             return normalize(at.visible(scores), at);
         } else {
@@ -85,8 +84,8 @@ struct weights_and_next {
 template <class Weights, class Next>
 weights_and_next(Weights, Next) -> weights_and_next<Weights, Next>;
 
-/// Both at once. A normalizer that computes them together declares `weigh_and_advance` beside `operator()` and
-/// `advance`.
+/// Weights and next state at once. A normalizer that computes them together declares `weigh_and_advance` in addition to
+/// `operator()` and `advance`.
 template <class Normalize>
 auto weigh_with_next(const Normalize& normalize, const tensor auto& scores, const auto& state, const auto& at)
 try {
@@ -126,7 +125,7 @@ try {
     detail::rethrow_naming(found, normalize, {detail::named("the query", at.query())});
 }
 
-/// The normalizer that weighs the positions in that window.
+/// The normalizer of the positions inside that window.
 template <cuts_windows Normalize>
 decltype(auto) inside_of(const Normalize& normalize, const auto& found)
 {
@@ -134,7 +133,7 @@ decltype(auto) inside_of(const Normalize& normalize, const auto& found)
     return normalize.inner_in_window(found);
 }
 
-/// Weights and values become a context, by a combiner that takes the step context or by one that does not.
+/// Combines weights and values into a context, with a combiner that takes the step context or with one that does not.
 template <class Combine>
 auto combined(const Combine& combine, const tensor auto& weights, const tensor auto& values, const auto& at)
 try {
@@ -143,9 +142,10 @@ try {
     } else if constexpr (hook::call<Combine, decltype(weights), decltype(values)>) {
         return combine(weights, values);
     } else {
-        static_assert(hook::call<Combine, decltype(weights), decltype(values)>,
-                      "heed: this combiner cannot be called: declare its `auto operator()(const heed::tensor auto& "
-                      "weights, const heed::tensor auto& values) const`, with the `const` and for tensors of any kind");
+        static_assert(
+            hook::call<Combine, decltype(weights), decltype(values)>,
+            "heed: this combiner cannot be called: declare its `auto operator()(const heed::tensor auto& "
+            "weights, const heed::tensor auto& values) const`, with the `const` and for tensors of any family");
         return constant_like(values, shape_of_rank<2>{}, 0.0);
     }
 } catch (const shape_error& found) {
@@ -153,11 +153,11 @@ try {
                            {detail::named("the weights", weights), detail::named("the values", values)});
 }
 
-/// The combiner that sums: the innermost, if others wrap it.
+/// The combiner that computes the sum: the innermost one, if others wrap it.
 const auto& summing(const auto& combine) { return combine; }
 const auto& summing(const wraps_another auto& combine) { return heed::summing(combine.inner); }
 
-/// The context after the combiners that wrap the summing one.
+/// The context after the combiners that wrap the innermost one.
 template <class Combine>
 auto finished(const Combine&, const tensor auto& context, std::size_t, const auto&)
 {
@@ -171,7 +171,7 @@ try {
     detail::rethrow_naming(found, combine, {detail::named("the context", context)});
 }
 
-/// Can the combiners that wrap the summing one finish the contexts of many queries at once?
+/// Can the combiners that wrap the innermost one finish the contexts of many queries at once?
 template <class Combine>
 consteval bool finishes_a_matrix()
 {
@@ -180,7 +180,7 @@ consteval bool finishes_a_matrix()
     return !wraps_another<Combine>;
 }
 
-/// The combiner that sums for many queries at once: the innermost, if those over it can finish all of its contexts.
+/// The innermost combiner, if the combiners that wrap it can finish all of its contexts at once.
 template <class Combine>
 const auto& summing_all(const Combine& combine)
 {
@@ -190,7 +190,7 @@ template <class Combine>
     requires(heed::finishes_a_matrix<Combine>())
 const auto& summing_all(const Combine& combine) { return heed::summing(combine); }
 
-/// Contexts [B,S,D] of many queries after the combiners that wrap the summing one.
+/// Contexts [B,S,D] of many queries, after the combiners that wrap the innermost one.
 template <class Combine, tensor Contexts>
 Contexts finished_matrix(const Combine&, Contexts contexts, const auto&)
 {
@@ -207,7 +207,7 @@ try {
 
 namespace detail {
 
-/// Can this combiner sum for all queries at once, with the number of the first one or without?
+/// Can this combiner sum for all queries at once, with or without the position of the first query?
 template <class Combine, class Weights, class Values>
 concept combines_a_matrix = hook::combine_matrix<Combine, Weights, Values, const heed::score::over::queries_from&> ||
     hook::combine_matrix<Combine, Weights, Values>;

@@ -17,15 +17,15 @@
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// A sentence as the numbers of its words, without begin and end.
+/// A sentence as word ids, without begin and end words.
 using id_sentence = std::vector<std::uint32_t>;
 
-/// The words that begin and end every target sentence, and the one that fills the padding (it is never attended to).
+/// The words that begin and end every target sentence, and the padding word (which is never attended to).
 struct special_ids {
     std::uint32_t padding = 0, begin = 2, end = 3;
 };
 
-/// Source sentences side by side: [T,B], with the number of real words in each.
+/// A padded batch of source sentences: [T,B], with the number of words of each.
 struct source_batch {
     word_ids words;
     lengths real;
@@ -36,10 +36,10 @@ template <class T>
 struct training_batch {
     source_batch source;
     word_ids previous;               // [S,B] the target word before each step: <s> y_1 … y_n
-    ops::expected_words<T> targets;  // [S,B] the word expected there: y_1 … y_n </s>, weight 1, padding 0
+    ops::expected_words<T> targets;  // [S,B] the expected word: y_1 … y_n </s>, weight 1, padding 0
     std::size_t target_words = 0;    // the number of weights that are 1
 
-    /// The number of steps of each target sentence, up to the last expected word; the end word counts.
+    /// The number of steps of each target sentence, including the end word.
     lengths target_lengths() const
     {
         const std::size_t S = targets.words.steps, B = targets.words.batch;
@@ -51,7 +51,7 @@ struct training_batch {
     }
 };
 
-/// A source batch. The end word is appended to every sentence: a position to attend to when no word is left.
+/// A source batch. The end word is appended to every sentence, as a position to attend to after the last word.
 inline source_batch make_source(std::span<const id_sentence* const> sentences, const special_ids& special = {})
 {
     std::size_t longest = 0;
@@ -94,14 +94,14 @@ training_batch<T> make_training_batch(std::span<const id_sentence* const> source
     return batch;
 }
 
-/// The largest batch: a number of sentence pairs or, if `tokens` is not 0, of positions, padding and end words
-/// included. A longer pair becomes a batch of its own.
+/// The maximum batch size: a number of sentence pairs or, if `tokens` is not 0, of positions, including padding and end
+/// words. A longer pair becomes a separate batch.
 struct batch_limits {
     std::size_t pairs = 64, tokens = 0;
 };
 
 /// The batches of an epoch, as lists of pairs: in random order, but with pairs of similar length together.
-/// source_words(i) and target_words(i) count the words of pair i. Throws heed::error if both limits are 0.
+/// source_words(i) and target_words(i) return the numbers of words of pair i. Throws heed::error if both limits are 0.
 template <class SourceWords, class TargetWords>
 std::vector<std::vector<std::size_t>> shuffled_batches_of(std::size_t pairs, const SourceWords& source_words,
                                                           const TargetWords& target_words, const batch_limits& limits,
@@ -150,7 +150,7 @@ std::vector<std::vector<std::size_t>> shuffled_batches_of(std::size_t pairs, con
     return batches;
 }
 
-/// The same for sentences in memory. Throws heed::error if there are not as many targets as sources.
+/// As above, for sentences in memory. Throws heed::error if the numbers of sources and targets differ.
 inline std::vector<std::vector<std::size_t>> shuffled_batches(const std::vector<id_sentence>& sources,
                                                               const std::vector<id_sentence>& targets,
                                                               const batch_limits& limits, std::uint64_t stream)

@@ -14,14 +14,15 @@
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// The divisor of the log-probability of a translation of n words, the end word included.
+/// The divisor of the log-probability of a translation of n words, including the end word.
 ///
-///     none        1                       the most probable translation; short ones win
+///     none        1                       the most probable translation; favors short ones
 ///     per_word    n                       the mean over the words
 ///     gnmt        ((5 + n) / 6)^α         Wu et al. 2016, eq. 14 (where it is written (5 + |Y|)^α / (5 + 1)^α)
 enum class length_normalization { none, per_word, gnmt };
 
-/// How a beam searches. By default its width is that of Choi et al. 2018, §4.2, and its normalization Wu et al.'s.
+/// The options of a beam search. By default, the width is that of Choi et al. 2018, §4.2, and the normalization that of
+/// Wu et al.
 struct beam_options {
     std::size_t width = 12;
     std::size_t best = 1;  // translations returned per sentence, at most `width`
@@ -31,19 +32,19 @@ struct beam_options {
 
     /// β of Wu et al. 2016, eq. 14: a finished translation's score gets
     ///     β Σ_i log min(Σ_j α_{j,i}, 1)      over the source words i and the steps j
-    /// Ours: the source's end word does not count, and no term is below log 1e-6.
+    /// heed's choices: the source's end word does not count, and no term is below log 1e-6.
     double coverage = 0;
 
-    std::size_t no_repeat = 0;           // no n-gram of this many words occurs twice in a translation; 0: no limit
-    std::size_t least_words = 0;         // of a translation, without the end word
-    length_limit at_most{};              // of words; `least_words` if that is more
-    std::vector<std::uint32_t> never{};  // words that are never used, such as the unknown word
+    std::size_t no_repeat = 0;           // blocks repeated n-grams of this size; 0: off
+    std::size_t least_words = 0;         // minimum length of a translation, without the end word
+    length_limit at_most{};              // maximum length in words; at least `least_words`
+    std::vector<std::uint32_t> never{};  // words that are never emitted, such as the unknown word
 
     bool with_weights = false;
     special_ids special{};
-    bool marks = false;  // the padding and the begin word may be written, as if they were words of the text
+    bool marks = false;  // allows the padding and the begin word in translations, as ordinary words
 
-    /// The words that are never used: `never` and, without `marks`, the padding and the begin word.
+    /// The words that are never emitted: `never` and, without `marks`, the padding and the begin word.
     std::vector<std::uint32_t> excluded() const
     {
         std::vector<std::uint32_t> words = never;
@@ -52,7 +53,7 @@ struct beam_options {
         return words;
     }
 
-    /// If not empty, asked for each sentence before each step. If it returns false, the sentence gets no translation.
+    /// If not empty, called for each sentence before each step. If it returns false, the sentence gets no translation.
     std::function<bool(std::size_t sentence)> wanted = {};
 
     /// The divisor of a log-probability.
@@ -84,7 +85,7 @@ public:
                         " and at_most.factor " + std::to_string(how.at_most.factor) + "; none may be below 0");
         }
         if (how.coverage > 0 && !model.has_attention()) {
-            throw error("beam: a coverage penalty needs attention, and this model has none; set coverage to 0");
+            throw error("beam: a coverage penalty needs attention, which this model does not have; set coverage to 0");
         }
         detail::require_rows("beam", source.batch(), model.rows());
         for (std::size_t b = 0; b < source.batch(); ++b) {
@@ -121,14 +122,14 @@ public:
 private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-    /// A word of a hypothesis, and the one before it.
+    /// A word of a hypothesis, and the node of the previous word.
     struct node {
         std::uint32_t word;
         std::size_t before;   // a node, or none
-        std::size_t weights;  // where they begin, if they are wanted
+        std::size_t weights;  // their first index, if weights are requested
     };
     struct hypothesis {
-        std::size_t last;  // node, none at first
+        std::size_t last;  // the last node; none at first
         double log_p;
         std::size_t row;
     };
@@ -138,7 +139,7 @@ private:
     };
     struct sentence {
         std::size_t real = 0, most = 0;
-        std::size_t first = 0, rows = 0;  // its rows among those of the batch; the live hypotheses come first
+        std::size_t first = 0, rows = 0;  // its rows in the batch; the live hypotheses come first
         std::vector<hypothesis> live;
         std::vector<finished> ended;  // the best first
     };
@@ -153,7 +154,7 @@ private:
         return std::any_of(sentences_.begin(), sentences_.end(), [](const sentence& s) { return !s.live.empty(); });
     }
 
-    /// Ends the search of sentences that are no longer wanted.
+    /// Ends the search for sentences that are no longer wanted.
     void leave_unwanted()
     {
         for (std::size_t b = 0; how_.wanted && b < sentences_.size(); ++b) {
@@ -174,7 +175,8 @@ private:
         return words;
     }
 
-    /// The words that would repeat an n-gram in each row, and how many more words to consider for that reason.
+    /// For each row, the words that would repeat an n-gram, and the number of additional words to consider because of
+    /// them.
     void find_blocked(std::size_t step)
     {
         const std::size_t n = how_.no_repeat;
@@ -206,7 +208,7 @@ private:
         return !has(never_) && (blocked_.empty() || !has(blocked_[row]));
     }
 
-    /// One step of one sentence: which hypotheses end, which continue, and whether any should.
+    /// One step of one sentence: decides which hypotheses end and which continue, and whether to stop.
     void extend(sentence& s, std::size_t step)
     {
         constexpr double lowest = -std::numeric_limits<double>::infinity();
@@ -221,7 +223,7 @@ private:
                     propose(s.live[h].log_p + static_cast<double>(next_.log_p[k]), h, next_.words[k]);
             }
         }
-        // At the maximum length, or where no other word is allowed.
+        // At the maximum length, or if no other word is allowed.
         if (candidates_.empty() && (step >= s.most || s.ended.empty())) {
             for (std::size_t h = 0; h < s.live.size(); ++h) {
                 propose(s.live[h].log_p + static_cast<double>(next_.log_p_also[s.live[h].row]), h, how_.special.end);
@@ -231,7 +233,7 @@ private:
                             "; are the model's scores NaN?");
             }
         }
-        // As many continue as are needed to fill the beam; finished hypotheses keep their places in it.
+        // Enough hypotheses continue to fill the beam; finished hypotheses keep their places in it.
         const std::size_t places = std::min(how_.width - s.ended.size(), candidates_.size());
         std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(places),
                           candidates_.end(), [](const candidate& a, const candidate& b) {
@@ -243,12 +245,12 @@ private:
         for (std::size_t k = 0; k < places; ++k) {
             const candidate& c = candidates_[k];
             const std::size_t row = s.live[c.parent].row;
-            if (looks_ && parent_weights_[c.parent] == none) {  // the children of one parent share its weights
+            if (looks_ && parent_weights_[c.parent] == none) {  // all children of a parent share its weights
                 model_.weights(row, row_weights_);
                 if (row_weights_.size() < s.real) {
                     throw error("beam: " + counted(row_weights_.size(), "attention weight") + " for a sentence of " +
                                 counted(s.real, "position") +
-                                "; a model gives one for each, and the lengths must be those of its batch");
+                                "; a model must give one per position, and the lengths must be those of its batch");
                 }
                 parent_weights_[c.parent] = weights_.size();
                 weights_.insert(weights_.end(), row_weights_.begin(), row_weights_.end());
@@ -266,12 +268,13 @@ private:
         }
         s.live.swap(going_on_);
         if (s.ended.size() < how_.best || s.live.empty()) return;
-        // A live hypothesis never becomes more probable, and the maximum length has the largest divisor.
+        // The log-probability of a live hypothesis cannot increase, and the divisor is largest at the maximum length.
         const double hope = s.live.front().log_p / how_.divisor(s.most + 1);
         if (hope <= s.ended[how_.best - 1].score) s.live.clear();
     }
 
-    /// Gives each hypothesis a row of its sentence, anew when a sentence needs more or when many idle.
+    /// Assigns each hypothesis a row of its sentence. Rows are reallocated if a sentence needs more or if many are
+    /// idle.
     void go_on()
     {
         std::size_t wanted = 0;
@@ -339,7 +342,7 @@ private:
     std::vector<sentence> sentences_;
     std::vector<node> nodes_;
     std::vector<T> weights_;
-    // Kept from step to step.
+    // Reused at every step.
     candidates<T> next_;
     std::vector<std::uint32_t> also_;
     std::vector<std::vector<std::uint32_t>> blocked_;
@@ -352,14 +355,14 @@ private:
 
 }  // namespace detail
 
-/// Beam search: returns the `best` translations found for each sentence, best first.
+/// Beam search: returns the `best` translations of each sentence, best first.
 ///
-/// At every step the `width` most probable continuations survive. A finished hypothesis keeps its place, so the beam
-/// becomes narrower, as in the code of Bahdanau et al. 2015. A sentence is done when its beam is full of finished
-/// translations, or when no live hypothesis can reach the `best`.
+/// At every step, the `width` most probable continuations survive. A finished hypothesis keeps its place, so the beam
+/// becomes narrower, as in the code of Bahdanau et al. 2015. A sentence is done when all places of its beam are
+/// finished translations, or when no live hypothesis can become one of the `best`.
 ///
-/// `source`: the real positions of each sentence. Throws heed::error for options that contradict each other, and unless
-/// `model` has one row per sentence.
+/// `source`: the real positions of each sentence. Throws heed::error for options that contradict each other, and
+/// unless `model` has one row per sentence.
 template <class T>
 std::vector<std::vector<translation<T>>> beam(decoding<T>& model, const lengths& source, const beam_options& how = {})
 {

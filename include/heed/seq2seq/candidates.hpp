@@ -26,7 +26,7 @@ public:
         : frequent_(frequent), per_word_(per_word), translations_(std::move(translations))
     {}
 
-    /// The same from a dictionary: `size()` and `of(source)`, whose elements have `target` (text::lexicon).
+    /// As above, from a dictionary: `size()` and `of(source)`, whose elements have `target` (text::lexicon).
     template <class Lexicon>
         requires requires(const Lexicon& lexicon) { lexicon.of(0u); }
     candidate_lists(std::size_t frequent, std::size_t per_word, const Lexicon& lexicon)
@@ -40,7 +40,8 @@ public:
         }
     }
 
-    /// Adds the words of phrases: phrases.words_of(sentence, per_phrase, see) calls see(word) (text::phrase_table).
+    /// Adds the words of phrase translations: phrases.words_of(sentence, per_phrase, see) calls see(word)
+    /// (text::phrase_table).
     void add_phrases(std::size_t per_phrase, auto phrases)
     {
         of_phrases_ = [per_phrase, phrases = std::move(phrases)](std::span<const std::uint32_t> sentence,
@@ -49,7 +50,7 @@ public:
         };
     }
 
-    /// The words for one batch: ascending, each once, all below `vocabulary`. The special words are always among them.
+    /// The words for one batch: ascending, without duplicates, all below `vocabulary`. They include the special words.
     std::vector<std::uint32_t> of(const source_batch& source, std::size_t vocabulary,
                                   const special_ids& special = {}) const
     {
@@ -80,7 +81,7 @@ public:
         return words;
     }
 
-    /// The same for training: the words of the references are included.
+    /// As above, for training: includes the words of the references.
     template <class T>
     std::vector<std::uint32_t> of(const training_batch<T>& batch, std::size_t vocabulary,
                                   const special_ids& special = {}) const
@@ -100,7 +101,7 @@ private:
     std::function<void(std::span<const std::uint32_t>, const std::function<void(std::uint32_t)>&)> of_phrases_;
 };
 
-/// The positions of words in an ascending list that contains every word, except those with a weight of 0.
+/// The positions of words in an ascending list that contains every word, except words with weight 0.
 template <class T = float>
 word_ids places_in(const std::vector<std::uint32_t>& list, const word_ids& words, std::span<const T> weights = {})
 {

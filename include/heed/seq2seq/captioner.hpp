@@ -17,18 +17,18 @@
 #include <heed/ops/recurrent.hpp>
 #include <heed/seq2seq/model.hpp>
 
-/// Words about a picture: a convolutional encoder whose annotations are regions, and a decoder that attends to them.
+/// Image captioning: a convolutional encoder whose annotations are image regions, and a decoder that attends to them.
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// Convolutions with rectified units; an annotation is a region of the picture.
+/// Convolutions with rectified units; an annotation is a region of the image.
 ///
 ///     F_0 = the pixels,  F_k = max(0, convolution_k(F_{k-1})),  a_(i,j) = F_K(i,j) + R_i + C_j
 ///
-/// Xu et al. 2015, §3.1.1, take the feature maps of a network trained on ImageNet. Ours is trained with the decoder,
-/// and adds embeddings of the region's row and column.
+/// Xu et al. 2015, §3.1.1, use the feature maps of a network trained on ImageNet. heed trains the encoder together with
+/// the decoder, and adds embeddings of the region's row and column.
 template <class Matrix, class Vector>
 struct picture_encoder {
-    grid size;  // of the pictures
+    grid size;  // of the images
     std::vector<nn::convolution<Matrix, Vector>> layers;
     Matrix rows;     // [H',D] R
     Matrix columns;  // [W',D] C
@@ -77,7 +77,7 @@ picture_encoder(grid, std::vector<nn::convolution<Matrix, Vector>>, Matrix, Matr
 ///     h_t, c_t = LSTM([E y_{t-1}; ẑ_t], h_{t-1}, c_{t-1})
 ///     p(y_t) = softmax(L_o (E y_{t-1} + L_h h_t + L_z ẑ_t) + b)    Xu et al. 2015, §3.1.2, eq. 1 to 3 and 7
 ///
-/// Deviations: one layer for each of c_0 and h_0, whose number the paper leaves open, and the bias b.
+/// Deviations: one layer each for c_0 and h_0 (the paper leaves the number open), and the bias b.
 template <class Attention, class Matrix, class Vector, class Cell>
 struct captioner {
     Attention attention;
@@ -93,7 +93,7 @@ struct captioner {
     Matrix L_o;        // [E,V]
     Vector b;          // [V]
 
-    /// The cell's state before the first word. annotations [B,T,D], all of them real.
+    /// The cell's state before the first word. annotations [B,T,D], all real.
     auto begin(const tensor auto& annotations) const
     {
         const auto [B, T, D] = shape_of(annotations);
@@ -104,7 +104,7 @@ struct captioner {
     }
 
     /// −log p of the words of a batch (teacher forcing) and the weights, for penalties and hard attention. The batch's
-    /// source is not read. A row that has ended still attends: for hard attention, batch rows of one length.
+    /// source is not read. A row that has ended still attends: for hard attention, batch rows of equal length.
     template <class T>
     auto follow(const tensor auto& annotations, const training_batch<T>& words) const
     {
@@ -133,7 +133,7 @@ struct captioner {
         return ops::linear(ops::addmm(ops::addmm(y, states, L_h), contexts, L_z), L_o, b);
     }
 
-    /// The same parameters with another normalizer: a model that learns with soft and with hard attention.
+    /// The same parameters with another normalizer, for a model that is trained with soft and with hard attention.
     auto with(auto normalize) const
     {
         heed::attention other{attention.score, std::move(normalize), attention.combine};
@@ -161,7 +161,7 @@ template <class Attention, class Matrix, class Vector, class Cell>
 captioner(Attention, Matrix, Cell, Matrix, Matrix, Vector, Matrix, Vector, Matrix, Matrix, Matrix, Vector)
     -> captioner<Attention, Matrix, Vector, Cell>;
 
-/// A captioner at work on a batch of pictures: an own_model, for decoding_by. The captioner must outlive it.
+/// Decodes a batch of images with a captioner: an own_model, for decoding_by. The captioner must outlive it.
 ///
 ///     seq2seq::captioning<float, decltype(decoder)> steps(decoder, encoder.encode(pictures));
 ///     seq2seq::decoding_by<float, decltype(steps)> at_work(steps, B);
@@ -210,7 +210,7 @@ public:
         rows_ = rows.size();
     }
 
-    /// The weights of all regions at the last step, of hypothesis `row`: [T].
+    /// The weights of all regions at the last step, for hypothesis `row`: [T].
     void weights(std::size_t row, std::vector<T>& to) const
     {
         detail::require_row("captioning::weights", row, shape_of(weights_)[0]);
@@ -218,7 +218,7 @@ public:
         to.assign(from, from + regions_);
     }
 
-    /// As many real positions for each picture, as the searches ask for them.
+    /// The same number of real positions for each image, as an argument for the searches.
     lengths real() const { return lengths::full(rows_, regions_); }
 
 private:

@@ -18,7 +18,7 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y = x, but its gradient is scaled, and so is not the derivative: x [...] -> [...]            ∂x += factor · ∂y
+/// y = x, with a scaled gradient, which is not the derivative: x [...] -> [...]            ∂x += factor · ∂y
 struct scale_gradient_op : operation<scale_gradient_op> {
     template <tensor X>
     X operator()(const X& x, double factor) const
@@ -54,8 +54,8 @@ inline constexpr scale_gradient_op scale_gradient{};
 ///
 ///                                             Gehring et al. 2017, section 3
 ///
-/// Deviations, explained in docs/explanation/decisions.md: attention reads h before the residual is added, as in the authors' code
-/// (equation 1 adds it first); no weight normalization.
+/// Deviations, explained in docs/explanation/decisions.md: attention reads h before the residual is added, as in the
+/// authors' code (equation 1 adds it first); no weight normalization.
 namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The encoding of a batch by a convolutional encoder.
@@ -71,7 +71,7 @@ namespace detail {
 
 inline constexpr double root_half = 0.70710678118654752440;
 
-/// Whether an attention makes keys of its own from annotations, so that layers cannot share a memory.
+/// Whether an attention computes its own keys from annotations, so that layers cannot share a memory.
 template <class Attention, class Annotations>
 inline constexpr bool prepares = true;
 template <class Attention, class Annotations>
@@ -143,7 +143,7 @@ convolutional_encoder(Embedding, Positions, Matrix, Vector, std::vector<Block>, 
 template <class Convolution, class Attention, class Matrix>
 struct convolutional_layer {
     Convolution convolution;  // of H
-    Attention attention;      // asked with h [.,H]
+    Attention attention;      // its query is h [.,H]
     Matrix W_c;               // [C,H] from the context
 
     using attention_type = Attention;
@@ -185,7 +185,7 @@ convolutional_state(std::vector<Past>, std::vector<Attention>, std::size_t) -> c
 ///     g_i = E y_{i-1} + P_i,  x = W_in g + b_in,  N layers,  t = W_out x + b_out
 ///     p(y_i) = softmax(W_o t_i + b)           Gehring et al. 2017, sections 3.1 to 3.3
 ///
-/// Convolutions look back only: each layer remembers k-1 inputs.
+/// Convolutions read only earlier words: each layer stores k-1 inputs.
 template <class Matrix, class Vector, class Positions, class Layer>
 struct convolutional_decoder {
     Matrix embedding;  // [V,E]
@@ -198,7 +198,7 @@ struct convolutional_decoder {
     Matrix W_o;    // [L,V]
     Vector b;      // [V]
 
-    /// The memories of all layers and the state before the first word.
+    /// The memories of all layers, and the state before the first word.
     auto open(const auto& source, const lengths& real) const
     {
         using heed::detail::each_of;
@@ -212,7 +212,8 @@ struct convolutional_decoder {
         return opening{std::move(memory), convolutional_state{std::move(past), std::move(attention), 0}};
     }
 
-    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: over these words alone, see decoder::loss.
+    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: restricts the vocabulary to these words, see
+    /// decoder::loss.
     template <class T>
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -224,7 +225,8 @@ struct convolutional_decoder {
         return detail::cross_entropy(readout, output(), batch.targets, smoothing, only);
     }
 
-    /// The same as a `followed`, word by word, with the mean weights of the layers and no last state.
+    /// As loss, but returns a `teacher_forced`, computed word by word, with the mean weights of the layers and no last
+    /// state.
     template <class T>
     auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const
@@ -306,7 +308,7 @@ private:
         }
     }
 
-    /// All words up to the readout [S,B,L]. look(l, queries [B,S,.]): the contexts [B,S,C] of layer l.
+    /// All words up to the readout [S,B,L]. look(l, queries [B,S,.]) returns the contexts [B,S,C] of layer l.
     auto teacher_force(const auto& batch, const nn::dropout& drop, const auto& look) const
     {
         const auto rows = drop(positions(ops::swap_axes(ops::lookup(embedding, batch.previous))));
@@ -347,12 +349,12 @@ struct convolutional_sizes {
     std::size_t hidden = 256;     // H of the convolutions
     std::size_t encoder_layers = 4, decoder_layers = 3;
     std::size_t width = 3;       // of the convolutions, in words
-    std::size_t longest = 1024;  // sentence that learned positions have vectors for, its end word included
-    double dropout = 0;          // with which it will be trained: the initial weights depend on it
+    std::size_t longest = 1024;  // maximum sentence length of learned positions, including the end word
+    double dropout = 0;          // the rate in training: the initial weights depend on it
 };
 
-/// A new encoder and decoder. The factory `attention` makes the attention of each of the decoder's layers, from queries
-/// h [.,H] to annotations [T,E]; `source_words` makes the embedding of source words or features.
+/// A new encoder and decoder. The factory `attention` makes the attention of each decoder layer, with queries h [.,H]
+/// and annotations [T,E]; `source_words` makes the embedding of source words or features.
 ///
 /// Initial weights as in Gehring et al. 2017, section 3.5: normal, with variance 4p / n before gated linear units of n
 /// inputs that are kept with probability p, else p / n; embeddings with deviation 0.1; biases 0.

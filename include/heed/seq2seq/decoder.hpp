@@ -38,7 +38,7 @@ inline constexpr bool projects_words<Attention, Words> =
 template <class Attention, class Words>
 inline constexpr bool reads_words = reads_embedding<Attention> || projects_words<Attention, Words>;
 
-/// What a score reads of the words y of all steps: y itself, Y y, or nothing.
+/// The words y of all steps in the form that the score reads: y itself, Y y, or nothing.
 template <class Attention, class Words>
 auto words_for(const Attention& attention, const Words& y)
 {
@@ -51,7 +51,7 @@ auto words_for(const Attention& attention, const Words& y)
     }
 }
 
-/// The query of a state and such words.
+/// The query that consists of a state and such words.
 template <class Attention>
 auto query_of(const tensor auto& s, const auto& words)
 {
@@ -66,11 +66,11 @@ auto query_of(const tensor auto& s, const auto& words)
 
 }  // namespace detail
 
-/// No attention: the whole source sentence in one vector, the same at every step.
+/// No attention: the whole source sentence as one vector, the same at every step.
 ///
 ///     c = h_T                                 RNNencdec, Cho et al. 2014
 ///
-/// With `forward_encoder` it is h_T, as in the paper; with `bidirectional_encoder` [→h_T; ←h_1], as in none of them.
+/// With `forward_encoder` it is h_T, as in the paper; with `bidirectional_encoder` it is [→h_T; ←h_1], as in no paper.
 struct fixed_context {
     template <class Summary>
     struct source_vector {
@@ -87,7 +87,7 @@ struct fixed_context {
 
     attention_state<no_state> start(const auto&) const { return {}; }
 
-    auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const  // the same once more
+    auto read(const auto& memory, const auto&, const attention_state<no_state>& state) const  // the same at every step
     {
         return context_result<decltype(memory.summary), attention_state<no_state>>{memory.summary,
                                                                                    {{}, state.step + 1}};
@@ -96,7 +96,7 @@ struct fixed_context {
     static auto parameters(auto&, auto&&) { return fixed_context{}; }
 };
 
-/// An attention over score::with_coverage whose first coverage embeddings are looked up for each source word.
+/// An attention with score::with_coverage that looks up initial coverage embeddings of the source words.
 ///
 ///     c_{0,j} = table[x_j]                    Mi et al. 2016; Sankaran et al. 2016, §4.1
 template <class Attention, class Matrix>
@@ -122,8 +122,8 @@ coverage_of_words(Attention, Matrix) -> coverage_of_words<Attention, Matrix>;
 template <class Cell, class Attention, class InputFeeding = nothing, class Mask = nothing>
 struct decoder_state {
     Cell cell;                                            // of the recurrent cell; its output [B,H] is s_i
-    Attention attention;                                  // what the mechanism remembers
-    HEED_NO_UNIQUE_ADDRESS InputFeeding input_feeding{};  // [B,L] the readout before, with input feeding
+    Attention attention;                                  // the state of the attention
+    HEED_NO_UNIQUE_ADDRESS InputFeeding input_feeding{};  // [B,L] the previous readout, with input feeding
     HEED_NO_UNIQUE_ADDRESS Mask mask{};                   // [B,E] of contextual embeddings; the same at every step
 
     auto map(const auto& f) const
@@ -137,14 +137,14 @@ decoder_state(Cell, Attention, InputFeeding = {}, Mask = {}) -> decoder_state<Ce
 
 /// A recurrent decoder that attends to the source at every word. Its parts are policies:
 ///
-///     attention    any, including `fixed_context` (none at all)
+///     attention    any, including `fixed_context` (no attention)
 ///     embedding    a matrix, or embedding.hpp: words that depend on the source sentence
 ///     cell         f: nn::gru, nn::lstm, nn::stacked
-///     asks         query_from (parts.hpp): which state asks, and where the context goes
+///     asks         query_from (parts.hpp): which state is the query, and where the context goes
 ///     start        initial_state: s_0
 ///     readout      output: from s_i, y_{i-1} and c_i to the last layer
 ///
-/// The decoder of RNNsearch, which make_decoder makes:
+/// The decoder of RNNsearch, made by make_decoder:
 ///
 ///     s_0 = tanh(W_s ←h_1 + b_s)                        initial_state::tanh_layer
 ///     c_i = attention(s_{i-1}, h)                       query_from::previous_state
@@ -152,11 +152,11 @@ decoder_state(Cell, Attention, InputFeeding = {}, Mask = {}) -> decoder_state<Ce
 ///     t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i + b_o)           output::maxout
 ///     p(y_i) = softmax(W_o t_i + b)           Bahdanau et al. 2015, §3.1 and appendix A.2.2
 ///
-/// Of an LSTM s_i is the output. A score that reads the previous word (its trait `reads_word`) gets E y_{i-1}.
+/// For an LSTM, s_i is the output. A score that reads the previous word (its trait `reads_word`) gets E y_{i-1}.
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 struct decoder {
     Attention attention;
-    Embedding embedding;  // [V,E], or one of embedding
+    Embedding embedding;  // [V,E], or a type of namespace embedding
     Cell cell;            // from E y
     Asks asks;
     Start start;
@@ -192,8 +192,8 @@ struct decoder {
         return opening{std::move(memory), std::move(state)};
     }
 
-    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: over these words alone (candidate_lists), ascending,
-    /// those of the references included.
+    /// Σ −log p(y_i) over the batch (teacher forcing). `only`: restricts the vocabulary to these words
+    /// (candidate_lists), ascending and including the words of the references.
     template <class T>
     auto loss(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -206,7 +206,8 @@ struct decoder {
         return detail::cross_entropy(led.first, output(), batch.targets, smoothing, only);
     }
 
-    /// The same as a `followed`: the cost of each word, the weights of all steps, and the attention's last state.
+    /// As loss, but returns a `teacher_forced`: the cost of each word, the weights of all steps, and the attention's
+    /// last state.
     template <class T>
     auto follow(const auto& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const
@@ -219,7 +220,7 @@ struct decoder {
         auto led = teacher_force(begun.state, batch, drop, weights_too, [&](const auto& each) {
             static_assert(
                 requires { each.weights; },
-                "heed: this attention has no weights, so no loss can ask for them; use decoder::loss");
+                "heed: this attention has no weights, so a loss cannot read them; use decoder::loss");
             weights.push_back(detail::weights_per_position<Attention>(each.weights));
         });
         return teacher_forced{detail::cross_entropy_per_word(led.first, output(), batch.targets, smoothing, only),
@@ -247,7 +248,7 @@ struct decoder {
         return advanced{std::move(t), std::move(after), std::move(next.seen)};
     }
 
-    /// The last layer, of the readout's policy.
+    /// The last layer, from the readout policy.
     auto output() const
     {
         const auto of = [](const auto& last) {
@@ -260,7 +261,7 @@ struct decoder {
         }
     }
 
-    /// The attention's answer where the previous state asks.
+    /// The attention's result if the query is the previous state.
     auto attend(const auto& memory, const auto& state, const word_ids& previous) const
     {
         const auto& s = nn::output_of(state.cell);
@@ -272,11 +273,11 @@ struct decoder {
         }
     }
 
-    static constexpr bool feeds_input = requires(const Readout& r) { r.F; };  // is the readout fed to the next step?
+    static constexpr bool feeds_input = requires(const Readout& r) { r.F; };  // is there input feeding?
 
     static auto parameters(auto& self, auto&& visit)
     {
-        // The policies' parameters are named among the decoder's own: decoder.C, decoder.W_s, decoder.U_o.
+        // The policies' parameters are listed as the decoder's own: decoder.C, decoder.W_s, decoder.U_o.
         return seq2seq::decoder{visit("attention", self.attention),
                                 visit("embedding", self.embedding),
                                 visit("cell", self.cell),
@@ -287,7 +288,7 @@ struct decoder {
 
 private:
     /// All steps, each with the true previous word: the readout [S,B,L] and the attention's last state.
-    /// answer_to(query, remembered) is the attention's answer; keep(answer) sees each.
+    /// answer_to(query, state) returns the attention's result; keep(result) is called for each.
     auto teacher_force(auto state, const auto& batch, const nn::dropout& drop, const auto& answer_to,
                        const auto& keep) const
     {
@@ -360,7 +361,7 @@ private:
         }
     }
 
-    /// The cell's input from the word [B,G], and from what is fed.
+    /// The cell's input from the word [B,G] and, with input feeding, from the previous readout.
     auto with_input_feeding(const tensor auto& input, const auto& input_feeding) const
     {
         if constexpr (feeds_input) {
@@ -373,7 +374,7 @@ private:
 template <class Attention, class Embedding, class Cell, class Asks, class Start, class Readout>
 decoder(Attention, Embedding, Cell, Asks, Start, Readout) -> decoder<Attention, Embedding, Cell, Asks, Start, Readout>;
 
-/// A new decoder around an attention whose contexts have `context` dimensions.
+/// A new decoder with an attention that returns contexts of `context` dimensions.
 template <class T, class Attention, class... Part>
 auto make_decoder(nn::initializers<T> init, Attention attention, decoder_sizes n, const parts<Part...>& with)
 {

@@ -22,7 +22,7 @@
 namespace heed::inline HEED_TARGET::seq2seq {
 
 /// The maximum number of words of a translation, after which only the end word is allowed: factor · source words +
-/// extra. The source's end word counts, the translation's does not.
+/// extra. The source's end word counts; the translation's does not.
 struct length_limit {
     double factor = 2;
     std::size_t extra = 10;
@@ -37,20 +37,20 @@ struct length_limit {
 template <class T>
 struct translation {
     id_sentence words;                    // without the end word
-    std::vector<std::vector<T>> weights;  // [words + 1][source words + 1], end words included; empty without attention
+    std::vector<std::vector<T>> weights;  // [words + 1][source words + 1], including end words; empty without attention
     double log_probability = 0;           // log p(words, end word | source), in nats
-    double score = 0;                     // by which the search ranks
+    double score = 0;                     // the search ranks translations by it
 };
 
 /// The words that a step proposes for each row.
 template <class T>
 struct candidates {
     std::size_t most = 0;              // per row
-    std::vector<std::uint32_t> words;  // [R,most] the most probable first
-    std::vector<T> log_p;              // [R,most]; -inf where the vocabulary has no more words
-    std::vector<T> log_p_also;         // [R] of the word asked for in `also`
+    std::vector<std::uint32_t> words;  // [R,most], the most probable first
+    std::vector<T> log_p;              // [R,most]; -inf if the vocabulary has no more words
+    std::vector<T> log_p_also;         // [R] of the words in `also`
 
-    /// Room for the `count` most probable words of each row, and for the words at `also`.
+    /// Buffers for the `count` most probable words of each row and for the words in `also`.
     kernels::top_k_words<T> of_rows(std::size_t rows, std::size_t count, const std::uint32_t* also)
     {
         most = count;
@@ -61,8 +61,8 @@ struct candidates {
     }
 };
 
-/// A batch that is being decoded, by a model or an ensemble: `step`, then `propose`, then `select`, and so on. A row is
-/// a hypothesis; at first there is one per sentence.
+/// The decoding of a batch by a model or an ensemble: calls `step`, `propose`, `select`, and repeats. A row is a
+/// hypothesis; initially, there is one per sentence.
 template <class T>
 class decoding {
 public:
@@ -71,8 +71,8 @@ public:
     decoding& operator=(const decoding&) = delete;
     virtual ~decoding() = default;
 
-    virtual std::size_t rows() const = 0;             // now
-    virtual std::size_t vocabulary() const = 0;       // of the output layer, now
+    virtual std::size_t rows() const = 0;             // current number of rows
+    virtual std::size_t vocabulary() const = 0;       // current size of the output layer
     virtual void step(const word_ids& previous) = 0;  // every row reads its previous word
 
     /// The `most` most probable next words of each row, and the log-probability of the word also[row].
@@ -83,42 +83,42 @@ public:
 
     virtual bool has_attention() const = 0;  // whether there are attention weights
 
-    /// The attention weights of this row at the last step: one number per real position, the mean of several.
+    /// The attention weights of this row at the last step: one number per real position, averaged over heads and
+    /// dimensions.
     virtual void weights(std::size_t row, std::vector<T>& to) const = 0;
 
-    /// Continue with these rows: row i takes over the state of row rows[i].
+    /// Continues with these rows: row i takes the state of row rows[i].
     virtual void select(std::span<const std::size_t> rows) = 0;
 
-    /// Restricts the output layer to these words, ascending, each once. They keep their ids.
+    /// Restricts the output layer to these words, ascending, without duplicates. They keep their ids.
     virtual void restrict_to(std::vector<std::uint32_t> words) = 0;
 
-    /// The width of the beam, before the first step. A model may choose the order of its products by it, but not by the
-    /// number of rows: a sentence's digits must not depend on the rest of its batch.
+    /// The width of the beam, before the first step. A model may order its products by it, but not by the number of
+    /// rows: the results of a sentence must not depend on the rest of its batch.
     virtual void expect(std::size_t) {}
 };
 
 namespace detail {
 
-/// Throws unless there is one row per sentence, as at the start of a search. `where` begins the message.
+/// Throws unless there is one row per sentence, as at the start of a search. The message begins with `where`.
 inline void require_rows(std::string_view where, std::size_t sentences, std::size_t rows)
 {
     if (sentences == rows) return;
-    throw error(std::string(where) + ": " + counted(sentences, "sentence") + ", but the model is at work on " +
-                counted(rows, "row") +
-                "; give the lengths of the batch that it was made for, and make it anew for each search");
+    throw error(std::string(where) + ": " + counted(sentences, "sentence") + ", but the model is decoding " +
+                counted(rows, "row") + "; give the lengths of its batch, and make a new decoding for each search");
 }
 
 /// The words that an output layer is restricted to, and their positions in it.
 struct word_list {
     std::vector<std::uint32_t> words;  // ascending; empty: no restriction
 
-    /// The positions of these words, one for each row; words.size() if a word is not listed, nullptr for no words.
+    /// The positions of these words, one for each row: words.size() if a word is not listed, nullptr if `of` is empty.
     const std::uint32_t* places(std::span<const std::uint32_t> of, std::size_t rows)
     {
         if (of.empty()) return nullptr;
         if (of.size() != rows) {
             throw error("decoding::propose: " + counted(of.size(), "word") + " for " + counted(rows, "row") +
-                        "; ask about one word of each row, or about none");
+                        "; give one word per row, or none");
         }
         if (words.empty()) return of.data();
         places_.clear();
@@ -136,7 +136,7 @@ struct word_list {
         for (std::size_t i = 0; i < words.size(); ++i) {
             if (words[i] >= vocabulary || (i > 0 && words[i] <= words[i - 1])) {
                 throw error("decoding::restrict_to: word " + std::to_string(words[i]) + " in a list of words below " +
-                            std::to_string(vocabulary) + "; give them in ascending order, each once");
+                            std::to_string(vocabulary) + "; give them in ascending order, without duplicates");
             }
         }
     }
@@ -153,7 +153,7 @@ private:
     std::vector<std::uint32_t> places_;
 };
 
-/// The memory for the rows of a search: copies of their sentences' memories, or shared originals.
+/// The memory for the rows of a search: copies of their sentences' memories, or one shared by rows.
 auto memory_for_rows(auto, const auto& from, const std::vector<std::size_t>& rows) { return from.rows(rows); }
 template <class Score, class Normalize, class Combine, class Values, class Keys>
 auto memory_for_rows(std::type_identity<attention<Score, Normalize, Combine>>,
@@ -161,7 +161,7 @@ auto memory_for_rows(std::type_identity<attention<Score, Normalize, Combine>>,
 {
     return shared_memory<Values, Keys>(from, rows);
 }
-/// An attention in each layer of a decoder.
+/// One attention per layer of a decoder.
 template <class Attention>
 auto memory_for_rows(std::type_identity<std::vector<Attention>>, const auto& from, const std::vector<std::size_t>& rows)
 {
@@ -169,7 +169,8 @@ auto memory_for_rows(std::type_identity<std::vector<Attention>>, const auto& fro
         from.of, [&](const auto& each) { return memory_for_rows(std::type_identity<Attention>{}, each, rows); })};
 }
 
-/// The weights of one row over its real positions, from [B,T], or the mean of [B,T,D] or, of heads and hops, [B,n,T].
+/// The weights of one row over its real positions, from [B,T], or averaged from [B,T,D] or, for heads and hops,
+/// [B,n,T].
 template <class Attention, class T, class Weights>
 void put_weights(const Weights& weights, std::size_t row, std::size_t real, std::vector<T>& to)
 {
@@ -189,7 +190,7 @@ void put_weights(const Weights& weights, std::size_t row, std::size_t real, std:
     }
 }
 
-/// The attention of a model's decoder: a type, or a std::vector of those of its layers; or `nothing`.
+/// The attention of a model's decoder: a type, a std::vector of the attentions of its layers, or `nothing`.
 template <class Model>
 auto attention_of(const Model& model)
 {
@@ -206,13 +207,13 @@ using attention_type = decltype(detail::attention_of(std::declval<const Model&>(
 
 }  // namespace detail
 
-/// One model, which must outlive this object, decoding one batch.
+/// Decodes one batch with one model, which must outlive this object.
 template <class T, class Model>
 class decoding_of final : public decoding<T> {
 public:
     static_assert(searchable<Model>,
                   "heed: a search needs a model with open(source), advance(memory, state, previous) and output(), as "
-                  "seq2seq::translator has them; decoding_by wraps a model from elsewhere");
+                  "in seq2seq::translator; decoding_by wraps a custom model");
 
     /// With `fast`, products are computed as in `packed`.
     decoding_of(const Model& model, const source_batch& source, const packed<T, Model>* fast = nullptr)
@@ -305,7 +306,7 @@ public:
     void expect(std::size_t rows_of_sentence) override
     {
         if constexpr (packs && multiplies) {
-            // It pays where several hypotheses read each source word.
+            // Pays off if several hypotheses read each source word.
             if (fast_ != nullptr && !multiplied_ && !of_rows_ && rows_of_sentence >= 4) multiply();
         }
     }
@@ -421,17 +422,17 @@ private:
     decltype(std::declval<const Model&>().output()) output_;
     opening_type start_;
     state_type state_;
-    std::optional<memory_for_rows> of_rows_;  // start_.memory while there is one row per sentence
+    std::optional<memory_for_rows> of_rows_;  // null while there is one row per sentence: start_.memory is used
     std::optional<next> next_;                // the last step's result
-    std::optional<seen> seen_;                // the same of a packed decoder, along with
+    std::optional<seen> seen_;                // the last step's result of a packed decoder, with
     std::vector<T> readout_;                  // [R,L]
     std::unique_ptr<memory_type> multiplied_;
     lengths real_;                       // of each sentence
-    std::vector<std::size_t> sentence_;  // [R] which sentence a row belongs to
-    std::vector<T> logits_;              // [R,V], kept from step to step
+    std::vector<std::size_t> sentence_;  // [R] the sentence of each row
+    std::vector<T> logits_;              // [R,V], reused at every step
     bool computed_ = false, with_bias_ = false;
     detail::word_list only_;
-    array<T, 2> some_W_;  // the output layer of those words
+    array<T, 2> some_W_;  // the output layer of these words
     array<T, 1> some_b_;
     output_panels<T> some_output_;
 };

@@ -16,13 +16,13 @@
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// The place of a tensor that an encoding or a decoder's state does not have.
+/// A placeholder for a tensor that an encoding or a decoder's state does not have.
 struct nothing {
     nothing map(auto&&, const auto&...) const { return {}; }
 };
 
 /// Sequences of features instead of words: frames of speech, points of a pen, measurements. Every encoder of words
-/// takes them with embedding::projected or embedding::as_given in the table's place:
+/// accepts them with embedding::projected or embedding::as_given instead of the table:
 ///
 ///     auto model = make_translator<float>(seed, {.source_vocabulary = F, .target_vocabulary = V}, attention,
 ///                                         parts{}.with_embeddings(embedding::projected_factory{}));  // F features
@@ -59,7 +59,8 @@ training_batch<T> make_training_batch(const feature_batch<Features>& from, std::
     return batch;
 }
 
-/// A model with its source, for searches: `open` begins with these features. It refers to both, and takes no temporary.
+/// A model and its source, for searches: `open` encodes these features. It refers to both and does not accept
+/// temporaries.
 template <class Model, class Features>
 struct encoded_source {
     const Model& model;
@@ -113,7 +114,7 @@ struct contextual_source {
 template <class Matrix, class Vector>
 contextual_source(Matrix, Matrix, Vector, nn::context_gate<Matrix, Vector>) -> contextual_source<Matrix, Vector>;
 
-/// Target words that depend on the source sentence: y' = E y ⊙ σ(M c + m), c of the encoder's contextual_source.
+/// Target words that depend on the source sentence: y' = E y ⊙ σ(M c + m), with c from the encoder's contextual_source.
 template <class Matrix, class Vector>
 struct contextual_target {
     Matrix words;                           // [V,E]
@@ -139,7 +140,7 @@ struct projected {
     Matrix W;  // [F,E]
     Vector b;  // [E]
 
-    /// Row by row: [B,T,E]. In the padding it is b.
+    /// Row by row: [B,T,E]. Padding is b.
     auto of(const auto& from) const { return ops::linear(ops::clear_padding(from.features, from.real), W, b); }
 
     static auto parameters(auto& self, auto&& visit)
@@ -150,14 +151,14 @@ struct projected {
 template <class Matrix, class Vector>
 projected(Matrix, Vector) -> projected<Matrix, Vector>;
 
-/// Features as they are: E = F. No parameters.
+/// Features without projection: E = F. No parameters.
 struct as_given {
     /// Row by row: [B,T,F], zeros in the padding.
     auto of(const auto& from) const { return ops::clear_padding(from.features, from.real); }
     static auto parameters(auto&, auto&&) { return as_given{}; }
 };
 
-/// Throws shape_error unless there is a length for each row of a source, of words or of features.
+/// Throws shape_error unless a source of words or features has a length for each row.
 void require_source(const char* where, const auto& source)
 {
     if constexpr (requires { source.features; }) {
@@ -179,15 +180,15 @@ auto rows_of(const auto& embedding, const auto& source)
     }
 }
 
-/// The source words or features [T,B,E] for an encoder, with zeros in the padding, and what they were masked by.
+/// The source words or features [T,B,E] for an encoder, with zeros in the padding, and the context of their mask.
 auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop)
 {
     if constexpr (tensor<decltype(embedding)> && requires { source.features; }) {
         static_assert(
             !requires { source.features; },
-            "heed: this encoder looks words up in a table, and features are no words: make it with "
-            "embedding::projected or embedding::as_given in the table's place (heed/seq2seq/embedding.hpp)");
-        return std::pair{ops::swap_axes(source.features), nothing{}};  // so that the compiler says nothing else
+            "heed: this encoder looks words up in a table, but features are not words: make it with "
+            "embedding::projected or embedding::as_given instead of a table (heed/seq2seq/embedding.hpp)");
+        return std::pair{ops::swap_axes(source.features), nothing{}};  // avoids further errors
     } else if constexpr (tensor<decltype(embedding)>) {
         return std::pair{ops::clear_ended(drop.time_major(ops::lookup(embedding, source.words)), source.real),
                          nothing{}};
@@ -201,7 +202,7 @@ auto words_of(const auto& embedding, const auto& source, const nn::dropout& drop
 
 /// The sizes of an embedding, for its factory.
 struct embedding_sizes {
-    std::size_t vocabulary = 0;  // V; of features their number
+    std::size_t vocabulary = 0;  // V; for features, their number
     std::size_t embedding = 0;   // E
 };
 
@@ -241,12 +242,12 @@ struct projected_factory {
         return projected{init.glorot(n.vocabulary, n.embedding), init.zeros(n.embedding)};
     }
 };
-/// Makes `as_given`, where the embedding has the size of the features.
+/// Makes `as_given`; the embedding must have the size of the features.
 struct as_given_factory {
     auto operator()(const auto&, const embedding_sizes& n) const
     {
         require_shape<1>("embedding::as_given_factory", "the embedding", {n.embedding}, {n.vocabulary},
-                         "features that are not projected are their own embedding");
+                         "the embedding of features that are not projected has their size");
         return as_given{};
     }
 };

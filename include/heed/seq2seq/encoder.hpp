@@ -15,10 +15,10 @@ namespace heed::inline HEED_TARGET::seq2seq {
 template <class Annotations, class Start, class Whole, class Last = nothing, class Context = nothing>
 struct encoded {
     Annotations annotations;                   // [B,T,D]; undefined in the padding
-    Start start;                               // [B,H] what the decoder's first state is made from
-    Whole whole;                               // [B,D] the sentence in one vector
-    HEED_NO_UNIQUE_ADDRESS Last last{};        // the cell's state after the last word, if there is one such state
-    HEED_NO_UNIQUE_ADDRESS Context context{};  // [B,K] what contextual embeddings are masked by, if they are
+    Start start;                               // [B,H] input for the decoder's initial state
+    Whole whole;                               // [B,D] the sentence as one vector
+    HEED_NO_UNIQUE_ADDRESS Last last{};        // the cell's state after the last word, if any
+    HEED_NO_UNIQUE_ADDRESS Context context{};  // [B,K] the context of contextual embeddings, if any
     word_ids words{};                          // [T,B]
 };
 template <class Annotations, class Start, class Whole, class Last, class Context>
@@ -32,16 +32,17 @@ using nn::direction;
 ///     →h_t = →GRU(→h_{t-1}, E x_t),  ←h_t = ←GRU(←h_{t+1}, E x_t),  h_t = [→h_t; ←h_t]
 ///                                             Bahdanau et al. 2015, §3.2
 ///
-/// With any cell (nn/cells.hpp): of an LSTM h_t are the outputs, of stacked cells those of the highest layer.
+/// Works with any cell (nn/cells.hpp): h_t is the output of an LSTM, and the output of the highest layer of stacked
+/// cells.
 template <class Embedding, class Cell, class Start>
 struct bidirectional_encoder {
-    Embedding embedding;  // [V,E], or one of embedding; for features embedding::projected or as_given
+    Embedding embedding;  // [V,E], or a type of namespace embedding; for features embedding::projected or as_given
     Cell forward;
     Cell backward;
     Start forward_start;
     Start backward_start;
 
-    /// The annotations [B,T,2H] of words [T,B] or of features [B,T,F], and what decoders start with.
+    /// The annotations [B,T,2H] of words [T,B] or of features [B,T,F], and the inputs of decoders.
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
         embedding::require_source("bidirectional_encoder::encode", source);
@@ -69,7 +70,7 @@ struct bidirectional_encoder {
 template <class Embedding, class Cell, class Start>
 bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_encoder<Embedding, Cell, Start>;
 
-/// The encoder of RNNencdec: it reads the sentence once, and its last state must represent the whole of it.
+/// The encoder of RNNencdec: it reads the sentence once, and its last state represents the whole sentence.
 ///
 ///     h_t = GRU(h_{t-1}, E x_t),  the sentence is h_T           Cho et al. 2014, §2.2
 ///
@@ -77,12 +78,12 @@ bidirectional_encoder(Embedding, Cell, Cell, Start, Start) -> bidirectional_enco
 /// table 1); annotations stay in word order, and the sentence is h_1.
 template <class Embedding, class Cell, class Start>
 struct forward_encoder {
-    Embedding embedding;  // [V,E], or one of embedding; for features embedding::projected or as_given
+    Embedding embedding;  // [V,E], or a type of namespace embedding; for features embedding::projected or as_given
     Cell cell;
     Start start;
     direction reads = direction::forward;
 
-    /// The annotations [B,T,H] of words [T,B] or of features [B,T,F], and what decoders start with.
+    /// The annotations [B,T,H] of words [T,B] or of features [B,T,F], and the inputs of decoders.
     auto encode(const auto& source, const nn::dropout& drop = {}) const
     {
         embedding::require_source("forward_encoder::encode", source);
@@ -105,13 +106,13 @@ forward_encoder(Embedding, Cell, Start, direction = direction::forward) -> forwa
 
 /// The sizes of an encoder, for its factory.
 struct encoder_sizes {
-    std::size_t vocabulary = 0;  // V; of features their number
+    std::size_t vocabulary = 0;  // V; for features, their number
     std::size_t embedding = 0;   // E
     std::size_t hidden = 0;      // H
     std::size_t annotation = 0;  // D; bidirectional_encoder has 2H, forward_encoder H
 };
 
-/// The same, with the factories of an encoder's cells and embedding.
+/// The sizes, with the factories of an encoder's cells and embedding.
 template <class Cells, class Words>
 struct encoder_parts : encoder_sizes {
     Cells cells;

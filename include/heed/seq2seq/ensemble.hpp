@@ -14,25 +14,25 @@
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// Several models that decode together.
+/// Ensembles of models that decode together.
 ///
-///     arithmetic   p = 1/M Σ_m p_m                         a word that one model is sure of survives
-///     geometric    p ∝ Π_m p_m^{1/M}                       a word that one model rules out is ruled out
+///     arithmetic   p = 1/M Σ_m p_m                         a word with high probability in one model survives
+///     geometric    p ∝ Π_m p_m^{1/M}                       a word with probability 0 in one model is ruled out
 ///
-/// They share the target vocabulary. Weights are averaged over the models that have attention.
+/// The models share the target vocabulary. Weights are averaged over the models that have attention.
 enum class averaging { arithmetic, geometric };
 
-/// Models that decode as one. Throws heed::error if there are none, or if their sentences or words differ in number.
+/// Decodes with several models. Throws heed::error if there are none, or if their numbers of sentences or words differ.
 template <class T>
 class ensemble final : public decoding<T> {
 public:
     explicit ensemble(std::vector<std::unique_ptr<decoding<T>>> members, averaging how = averaging::arithmetic)
         : members_(std::move(members)), how_(how)
     {
-        if (members_.empty()) throw error("ensemble: there is no model; give at least one");
+        if (members_.empty()) throw error("ensemble: there are no models; give at least one");
         for (const auto& member : members_) {
             if (member->rows() != rows()) {
-                throw error("ensemble: the models are at " + std::to_string(rows()) + " and " +
+                throw error("ensemble: the models decode " + std::to_string(rows()) + " and " +
                             std::to_string(member->rows()) + " sentences; they must share the batch");
             }
         }
@@ -57,7 +57,7 @@ public:
         only_.name(into.words);
     }
 
-    /// The joint log-probabilities, for an ensemble within an ensemble.
+    /// The joint log-probabilities, for nested ensembles.
     tensor_view<const T, 2> logits() override
     {
         const std::size_t R = rows(), V = vocabulary();
@@ -124,7 +124,7 @@ private:
 
     std::vector<const T*> all_logits() const
     {
-        require_one_vocabulary();  // some models only know it now
+        require_one_vocabulary();  // some models know their vocabulary only after the first step
         std::vector<const T*> all;
         for (const auto& member : members_) all.push_back(member->logits().data);
         return all;

@@ -12,7 +12,7 @@
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// A model's judgement of a given translation.
+/// The score of a given translation.
 template <class T>
 struct forced_decoding {
     std::vector<T> log_probabilities;     // [words + 1] log p(word | words before, source); the last is the end word
@@ -33,16 +33,15 @@ struct force_options {
     special_ids special{};
 };
 
-/// Forced decoding: the model is led through a given translation of each sentence (Sankaran et al. 2016, §6.4). Throws
-/// heed::error unless there is one translation and one row of `model` per sentence; a model has one until it is
-/// searched.
+/// Forced decoding: computes the log-probability of a given translation of each sentence (Sankaran et al. 2016, §6.4).
+/// Throws heed::error unless there is one translation and one row of `model` per sentence, as before any search.
 template <class T>
 std::vector<forced_decoding<T>> force(decoding<T>& model, const lengths& source,
                                       std::span<const id_sentence* const> targets, const force_options& how = {})
 {
     if (targets.size() != source.batch()) {
         throw error("force: " + counted(targets.size(), "translation") + " of " + counted(source.batch(), "sentence") +
-                    "; give one of each");
+                    "; give one per sentence");
     }
     detail::require_rows("force", source.batch(), model.rows());
     const bool has_attention = how.with_weights && model.has_attention();
@@ -89,19 +88,19 @@ std::vector<forced_decoding<T>> force(const Model& model, const source_batch& so
 
 /// Which weights count as links.
 struct link_options {
-    /// Whether the target word stays unaligned if the source's end word has the largest weight, or takes the next best.
+    /// If the source's end word has the largest weight: leaves the target word unaligned, or links it to the next best.
     bool end_word_means_unaligned = true;
 };
 
-/// Links (source position, target position) from 0, as heed::metrics::links: each target word to the source word with
-/// the largest weight, the first of equals. `weights` [words + 1][source words + 1] include the end words.
+/// Links (source position, target position) from 0, as heed::metrics::links: links each target word to the source word
+/// with the largest weight, or to the first such word. `weights` [words + 1][source words + 1] include the end words.
 template <class T>
 std::vector<std::pair<int, int>> links_of(const std::vector<std::vector<T>>& weights, const link_options& how = {})
 {
     std::vector<std::pair<int, int>> links;
     for (std::size_t j = 0; j + 1 < weights.size(); ++j) {
         const std::vector<T>& row = weights[j];
-        if (row.size() < 2) continue;  // an empty source has its end word only
+        if (row.size() < 2) continue;  // an empty source has only its end word
         const auto end = row.end() - (how.end_word_means_unaligned ? 0 : 1);
         const auto at = std::max_element(row.begin(), end);
         if (at + 1 != row.end()) links.emplace_back(static_cast<int>(at - row.begin()), static_cast<int>(j));

@@ -13,20 +13,20 @@
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// When greedy decoding stops, what it returns, and which words begin and end a sentence.
+/// Options of greedy decoding: when it stops, its results, and the words that begin and end a sentence.
 struct greedy_options {
-    length_limit at_most{};  // of words
+    length_limit at_most{};  // maximum length in words
     bool with_weights = false;
     special_ids special{};
-    bool marks = false;  // the padding and the begin word may be written, as if they were words of the text
+    bool marks = false;  // allows the padding and the begin word in translations, as ordinary words
 
-    /// If not empty, asked for each sentence before each step. If it returns false, the translation has no words and
+    /// If not empty, called for each sentence before each step. If it returns false, the translation has no words and
     /// the log-probability −∞.
     std::function<bool(std::size_t sentence)> wanted = {};
 };
 
-/// Greedy decoding: the most probable word at every step, until the end word or the maximum length. `source`: the real
-/// positions of each sentence. Throws heed::error unless `model` has one row per sentence.
+/// Greedy decoding: emits the most probable word at every step, until the end word or the maximum length. `source`: the
+/// real positions of each sentence. Throws heed::error unless `model` has one row per sentence.
 template <class T>
 std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, const greedy_options& how = {})
 {
@@ -36,7 +36,7 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
     std::vector<std::size_t> sentence(source.batch());  // of each row; results.size() if it has ended
     std::iota(sentence.begin(), sentence.end(), std::size_t{0});
     word_ids previous(1, sentence.size(), how.special.begin);
-    candidates<T> next, more;  // more: if a row's most probable word is a mark
+    candidates<T> next, more;  // more: used if a row's most probable word is excluded
     std::vector<T> weights;
     const auto is_mark = [&how](std::uint32_t word) {
         return !how.marks && word != how.special.end && (word == how.special.padding || word == how.special.begin);
@@ -60,13 +60,13 @@ std::vector<translation<T>> greedy(decoding<T>& model, const lengths& source, co
         bool any_mark = false;
         for (std::size_t r = 0; r < sentence.size(); ++r)
             any_mark = any_mark || (sentence[r] < results.size() && is_mark(next.words[r]));
-        if (any_mark) model.propose(3, ends, more);  // two of them may be marks
+        if (any_mark) model.propose(3, ends, more);  // two may be excluded
         for (std::size_t r = 0; r < sentence.size(); ++r) {
             if (sentence[r] == results.size()) continue;
             if (is_mark(next.words[r])) {
                 std::size_t k = r * more.most;
                 while (k < (r + 1) * more.most && is_mark(more.words[k])) ++k;
-                // Where no word of the text may come next, the end does.
+                // If no other word is allowed, the sentence ends.
                 const bool none = k == (r + 1) * more.most || !(more.log_p[k] > -std::numeric_limits<T>::infinity());
                 next.words[r] = none ? how.special.end : more.words[k];
                 next.log_p[r] = none ? next.log_p_also[r] : more.log_p[k];

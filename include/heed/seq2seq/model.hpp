@@ -15,7 +15,7 @@
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// The start of a batch: what stays constant while it is decoded, and the state before the first word.
+/// The start of a batch: the values that stay constant during decoding, and the state before the first word.
 template <class Memory, class State>
 struct opening {
     Memory memory;
@@ -28,13 +28,13 @@ opening(Memory, State) -> opening<Memory, State>;
 template <class Readout, class State, class Seen>
 struct advanced {
     Readout readout;  // [1,B,L]
-    State state;      // the next
-    Seen seen;        // the attention's answer: the context, and weights where there are any
+    State state;      // the next state
+    Seen seen;        // the attention's result: the context, and the weights if any
 };
 template <class Readout, class State, class Seen>
 advanced(Readout, State, Seen) -> advanced<Readout, State, Seen>;
 
-/// The attention weights of a step, where the model has only these to show.
+/// The attention weights of a step, for models that return only these.
 template <class Weights>
 struct seen_weights {
     Weights weights;  // [R,T]
@@ -42,33 +42,34 @@ struct seen_weights {
 template <class Weights>
 seen_weights(Weights) -> seen_weights<Weights>;
 
-/// The last layer of a model: scores of all words are readout W + b. The types are references, or arrays of its own.
+/// The last layer of a model: the scores of all words are readout W + b. The types are references or owned arrays.
 template <class Matrix, class Vector>
 struct output_layer {
     Matrix W;  // [L,V]
     Vector b;  // [V]
 };
 
-/// A batch that a model was led through with the true previous words: its costs, and what its attention did.
+/// The results of a batch with the true previous words (teacher forcing): costs and attention.
 template <class Costs, class Weights, class State>
 struct teacher_forced {
-    Costs costs;                   // [S,B] of each word: its weight in the batch times −log p; 0 in the padding
+    Costs costs;  // [S,B] the cost of each word: its weight in the batch times −log p; 0 in the padding
     std::vector<Weights> weights;  // [B,T] of each step; averaged over dimensions or heads
     State state;                   // of the attention, after the last step
 
-    /// The cross-entropy: Σ −log p, as the model's `loss` has it.
+    /// The cross-entropy: Σ −log p, equal to the model's `loss`.
     auto loss() const { return ops::sum_last(ops::sum_last(costs)); }
 };
 template <class Costs, class Weights, class State>
 teacher_forced(Costs, std::vector<Weights>, State) -> teacher_forced<Costs, Weights, State>;
 
-/// The model that a search needs, as `translator` is.
+/// A model that can be searched, such as `translator`.
 ///
-///     open(source)                        an `opening`: what stays constant for a batch, and a state with map(f)
+///     open(source)                        an `opening`: the constants of a batch, and a state with map(f)
 ///     advance(memory, state, previous)    an `advanced`: every row reads its previous word
-///     output()                            an `output_layer`, whose words the search scores itself
+///     output()                            an `output_layer`, whose scores the search computes
 ///
-/// `seen.weights` of what `advance` returns is drawn, if it exists: [R,T], or what `decoder.attention` returns.
+/// `seen.weights` of the result of `advance`, if it exists, has the attention weights: [R,T], or the type of
+/// `decoder.attention`.
 template <class Model>
 concept searchable = requires(const Model& model, const source_batch& source, const word_ids& previous)
 {
@@ -79,7 +80,7 @@ concept searchable = requires(const Model& model, const source_batch& source, co
 
 namespace detail {
 
-/// Does an attention answer with the weights of several heads or hops?
+/// Does an attention return the weights of several heads or hops?
 template <class Attention>
 inline constexpr bool several_at_once = requires(const Attention& a)
 {
@@ -87,7 +88,7 @@ inline constexpr bool several_at_once = requires(const Attention& a)
 }
 || requires(const Attention& a) { a.hops; };
 
-/// use(W, b, expected): of all words or, with `only`, of these alone.
+/// Calls use(W, b, expected) with all words or, given `only`, with these words.
 template <class T>
 auto of_words(const auto& output, const ops::expected_words<T>& expected, const std::vector<std::uint32_t>* only,
               const auto& use)
@@ -107,7 +108,7 @@ auto cross_entropy(const tensor auto& readout, const auto& output, const ops::ex
     });
 }
 
-/// The same for each word: [S,B].
+/// As above, for each word: [S,B].
 template <class T>
 auto cross_entropy_per_word(const tensor auto& readout, const auto& output, const ops::expected_words<T>& expected,
                             T smoothing, const std::vector<std::uint32_t>* only)
@@ -117,7 +118,7 @@ auto cross_entropy_per_word(const tensor auto& readout, const auto& output, cons
     });
 }
 
-/// Throws unless there is this row. `where` begins the message.
+/// Throws unless this row exists. The message begins with `where`.
 inline void require_row(std::string_view where, std::size_t row, std::size_t rows)
 {
     if (row < rows) return;
@@ -125,7 +126,7 @@ inline void require_row(std::string_view where, std::size_t row, std::size_t row
                 "; rows count from 0");
 }
 
-/// Weights [B,T] of an attention: those per dimension [B,T,D], and of several heads or hops [B,n,T], are averaged.
+/// The weights [B,T] of an attention, averaged over dimensions [B,T,D] or over heads or hops [B,n,T].
 template <class Attention>
 auto weights_per_position(const tensor auto& weights)
 {

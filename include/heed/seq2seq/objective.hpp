@@ -16,14 +16,15 @@
 #include <heed/penalty/symmetry.hpp>
 #include <heed/seq2seq/model.hpp>
 
-/// Losses that read attention weights.
+/// Losses that depend on attention weights.
 ///
 ///     const auto loss = loss_with(model, batch, objective::coverage{0.1}, smoothing, drop);
 ///
-/// A model takes part by `follow(batch, smoothing, drop, only)`, which returns a `teacher_forced`.
+/// Requires a model with `follow(batch, smoothing, drop, only)`, which returns a `teacher_forced`.
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// The cross-entropy of a batch plus objective(seen, batch) of the `followed`; arguments as of the model's `loss`.
+/// The cross-entropy of a batch plus objective(seen, batch) of the `teacher_forced`; arguments as for the model's
+/// `loss`.
 template <class T, class Objective>
 auto loss_with(const auto& model, const training_batch<T>& batch, const Objective& objective, T smoothing = 0,
                const nn::dropout& drop = {}, const std::vector<std::uint32_t>* only = nullptr)
@@ -32,10 +33,10 @@ auto loss_with(const auto& model, const training_batch<T>& batch, const Objectiv
     return ops::add(seen.loss(), objective(seen, batch));
 }
 
-/// Objectives for loss_with. λ multiplies a sum over the batch; for a mean over words, divide λ by their number, too.
+/// Objectives for loss_with. λ multiplies a sum over the batch; for a mean over words, divide λ by their number.
 namespace objective {
 
-/// λ Σ_i (1 − Σ_t α_ti)²: every source word as much as any other. Xu et al. 2015; see penalty::doubly_stochastic.
+/// λ Σ_i (1 − Σ_t α_ti)²: equal attention to every source word. Xu et al. 2015; see penalty::doubly_stochastic.
 struct doubly_stochastic {
     double lambda = 1;
 
@@ -45,7 +46,7 @@ struct doubly_stochastic {
     }
 };
 
-/// λ Σ_t Σ_i min(α_ti, Σ_{k<t} α_ki): not again where it was before. See et al. 2017; see penalty::coverage.
+/// λ Σ_t Σ_i min(α_ti, Σ_{k<t} α_ki): no repeated attention. See et al. 2017; see penalty::coverage.
 struct coverage {
     double lambda = 1;
 
@@ -55,7 +56,7 @@ struct coverage {
     }
 };
 
-/// λ Σ_t max(0, m_{t−1} − m_t): from left to right. After Chorowski et al. 2014; see penalty::monotone.
+/// λ Σ_t max(0, m_{t−1} − m_t): attention from left to right. After Chorowski et al. 2014; see penalty::monotone.
 struct monotone {
     double lambda = 1;
 
@@ -65,12 +66,12 @@ struct monotone {
     }
 };
 
-/// −λ Σ_t Σ_i A_ti log α_ti: at the links of the sentences. Chen et al. 2016; see penalty::guided_alignment.
+/// −λ Σ_t Σ_i A_ti log α_ti: attention to given links. Chen et al. 2016; see penalty::guided_alignment.
 struct guided_alignment {
     const std::vector<penalty::links>& links;  // one list for each sentence of the batch
     double lambda = 1;
 
-    /// It refers to the links, and takes no temporary.
+    /// Refers to the links and does not accept temporaries.
     explicit guided_alignment(const std::vector<penalty::links>& of_batch, double factor = 1)
         : links(of_batch), lambda(factor)
     {}
@@ -87,13 +88,13 @@ struct guided_alignment {
 ///
 ///     b_k = keep b_{k−1} + (1 − keep) mean cost of batch k          Xu et al. 2015, §4.1, keep = 0.9
 ///
-/// Ours: the first batch has its own mean for a baseline.
+/// heed's choice: the baseline of the first batch is its own mean.
 struct moving_baseline {
     double keep = 0.9;
     double value = 0;
-    bool begun = false;  // has there been a batch?
+    bool begun = false;  // whether `add` was called
 
-    /// Counts another batch.
+    /// Adds a batch.
     void add(double mean_cost)
     {
         value = begun ? keep * value + (1 - keep) * mean_cost : mean_cost;
@@ -101,12 +102,12 @@ struct moving_baseline {
     }
 };
 
-/// Hard attention's scores learn from the cost of what was drawn, less a baseline.
+/// Trains the scores of hard attention by the cost of the drawn positions, minus a baseline.
 ///
 ///     λ Σ_b (cost_b − baseline) Σ_t log p(s_t)              Xu et al. 2015, eq. 11 and 12; see normalize::hard
 ///
-/// For normalize::hard with a new seed for each batch. The first factor is a constant to the gradient; the baseline
-/// then includes the batch.
+/// For normalize::hard with a new seed for each batch. The gradient treats the first factor as a constant. The call
+/// also adds the batch to the baseline.
 struct score_function {
     moving_baseline& baseline;
     double lambda = 1;
@@ -127,7 +128,7 @@ struct score_function {
     }
 };
 
-/// Several objectives, added.
+/// The sum of several objectives.
 template <class... Objective>
 struct sum {
     std::tuple<Objective...> of;

@@ -13,14 +13,14 @@
 
 namespace heed::inline HEED_TARGET::seq2seq {
 
-/// A model from elsewhere that is decoding one batch. A row is a hypothesis; at first there is one per sentence.
+/// A custom model that decodes one batch. A row is a hypothesis; initially, there is one per sentence.
 ///
 ///     vocabulary()              V, the number of words
 ///     step(previous, scores)    every row reads its previous word, [R], and writes a score for each next word into
-///                               scores [R,V]: log-probabilities or logits, the search takes their softmax
-///     select(rows)              continue with these rows: row i takes over the state of row rows[i]
+///                               scores [R,V]: log-probabilities, or logits, since the search applies a softmax
+///     select(rows)              continues with these rows: row i takes the state of row rows[i]
 ///
-/// and, if it has attention: weights(row, to), which writes one weight per source position into a vector.
+/// and, with attention: weights(row, to), which writes one weight per source position to a vector.
 template <class Steps, class T>
 concept own_model = std::floating_point<T> && requires(Steps& model, std::span<const std::uint32_t> previous,
                                                        std::span<T> scores, std::span<const std::size_t> rows)
@@ -33,13 +33,13 @@ concept own_model = std::floating_point<T> && requires(Steps& model, std::span<c
 /// Wraps such a model for `beam`, `greedy`, `force` and `ensemble`. It refers to the model, which must outlive it.
 ///
 ///     seq2seq::decoding_by<float, my_model> at_work(model, batch);
-///     auto found = seq2seq::beam<float>(at_work, lengths{7, 5});       // of the sources, end words included
+///     auto found = seq2seq::beam<float>(at_work, lengths{7, 5});       // of the sources, including end words
 template <class T, own_model<T> Steps>
 class decoding_by final : public decoding<T> {
 public:
     decoding_by(Steps& model, std::size_t sentences) : model_(model), rows_(sentences), total_(model.vocabulary())
     {
-        if (total_ == 0) throw error("decoding_by: a model without words; vocabulary() must be 1 or more");
+        if (total_ == 0) throw error("decoding_by: the model has no words; vocabulary() must be 1 or more");
     }
     decoding_by(Steps&& model, std::size_t sentences) = delete;
 
@@ -102,7 +102,7 @@ public:
 private:
     Steps& model_;
     std::size_t rows_, total_;
-    std::vector<T> all_, some_;  // [R,V] scores of the last step; those of the words it is restricted to
+    std::vector<T> all_, some_;  // [R,V] scores of the last step: of all words, and of the words of restrict_to
     detail::word_list only_;
 };
 

@@ -17,13 +17,13 @@
 #include <heed/kernels/recurrent.hpp>
 #include <heed/seq2seq/decoder.hpp>
 
-/// Weights laid out for searching: the results of `decoder::advance` and its output layer in fewer products.
+/// Packs a model's weights for searches: computes `decoder::advance` and the output layer with fewer products.
 namespace heed::inline HEED_TARGET::seq2seq {
 
 namespace detail {
 
-/// Can a matrix multiply the values, once per source word, instead of the context? If the combiner is
-/// linear and only the decoder reads the context.
+/// Can a matrix multiply the values, once per source word, instead of the context? Only if the combiner is linear and
+/// nothing except the decoder reads the context.
 template <class Attention>
 inline constexpr bool matrix_may_come_first = false;
 template <class Score, class Normalize, class Combine>
@@ -41,7 +41,7 @@ struct matrices_look {
     }
 };
 
-/// Whether this is one of the cells and readouts whose products can be laid out.
+/// Whether heed can pack the products of this cell or readout.
 template <class Part>
 inline constexpr bool packable_part = false;
 template <class Matrix, class Vector>
@@ -53,7 +53,8 @@ inline constexpr bool packable_part<output::maxout<Matrix, Vector>> = true;
 template <class Matrix, class Vector>
 inline constexpr bool packable_part<output::linear<Matrix, Vector>> = true;
 
-/// Whether the products of a model's decoder can be laid out: the previous state asks, and its parts are among those.
+/// Whether heed can pack the products of a model's decoder: its query is the previous state, and its parts are
+/// packable.
 template <class Model>
 inline constexpr bool packable = false;
 template <class Attention, class Matrix, class Cell, class Start, class Readout>
@@ -67,7 +68,7 @@ inline constexpr bool packable<Model> = packable<std::remove_cvref_t<decltype(st
 
 using kernels::weight_numbers;
 
-/// The output layer's part of a `packed` model.
+/// The output layer of a `packed` model.
 template <class T>
 struct output_panels {
     kernels::weight_panels<T> weights;
@@ -89,20 +90,21 @@ struct cell_rows {
     T* cell = nullptr;
 };
 
-/// The decoder's part of a `packed` model.
+/// The decoder of a `packed` model.
 ///
-///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first summand from a table for the whole vocabulary
+///     x_i = [W E y + b ; V_o E y + b_o] + [C ; C_o] c_i     the first term is read from a table of all words
 ///     s_i = GRU(x_i, s_{i-1}) or LSTM(x_i, s_{i-1}),  t_i = maxout(x_i + U_o s_i), or s_i itself
 ///
-/// The values of seq2seq::decoder, with sums in another order. G: 3H of a GRU, 4H of an LSTM. 2L is 0 for s_i itself.
+/// Equals seq2seq::decoder up to the order of sums. G: 3H for a GRU, 4H for an LSTM. 2L is 0 if the readout is s_i
+/// itself.
 template <class T>
 struct decoder_panels {
     std::size_t hidden = 0, width = 0, pairs = 0;                  // H, G + 2L, 2L
     std::vector<T> words;                                          // [V,G+2L]
-    std::vector<T> from_context;                                   // [D,G+2L] C beside C_o
+    std::vector<T> from_context;                                   // [D,G+2L] C and C_o side by side
     kernels::weight_panels<T> context, gates, candidate, readout;  // the candidate is a GRU's
 
-    /// Lays out the matrices of a decoder.
+    /// Packs the matrices of a decoder.
     void pack(const auto& d, weight_numbers as = weight_numbers::full)
     {
         constexpr bool is_maxout = requires { d.readout.U_o; };
@@ -130,7 +132,7 @@ struct decoder_panels {
             by_word.pack(E, width, from_word.data(), width, as);
             by_word.multiply(rows, view_of(d.embedding).data, E, words.data(), width, true);
         } else {
-            const batch_invariant guard;  // the same bits, whether the first search that packs it has one or not
+            const batch_invariant guard;  // same bits, with or without a guard in the caller
             blas::gemm(blas::op::plain, blas::op::plain, rows, width, E, view_of(d.embedding).data,
                        static_cast<const T*>(from_word.data()), T(1), words.data());
         }
@@ -175,7 +177,7 @@ struct decoder_panels {
         }
     }
 
-    /// The number of words that may come before.
+    /// The size of the input vocabulary.
     std::size_t vocabulary_of_input() const { return width == 0 ? 0 : words.size() / width; }
     std::size_t readout_size() const { return pairs == 0 ? hidden : pairs / 2; }  // L
 
@@ -197,22 +199,23 @@ private:
         kernels::gru_blend(of_gru, recurrent, saved, next.hidden);
     }
 
-    /// Rows of n numbers, `stride` apart, into rows of `width`.
+    /// Copies rows of n numbers, `stride` apart, to rows of `width`.
     void put(std::size_t rows, std::size_t n, const T* from, std::size_t stride, T* to) const
     {
         for (std::size_t r = 0; r < rows; ++r) std::copy_n(from + r * stride, n, to + r * width);
     }
 };
 
-/// A model laid out for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it in the model's
-/// place. The model must stay alive and unchanged. Of every model the output layer is laid out; of a decoder with
-/// query_from::previous_state, nn::gru or nn::lstm, and output::maxout or output::linear all products, those with the
-/// embeddings of the whole vocabulary included: V · (G + 2L) numbers.
+/// A model packed for searching many sentences: `greedy`, `beam`, `force` and `decode` accept it instead of the model.
+/// The model must outlive it and stay unchanged. The output layer of every model is packed. For a decoder with
+/// query_from::previous_state, nn::gru or nn::lstm, and output::maxout or output::linear, all products are packed,
+/// including those with the embeddings of the whole vocabulary: V · (G + 2L) numbers.
 ///
 ///     const seq2seq::packed<float, decltype(model)> fast(model);
 ///     for (batch …) seq2seq::beam<float>(fast, batch);
 ///
-/// With weight_numbers::int8 all products with the model's matrices are in 8 bits; it pays if kernels::int8_is_fast().
+/// With weight_numbers::int8, all products with the model's matrices are in 8 bits; this pays off if
+/// kernels::int8_is_fast().
 template <class T, class Model>
 class packed {
 public:
@@ -233,7 +236,7 @@ public:
     const Model& model() const { return *model_; }
     const output_panels<T>& output() const { return output_; }
     const decoder_panels<T>& decoder() const { return decoder_; }
-    /// The model's matrices in 8 bits, for products that are not laid out above; null without 8 bits.
+    /// The model's matrices in 8 bits, for products that are not packed above; null without 8 bits.
     const kernels::int8_weights* int8() const { return int8_.get(); }
 
 private:

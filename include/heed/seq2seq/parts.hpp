@@ -16,7 +16,7 @@
 namespace heed::inline HEED_TARGET::ops {
 
 /// y_i = max(x_2i, x_2i+1): x [...,2N] -> [...,N]              Goodfellow et al. 2013; Bahdanau et al. 2015, A.2.2
-///     ∂x of the greater one += ∂y_i; of the first one if they are equal
+///     ∂x of the larger one += ∂y_i; of the first one if they are equal
 struct maxout_op : operation<maxout_op> {
     static constexpr ranks takes{1};
 
@@ -50,11 +50,11 @@ struct decoder_sizes {
     std::size_t embedding = 0;   // E
     std::size_t hidden = 0;      // H
     std::size_t context = 0;     // D
-    std::size_t readout = 0;     // L; output::linear has H
-    std::size_t gates = 0;       // G of the cell's projected input; make_decoder sets it
+    std::size_t readout = 0;     // L; H for output::linear
+    std::size_t gates = 0;       // G of the cell's projected input; set by make_decoder
 };
 
-/// The same, with the factory of the decoder's cells.
+/// The sizes, with the factory of the decoder's cells.
 template <class Cells>
 struct decoder_parts : decoder_sizes {
     Cells cells;
@@ -64,12 +64,13 @@ decoder_parts(decoder_sizes, Cells) -> decoder_parts<Cells>;
 
 /// Which state of a recurrent decoder is the query, and where the context goes: a policy of seq2seq::decoder.
 ///
-///     policy(cell, input, before, drop, attend)    an `queried_step`
+///     policy(cell, input, before, drop, attend)    a `queried_step`
 ///
-/// input [B,G] is the cell's share of the previous word, `before` is s_{i-1}, attend(s) the answer to a query from s.
+/// input [B,G] is the previous word's contribution to the cell, `before` is s_{i-1}, attend(s) attends with a query
+/// from s.
 namespace query_from {
 
-/// A step of a decoder: its next state, and the attention's answer.
+/// A step of a decoder: its next state, and the attention's result.
 template <class State, class Seen>
 struct queried_step {
     State state;
@@ -78,7 +79,7 @@ struct queried_step {
 template <class State, class Seen>
 queried_step(State, Seen) -> queried_step<State, Seen>;
 
-/// The state before the word is the query, and the cell reads the context.
+/// The query is the state before the word, and the cell reads the context.
 ///
 ///     c_i = attention(s_{i-1}, h),  s_i = f(s_{i-1}, [E y_{i-1}; c_i])      Bahdanau et al. 2015; Choi et al. 2018
 template <class Matrix>
@@ -98,12 +99,12 @@ struct previous_state {
 template <class Matrix>
 previous_state(Matrix) -> previous_state<Matrix>;
 
-/// An intermediate state, which has read the word, is the query; a second cell turns it into the next state.
+/// The query is an intermediate state that has read the word; a second cell computes the next state from it.
 ///
 ///     s'_i = u(s_{i-1}, E y_{i-1}),  c_i = attention(s'_i, h),  s_i = q(s'_i, c_i)
 ///                                             Sankaran et al. 2016, eq. 2 and 3: the conditional GRU of dl4mt
 ///
-/// u is the decoder's cell; both cells have one state between them.
+/// u is the decoder's cell; both cells share one state.
 template <class Cell>
 struct intermediate_state {
     Cell second;  // q, from the context
@@ -125,7 +126,7 @@ struct intermediate_state {
 template <class Cell>
 intermediate_state(Cell) -> intermediate_state<Cell>;
 
-/// The state after the word is the query. The context reaches the next step only through input feeding.
+/// The query is the state after the word. The context reaches the next step only through input feeding.
 ///
 ///     s_i = f(s_{i-1}, E y_{i-1}),  c_i = attention(s_i, h)          Luong et al. 2015, §3
 struct current_state {
@@ -147,7 +148,7 @@ struct previous_state_factory {
         return previous_state{init.glorot(n.context, n.gates)};
     }
 };
-/// Makes an intermediate_state, whose second cell is of the decoder's kind.
+/// Makes an intermediate_state whose second cell has the type of the decoder's cell.
 struct intermediate_state_factory {
     template <class Cells>
     auto operator()(const auto& init, const decoder_parts<Cells>& n) const
@@ -157,14 +158,15 @@ struct intermediate_state_factory {
 };
 }  // namespace query_from
 
-/// The first state of a recurrent decoder: a policy. policy(cell, source) makes a state of the cell.
+/// The initial state of a recurrent decoder: a policy. policy(cell, source) returns a state of the cell.
 namespace initial_state {
 
-/// A layer on what the encoder offers as a start.
+/// A layer applied to the encoder's `start`.
 ///
 ///     s_0 = tanh(W_s ←h_1 + b_s)              Bahdanau et al. 2015, appendix A.2.2
 ///
-/// Deviation: the bias. Of an LSTM s_0 is the output, and the cell is 0; of stacked cells every layer starts so.
+/// Deviation: the bias. For an LSTM, s_0 is the output, and the cell is 0; for stacked cells, it is the output of every
+/// layer.
 template <class Matrix, class Vector>
 struct tanh_layer {
     Matrix W_s;  // [H,H]
@@ -183,16 +185,16 @@ struct tanh_layer {
 template <class Matrix, class Vector>
 tanh_layer(Matrix, Vector) -> tanh_layer<Matrix, Vector>;
 
-/// The encoder's last state, of all layers: encoder and decoder have the same kind of cell.
+/// The encoder's last state, for all layers: encoder and decoder have the same type of cell.
 ///
 ///     s_0 = h_T                               Sutskever et al. 2014, §2; Luong et al. 2015
 struct last_state {
     auto operator()(const auto& cell, const auto& source) const
     {
         static_assert(!std::is_same_v<std::remove_cvref_t<decltype(source.last)>, nothing>,
-                      "heed: initial_state::last_state needs an encoder that hands over its last state, as "
-                      "forward_encoder does; with another one use initial_state::tanh_layer");
-        // A decoder on a tape may follow an encoder that is not.
+                      "heed: initial_state::last_state needs an encoder that returns its last state, such as "
+                      "forward_encoder; for other encoders use initial_state::tanh_layer");
+        // The decoder may be on a tape although the encoder is not.
         return nn::map_state(source.last, [&](const auto& x) { return same_family(nn::biases_of(cell), x); });
     }
 
@@ -209,16 +211,16 @@ struct tanh_layer_factory {
 
 }  // namespace initial_state
 
-/// The last layer's input from a recurrent decoder's state s [H], the previous word y [E] and the context c [D]: a
-/// policy.
+/// The input of the last layer, computed from a recurrent decoder's state s [H], the previous word y [E] and the
+/// context c [D]: a policy.
 ///
-///     policy.read(s, y, c)    the readout t [...,L] of one step ([B,.]) or of all at once ([S,B,.])
+///     policy.read(s, y, c)    the readout t [...,L] of one step ([B,.]) or of all steps ([S,B,.])
 ///     policy.W_o, policy.b    the last layer: the scores of the words are t W_o + b
 namespace output {
 
 /// t = maxout(U_o s_i + V_o y_{i-1} + C_o c_i + b_o)           Bahdanau et al. 2015, appendix A.2.2
 ///
-/// Deviations: it reads s_i where the appendix prints s_{i-1}, as the authors' code does; biases.
+/// Deviations: it reads s_i instead of the appendix's s_{i-1}, as the authors' code does; biases.
 template <class Matrix, class Vector>
 struct maxout {
     Matrix U_o;  // [H,2L]
@@ -283,7 +285,7 @@ template <class Matrix, class Vector>
 two_layers(Matrix, Matrix, Matrix, Vector, Matrix, Vector) -> two_layers<Matrix, Vector>;
 
 /// The attentional vector: h̃_i = tanh(W_c [c_i; s_i]),  p(y_i) = softmax(W_o h̃_i + b)
-///                                             Luong et al. 2015, eq. 5 and 6; the bias b is ours
+///                                             Luong et al. 2015, eq. 5 and 6; the bias b is an addition
 template <class Matrix, class Vector>
 struct attentional {
     Matrix W_c;  // [D+H,L]
@@ -303,11 +305,11 @@ struct attentional {
 template <class Matrix, class Vector>
 attentional(Matrix, Matrix, Vector) -> attentional<Matrix, Vector>;
 
-/// Input feeding: the next step's cell reads the readout in addition to its word.
+/// Input feeding: the cell of the next step reads the readout in addition to its word.
 ///
 ///     x_i = W [y_{i-1}; t_{i-1}] = W_y y_{i-1} + F t_{i-1},  t_0 = 0       Luong et al. 2015, §3.3, with t = h̃
 ///
-/// For any output; the paper's is `attentional`. Ours: dropout acts on t_i once, before both of its readers.
+/// For any output; the paper's is `attentional`. heed's choice: dropout is applied to t_i once, before both uses.
 template <class Output, class Matrix>
 struct input_feeding {
     Output of;
@@ -340,7 +342,7 @@ struct linear_factory {
         return linear{init.glorot(n.hidden, n.vocabulary), init.zeros(n.vocabulary)};
     }
 };
-/// Makes output layers with a hidden one of `readout` numbers.
+/// Makes output layers with a hidden layer of size `readout`.
 struct two_layers_factory {
     auto operator()(const auto& init, const decoder_sizes& n) const
     {
@@ -349,7 +351,7 @@ struct two_layers_factory {
                           init.glorot(n.readout, n.vocabulary), init.zeros(n.vocabulary)};
     }
 };
-/// Makes attentional output layers: tanh(W_c [c; h]) of `readout` numbers before the words.
+/// Makes attentional output layers: tanh(W_c [c; h]) of size `readout` before the words.
 struct attentional_factory {
     auto operator()(const auto& init, const decoder_sizes& n) const
     {
@@ -357,7 +359,7 @@ struct attentional_factory {
                            init.zeros(n.vocabulary)};
     }
 };
-/// Makes the output of another factory, with input feeding around it.
+/// Makes the output of another factory and adds input feeding.
 template <class Output = attentional_factory>
 struct input_feeding_factory {
     Output of{};
@@ -374,8 +376,8 @@ input_feeding_factory(Output = {}) -> input_feeding_factory<Output>;
 
 }  // namespace output
 
-/// The factories of a recurrent system's parts around its attention (nn/factory.hpp), RNNsearch's unless with_encoder,
-/// with_cells, with_embeddings, with_query_from, with_start or with_readout replace them:
+/// The factories of a recurrent system's parts around its attention (nn/factory.hpp). The defaults are RNNsearch's;
+/// with_encoder, with_cells, with_embeddings, with_query_from, with_start and with_readout replace them:
 ///
 ///     parts{}.with_cells(nn::lstm_factory{}).with_readout(output::linear_factory{})
 template <class Encoder = bidirectional_encoder_factory, class Cells = nn::gru_factory,
@@ -383,9 +385,9 @@ template <class Encoder = bidirectional_encoder_factory, class Cells = nn::gru_f
           class Asks = query_from::previous_state_factory, class Start = initial_state::tanh_layer_factory,
           class Readout = output::maxout_factory>
 struct parts {
-    Encoder encoder{};           // its factory may have width(hidden): D of an annotation; else sizes::width has it
+    Encoder encoder{};           // width(hidden) returns D of an annotation; without it, sizes::width does
     Cells cells{};               // of encoder and decoder
-    SourceWords source_words{};  // their embeddings, or those of features
+    SourceWords source_words{};  // the embeddings of words or features
     TargetWords target_words{};
     Asks asks{};
     Start start{};
@@ -400,7 +402,7 @@ struct parts {
         return of(encoder, other, source_words, target_words, asks, start, readout);
     }
     template <class Target = embedding::table_factory>
-    auto with_embeddings(const auto& source, const Target& target = {}) const  // a table of target words, if not given
+    auto with_embeddings(const auto& source, const Target& target = {}) const  // a table of target words by default
     {
         return of(encoder, cells, source, target, asks, start, readout);
     }

@@ -11,14 +11,15 @@
 #include <heed/seq2seq/encoder.hpp>
 #include <heed/seq2seq/transformer.hpp>
 
-/// The encoder of the Transformer on its own, for any decoder that attends to annotations.
+/// The encoder of the Transformer, for any decoder that attends to annotations.
 namespace heed::inline HEED_TARGET::seq2seq {
 
 /// Words or features, positions and layers of self-attention.
 ///
 ///     x = √D E w + PE, or features + PE;  x ← layer(x), …;  annotations = last(x)      Vaswani et al. 2017, §3.1
 ///
-/// Ours: what a recurrent decoder starts from, and the sentence in one vector, is the mean of the annotations.
+/// heed's choice: the mean of the annotations is the input of a recurrent decoder's initial state, and the sentence
+/// vector.
 template <class Embedding, class Positions, class Layer, class Last>
 struct self_attentive_encoder {
     Embedding embedding;  // [V,D], or embedding::projected or as_given
@@ -72,7 +73,7 @@ template <class Embedding, class Positions, class Layer, class Last>
 self_attentive_encoder(Embedding, Positions, std::vector<Layer>, Last)
     -> self_attentive_encoder<Embedding, Positions, Layer, Last>;
 
-/// Makes encoders as wide as the decoder's state and the embedding, with post-norm and sinusoidal positions.
+/// Makes encoders of the same width as the decoder's state and the embedding, with post-norm and sinusoidal positions.
 struct self_attentive_encoder_factory {
     std::size_t layers = 2, heads = 4;
     std::size_t feed_forward = 0;  // hidden units; 0: four times the width

@@ -20,39 +20,39 @@
 #include <heed/nn/stacked.hpp>
 #include <heed/seq2seq/transformer.hpp>
 
-/// Weights by the names and in the layout of PyTorch's state_dict: taken from it and put into it.
+/// Loads and saves weights with the names and the layout of PyTorch's state_dict.
 ///
-///     const io::archive file = io::load("model.safetensors");  // that safetensors.torch wrote
+///     const io::archive file = io::load("model.safetensors");  // written by safetensors.torch
 ///     io::load_torch(file, encoder, "encoder.rnn");            // nn::lstm encoder; nn.LSTM model.encoder.rnn
 ///     io::save_torch(back, encoder, "encoder.rnn");
 ///
-/// PyTorch multiplies x Wᵀ, heed x W: each matrix is transposed. The other differences:
+/// PyTorch computes x Wᵀ, heed x W: each matrix is transposed. The other differences:
 ///
 ///     nn.Linear                   io::as_linear(W, b)       weight Wᵀ, bias b
 ///     nn.Embedding                io::as_embedding(E)       weight E, not transposed
 ///     nn.LayerNorm                nn::layer_norm            weight gain, bias bias
 ///     nn.LSTM, nn.LSTMCell        nn::lstm                  weight_ih Wᵀ, weight_hh Uᵀ, bias_ih + bias_hh b;
 ///                                                           gates i|f|g|o there, i|f|o|g here
-///     nn.GRU, nn.GRUCell          nn::gru_reset_after       the same, but the candidate's bias_hh is c_h; gates r|z|n
-///                                                           there, z|r|h here; the weights of z are negated, as it
-///                                                           keeps the state there and renews it here
+///     nn.GRU, nn.GRUCell          nn::gru_reset_after       as above, but the candidate's bias_hh is c_h; gates r|z|n
+///                                                           there, z|r|h here; the weights of z are negated: z is the
+///                                                           share of the old state there, of the candidate here
 ///     num_layers > 1              nn::stacked of these      suffixes _l0, _l1, …
-///     nn.MultiheadAttention       multi_head                in_proj_weight W_Qᵀ, W_Kᵀ, W_Vᵀ below each other, or
-///                                                           q_proj_weight, k_proj_weight, v_proj_weight where kdim or
+///     nn.MultiheadAttention       multi_head                in_proj_weight W_Qᵀ, W_Kᵀ, W_Vᵀ stacked by rows, or
+///                                                           q_proj_weight, k_proj_weight, v_proj_weight if kdim or
 ///                                                           vdim differ; out_proj.weight W_Oᵀ; in_proj_bias
 ///                                                           b_Q|b_K|b_V and out_proj.bias b_O with heed::biases
 ///     nn.TransformerEncoderLayer  transformer_encoder_layer  self_attn, linear1 (W_1, b_1), linear2 (W_2, b_2), norm1
 ///                                                           around attention, norm2 around the feed-forward network
-///     nn.TransformerDecoderLayer  transformer_decoder_layer  the same, multihead_attn for cross; norm1, norm2, norm3
+///     nn.TransformerDecoderLayer  transformer_decoder_layer  as above, multihead_attn for cross; norm1, norm2, norm3
 ///     nn.ModuleList               std::vector of layers     .0, .1, …
 ///
-/// The module must be made like the layer: norm_first=True is nn::pre_norm, False is nn::post_norm; activation="relu"
-/// is ops::relu, activation="gelu" is ops::gelu_erf, and ops::gelu is F.gelu(…, approximate="tanh").
+/// The module must match the layer: norm_first=True is nn::pre_norm, False is nn::post_norm; activation="relu" is
+/// ops::relu, activation="gelu" is ops::gelu_erf, and ops::gelu is F.gelu(…, approximate="tanh").
 namespace heed::inline HEED_TARGET::io {
 
 namespace detail {
 
-/// Rows [first, first + rows) of one of PyTorch's tensors; (row, column) is heed's data[row + column · stride].
+/// Rows [first, first + rows) of a PyTorch tensor; heed stores (row, column) at data[row + column · stride].
 template <class T>
 struct torch_block {
     std::string name;
@@ -61,10 +61,10 @@ struct torch_block {
     T* data = nullptr;
     std::size_t stride = 0;
     bool negated = false;
-    bool added = false;     // to what an earlier block of other name has set
-    bool optional = false;  // zeros where it is missing
+    bool added = false;     // to the values of an earlier block of another name
+    bool optional = false;  // zeros if it is missing
 
-    /// f(number, its index in PyTorch's tensor)
+    /// Calls f(number, its index in PyTorch's tensor).
     void each_number(const auto& f) const
     {
         for (std::size_t i = 0; i < rows * columns; ++i)
@@ -72,7 +72,7 @@ struct torch_block {
     }
 };
 
-/// Which block of PyTorch's rows is which block of heed's columns.
+/// Maps a block of PyTorch's rows to a block of heed's columns.
 struct torch_gate {
     std::size_t row, column;
     bool negated = false;
@@ -83,9 +83,9 @@ template <class T>
 class torch_blocks {
 public:
     std::vector<torch_block<T>> all;
-    std::vector<std::pair<std::string, std::string>> refused;  // tensors that must not be there, and why
+    std::vector<std::pair<std::string, std::string>> refused;  // tensors that must not exist, and why
 
-    /// Rows [row, …) of PyTorch's matrix of this many rows are the columns [column, column + count) of W.
+    /// Rows [row, …) of PyTorch's matrix with `of_rows` rows are the columns [column, column + count) of W.
     void matrix(const std::string& name, std::size_t of_rows, const torch_gate& gate, std::size_t count, auto& W)
     {
         const auto view = view_of(W);
@@ -114,7 +114,7 @@ inline std::string torch_name(std::string_view prefix, std::string_view name)
     return prefix.empty() ? std::string(name) : std::string(prefix) + "." + std::string(name);
 }
 
-/// W, U and b of a recurrent cell. The rows of weight_hh that are in c_h, if there are any, have a bias of their own.
+/// W, U and b of a recurrent cell. If c_h exists, it has the bias of its rows of weight_hh.
 void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view suffix,
                std::span<const torch_gate> gates, auto* own_bias)
 {
@@ -133,7 +133,7 @@ void list_cell(auto& to, auto& cell, std::string_view prefix, std::string_view s
     to.refuse(name("weight_hr"), "the outputs of this layer are projected (proj_size); heed's are not");
 }
 
-/// Throws heed::error unless the archive has all these blocks, and none of those that it must not have.
+/// Throws heed::error unless the archive has all these blocks and no tensors that must not exist.
 template <class T>
 void require_torch(const archive& from, const torch_blocks<T>& blocks)
 {
@@ -174,7 +174,7 @@ void put_blocks(archive& to, const torch_blocks<const T>& blocks)
         if (!done.insert(first.name).second) continue;
         std::vector<T> values(bytes_of(first.shape, 1).value());
         for (const auto& block : blocks.all) {
-            if (block.name != first.name || block.added) continue;  // what is added is 0: its other part has it all
+            if (block.name != first.name || block.added) continue;  // added blocks are 0: another has the sum
             block.each_number([&](T value, std::size_t i) { values[i] = block.negated ? -value : value; });
         }
         to.tensors.push_back(tensor_entry::of(first.name, first.shape, values));
@@ -188,8 +188,8 @@ void put_blocks(archive& to, const torch_blocks<const T>& blocks)
 template <class M>
 struct torch_layout {
     static_assert(!std::is_same_v<M, M>,
-                  "heed: there is no layer of PyTorch for this module; load its parts one by one "
-                  "(seq2seq/torch.hpp), matrices by io::as_linear, or specialise io::torch_layout");
+                  "heed: this module has no counterpart in PyTorch; load its parts one by one "
+                  "(seq2seq/torch.hpp), matrices by io::as_linear, or specialize io::torch_layout");
 };
 
 /// Lists the weights of a part, for your torch_layout.
@@ -198,13 +198,13 @@ void list_torch(auto& to, auto&& part, std::string_view prefix, std::string_view
     torch_layout<std::remove_cvref_t<decltype(part)>>::list(to, part, prefix, suffix);
 }
 
-/// A matrix [X,Y] and a bias [Y], null for nn.Linear(bias=False), that as_linear refers to.
+/// The references of as_linear: a matrix [X,Y] and a bias [Y], null for nn.Linear(bias=False).
 template <class Matrix, class Vector>
 struct linear_parts {
     Matrix& W;
     Vector* b;
 };
-/// W and b as PyTorch's nn.Linear.
+/// W and b in the layout of PyTorch's nn.Linear.
 template <class Matrix, class Vector>
 linear_parts<Matrix, Vector> as_linear(Matrix& W, Vector& b)
 {
@@ -222,19 +222,20 @@ struct torch_layout<linear_parts<Matrix, Vector>> {
     {
         to.matrix(detail::torch_name(prefix, "weight"), part.W);
         if (part.b == nullptr) {
-            to.refuse(detail::torch_name(prefix, "bias"), "io::as_linear got no vector for it: as_linear(W, b)");
+            to.refuse(detail::torch_name(prefix, "bias"),
+                      "io::as_linear was called without a bias; call as_linear(W, b)");
         } else {
             to.vector(detail::torch_name(prefix, "bias"), *part.b);
         }
     }
 };
 
-/// A table that as_embedding refers to.
+/// The reference of as_embedding: a table.
 template <class Matrix>
 struct embedding_part {
     Matrix& table;
 };
-/// A table [V,E] as PyTorch's nn.Embedding.
+/// A table [V,E] in the layout of PyTorch's nn.Embedding.
 template <class Matrix>
 embedding_part<Matrix> as_embedding(Matrix& table)
 {
@@ -301,7 +302,7 @@ struct torch_layout<nn::stacked<Cell>> {
         const std::size_t count = cells.layers.size();
         for (std::size_t k = 0; k < count; ++k) list_torch(to, cells.layers[k], prefix, of_layer(k));
         to.refuse(detail::torch_name(prefix, "weight_ih" + of_layer(count)),
-                  "there are " + std::to_string(count) + " layers here, and more in the file");
+                  "this module has " + std::to_string(count) + " layers, and the file has more");
     }
 };
 
@@ -316,8 +317,8 @@ struct torch_layout<multi_head<Heads, Matrix, per_head::identity, Biases>> {
         const std::size_t E = Q[0];
         if (Q[1] != E || K[1] != E || V[1] != E || O[0] != E || O[1] != E)
             throw shape_error(
-                "torch: nn.MultiheadAttention has queries, contexts and all heads together of one width, but \"" +
-                std::string(prefix) + "\" is to go into W_Q " + shape_text(Q) + ", W_K " + shape_text(K) + ", W_V " +
+                "torch: in nn.MultiheadAttention, queries, contexts and all heads together have one width; for \"" +
+                std::string(prefix) + "\" this module has W_Q " + shape_text(Q) + ", W_K " + shape_text(K) + ", W_V " +
                 shape_text(V) + " and W_O " + shape_text(O));
         if (K[0] == E && V[0] == E) {
             to.matrix(name("in_proj_weight"), 3 * E, {0, 0}, E, heads.W_Q);
@@ -338,7 +339,7 @@ struct torch_layout<multi_head<Heads, Matrix, per_head::identity, Biases>> {
             to.vector(name("in_proj_bias"), 3 * E, {2 * E, 0}, E, heads.bias.b_V);
             to.vector(name("out_proj.bias"), heads.bias.b_O);
         }
-        to.refuse(name("bias_k"), "keys of no word (add_bias_kv) are not in heed");
+        to.refuse(name("bias_k"), "heed does not support add_bias_kv");
     }
 };
 
@@ -382,10 +383,10 @@ struct torch_layout<std::vector<Layer>> {
     }
 };
 
-/// Fills a module from PyTorch's weights "prefix.…". Missing biases (bias=False) become zeros. `suffix`, of recurrent
-/// cells: "_l0" is the first layer of nn.LSTM or nn.GRU, "_l0_reverse" its other direction, "" nn.LSTMCell or
-/// nn.GRUCell. Throws heed::error, and changes nothing, if a tensor is missing, superfluous or of another shape or
-/// type.
+/// Fills a module from PyTorch's weights "prefix.…". Missing biases (bias=False) become zeros. `suffix` of recurrent
+/// cells: "_l0" is the first layer of nn.LSTM or nn.GRU, "_l0_reverse" its backward direction, "" nn.LSTMCell or
+/// nn.GRUCell. If a tensor is missing, superfluous or has another shape or type, throws heed::error and leaves the
+/// module unchanged.
 template <class M>
 void load_torch(const archive& from, M&& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {
@@ -396,7 +397,7 @@ void load_torch(const archive& from, M&& module, std::string_view prefix = {}, s
     detail::take_blocks(from, blocks);
 }
 
-/// Adds a module's weights to an archive for load_state_dict. Of two biases the first is heed's, the second 0.
+/// Adds a module's weights to an archive for load_state_dict. Of two biases, the first is heed's and the second 0.
 template <class M>
 void save_torch(archive& to, const M& module, std::string_view prefix = {}, std::string_view suffix = "_l0")
 {

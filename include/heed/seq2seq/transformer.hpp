@@ -25,9 +25,9 @@
 ///     decoder layer    y ← y + SelfAttention(y, no later words),  y ← y + Attention(y, x),  y ← y + FFN(y)
 ///     p(y_i) = softmax(y_i W + b)                 Vaswani et al. 2017, section 3.1 and figure 1
 ///
-/// with layer normalization around each sum (nn/residual.hpp). Words enter as √D E w + position. In a search each layer
-/// keeps the words before in a memory that grows (attention/memory.hpp). Any attention fits that has contexts [B,S,D]
-/// for queries [B,S,D] and, for a search, can be extended. Deviation: a bias in the output layer.
+/// with layer normalization around each sum (nn/residual.hpp). The inputs are √D E w + position. In a search, each
+/// layer stores the previous words in a KV cache (attention/memory.hpp). Any attention with contexts [B,S,D] for
+/// queries [B,S,D] fits; for a search, it must support `extend`. Deviation: a bias in the output layer.
 namespace heed::inline HEED_TARGET::seq2seq {
 
 /// One layer of the encoder: self-attention and a feed-forward network, each within a residual connection.
@@ -59,14 +59,14 @@ transformer_encoder_layer(Attention, Residual, FeedForward, Residual)
 /// One layer of the decoder: self-attention, attention to the source, a feed-forward network, each with a residual.
 template <class Self, class Cross, class Residual, class FeedForward>
 struct transformer_decoder_layer {
-    Self self;    // to the words before
+    Self self;    // to the previous words
     Cross cross;  // to the source
     Residual around_self;
     Residual around_cross;
     FeedForward feed_forward;
     Residual around_feed_forward;
 
-    /// All words y [B,S,D] at once. No word sees a later one, so padding needs no mask.
+    /// All words y [B,S,D] at once. Words do not see later ones, so padding needs no mask.
     auto operator()(const tensor auto& y, const auto& memory, const nn::dropout& drop = {}) const
     {
         return through(
@@ -74,7 +74,7 @@ struct transformer_decoder_layer {
             [&](const auto& in) { return cross(memory, in); }, drop);
     }
 
-    /// The same, and `weights` of each word: [B,T].
+    /// As above, and returns `weights` of each word: [B,T].
     auto follow(const tensor auto& y, const auto& memory, const nn::dropout& drop, auto& weights) const
     {
         return through(
@@ -82,7 +82,7 @@ struct transformer_decoder_layer {
             [&](const auto& in) { return look(memory, in, weights); }, drop);
     }
 
-    /// The next word y [B,1,D], and its `weights` unless null. `kept` becomes the memory of the words, if not `first`.
+    /// The next word y [B,1,D], and its `weights` unless null. `kept` is the KV cache of the words; `first` creates it.
     auto step(const tensor auto& y, auto& kept, bool first, const auto& memory, auto* weights) const
     {
         return through(
@@ -119,7 +119,7 @@ private:
         return ops::swap_axes(ops::stack(std::vector{std::move(answer.context)}));
     }
 
-    /// Word by word, since only then there are weights.
+    /// One word at a time, since weights exist only then.
     auto look(const auto& memory, const tensor auto& y, auto& weights) const
     {
         const auto ask = [&](std::size_t s) { return cross.step(memory, ops::step_of(y, s), cross.start(memory)); };
@@ -139,7 +139,7 @@ transformer_decoder_layer(Self, Cross, Residual, Residual, FeedForward, Residual
 
 namespace detail {
 
-/// A memory with f applied to its tensors. It is without padding.
+/// Applies f to the tensors of a memory, which has no padding.
 template <class Values, class Keys>
 auto map_memory(const memory<Values, Keys>& from, const auto& f)
 {
@@ -158,7 +158,7 @@ auto map_memory(const memory_list<Memories>& from, const auto& f)
 
 }  // namespace detail
 
-/// The words so far as every decoder layer sees them; no numbers before the first word.
+/// The previous words in the form that every decoder layer reads; empty before the first word.
 template <class Memory>
 struct transformer_state {
     std::vector<Memory> kept;  // one per layer
@@ -191,7 +191,7 @@ struct separate_tables {
 template <class Matrix>
 separate_tables(Matrix, Matrix, Matrix) -> separate_tables<Matrix>;
 
-/// The output layer scores a word by its own embedding: W = target()ᵀ.      Press and Wolf 2017
+/// The output layer uses the target embeddings as its matrix: W = target()ᵀ.      Press and Wolf 2017
 template <class Matrix>
 struct tied_tables {
     Matrix source_table;  // [V_x,D]
@@ -209,7 +209,7 @@ struct tied_tables {
 template <class Matrix>
 tied_tables(Matrix, Matrix) -> tied_tables<Matrix>;
 
-/// One matrix for everything: both languages have one vocabulary.          Vaswani et al. 2017, section 3.4
+/// One matrix for everything: both languages share one vocabulary.          Vaswani et al. 2017, section 3.4
 template <class Matrix>
 struct shared_table {
     Matrix table;  // [V,D]
@@ -255,19 +255,19 @@ struct shared_table_factory {
         if (n.source_vocabulary != n.target_vocabulary) {
             throw error("shared_table: " + std::to_string(n.source_vocabulary) + " source words and " +
                         std::to_string(n.target_vocabulary) +
-                        " target words; to share their embeddings both sides need one vocabulary");
+                        " target words; to share embeddings, both sides need one vocabulary");
         }
         return shared_table{init.gaussian(n.source_vocabulary, n.width, n.deviation())};
     }
 };
 
-/// A whole Transformer; `papers::vaswani2017::translator` makes the paper's.
+/// A whole Transformer; `papers::vaswani2017::translator` makes the paper's model.
 template <class Tables, class Positions, class EncoderLayer, class DecoderLayer, class Last, class Vector>
 struct transformer {
     Tables words;         // separate_tables, tied_tables or shared_table
     Positions positions;  // nn/positions.hpp
     std::vector<EncoderLayer> encoder;
-    Last after_encoder;  // the normalization behind the last layer
+    Last after_encoder;  // the normalization after the last layer
     std::vector<DecoderLayer> decoder;
     Last after_decoder;
     Vector b;  // [V_y]
@@ -280,7 +280,8 @@ struct transformer {
         return after_encoder(x);
     }
 
-    /// Σ −log p(target | source) of a batch, in nats. `only`: over these words alone, see decoder::loss.
+    /// Σ −log p(target | source) of a batch, in nats. `only`: restricts the vocabulary to these words, see
+    /// decoder::loss.
     template <class T>
     auto loss(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -291,7 +292,7 @@ struct transformer {
         return detail::cross_entropy(ops::swap_axes(after_decoder(y)), output(), batch.targets, smoothing, only);
     }
 
-    /// The same as a `followed`, with the weights of the layer that aligns and no last state.
+    /// As loss, but returns a `teacher_forced`, with the weights of the aligning layer and no last state.
     template <class T>
     auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const
@@ -319,7 +320,7 @@ struct transformer {
         return opening{std::move(all), transformer_state<kept>{}};
     }
 
-    /// The state comes by value: a search gives its own away, and nothing kept is copied.
+    /// The state is passed by value: a search moves its state in, and no stored words are copied.
     auto advance(const auto& memory, auto state, const word_ids& previous) const
     {
         const bool first = state.words == 0;
@@ -333,7 +334,7 @@ struct transformer {
         return advanced{ops::swap_axes(after_decoder(y)), std::move(state), seen_weights{std::move(weights[0])}};
     }
 
-    /// The layer whose weights, the mean of its heads, are drawn: the last but one aligns best (Garg et al. 2019).
+    /// The layer whose weights are returned, averaged over its heads: the last but one aligns best (Garg et al. 2019).
     std::size_t aligning() const { return decoder.size() < 2 ? 0 : decoder.size() - 2; }
 
     /// The last layer.
@@ -351,7 +352,7 @@ struct transformer {
     }
 
 private:
-    /// √D E w + position, sentence by sentence: [B,S,D]. No embedding is read in the padding.
+    /// √D E w + position, sentence by sentence: [B,S,D]. Embeddings in the padding are not read.
     auto embed(const tensor auto& table, const word_ids& ids, const lengths& real, std::size_t first,
                const nn::dropout& drop) const
     {

@@ -12,7 +12,8 @@ struct translator {
     Encoder encoder;
     Decoder decoder;
 
-    /// Σ −log p(target | source) of a batch, in nats. `only`: over these words alone, see decoder::loss.
+    /// Σ −log p(target | source) of a batch, in nats. `only`: restricts the vocabulary to these words, see
+    /// decoder::loss.
     template <class T>
     auto loss(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
               const std::vector<std::uint32_t>* only = nullptr) const
@@ -20,7 +21,7 @@ struct translator {
         return decoder.loss(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
-    /// The same as a `followed`, for losses that ask for weights: see loss_with.
+    /// As loss, but returns a `teacher_forced`, for losses that depend on weights: see loss_with.
     template <class T>
     auto follow(const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {},
                 const std::vector<std::uint32_t>* only = nullptr) const
@@ -28,7 +29,7 @@ struct translator {
         return decoder.follow(encoder.encode(batch.source, drop), batch, smoothing, drop, only);
     }
 
-    /// The loss of a batch whose source is features.
+    /// The loss of a batch with features as its source.
     template <class T, class Source>
         requires requires(const Source& source) { source.features; }
     auto loss(const Source& source, const training_batch<T>& batch, T smoothing = 0, const nn::dropout& drop = {}) const
@@ -60,13 +61,13 @@ struct sizes {
     std::size_t hidden = 256;     // of each direction of the encoder, and of the decoder
     std::size_t alignment = 256;  // the hidden layer of the score
     std::size_t annotation = 0;   // of an annotation; 0: both directions of the encoder, 2 · hidden
-    std::size_t readout = 0;      // of what the output layer reads; 0: as many as an embedding has
+    std::size_t readout = 0;      // size of the output layer's input; 0: that of an embedding
 
     std::size_t width() const { return annotation == 0 ? 2 * hidden : annotation; }  // D of an annotation
 };
 
-/// A new translator around the attention that the factory `attention` makes, of the parts that `with` makes.
-/// `recurrent`: as for nn::make_gru.
+/// A new translator with an attention made by the factory `attention` and parts made by `with`. `recurrent`: see
+/// nn::make_gru.
 template <class T, class Attention, class... Part>
 auto make_translator(std::uint64_t seed, sizes n, const Attention& attention, const parts<Part...>& with,
                      nn::initializer<T> recurrent = nullptr)
@@ -85,8 +86,8 @@ auto make_translator(std::uint64_t seed, sizes n, const Attention& attention, co
     return translator{std::move(encoder), std::move(decoder)};
 }
 
-/// RNNsearch around this attention, or RNNencdec around fixed_context, with `cells` on both sides. nn::orthogonal<T> as
-/// `recurrent` draws the recurrent weights as Bahdanau et al. 2015 did.
+/// RNNsearch with this attention, or RNNencdec with fixed_context, with `cells` on both sides. nn::orthogonal<T> as
+/// `recurrent` draws the recurrent weights as in Bahdanau et al. 2015.
 template <class T, class Attention, class Cells = nn::gru_factory>
 auto make_translator(std::uint64_t seed, const sizes& n, const Attention& attention,
                      nn::initializer<T> recurrent = nullptr, const Cells& cells = {})
@@ -99,7 +100,7 @@ auto make_translator(std::uint64_t seed, const sizes& n, const Attention& attent
     }
 }
 
-/// Makes an attention of three policies. Each is made by a factory, or given itself:
+/// Makes an attention of three policies. Each is given as a factory or as a policy:
 ///
 ///     attention_factory{attentions::additive_score_factory{}, normalize::recent_temporal{5},
 ///     combine::direction_split{}}
@@ -118,8 +119,8 @@ struct attention_factory {
 template <class Score, class Normalize = normalize::softmax, class Combine = combine::weighted_sum>
 attention_factory(Score, Normalize = {}, Combine = {}) -> attention_factory<Score, Normalize, Combine>;
 
-/// Factories of attentions for a translator: the decoder's state [H] attends to annotations [D]. Without attention,
-/// give fixed_context{}.
+/// Factories of attentions for a translator: the decoder's state [H] attends to annotations [D]. For no attention, use
+/// fixed_context{}.
 namespace attentions {
 
 /// Makes the score of Bahdanau et al. 2015.

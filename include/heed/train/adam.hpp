@@ -17,14 +17,15 @@ namespace heed::inline HEED_TARGET::train {
 template <class T>
 using adam = optimizer<T, kernels::adam_settings>;
 
-/// Which parameters AdamW shrinks: those with at least two axes. Biases, and the scales of layer norms, are vectors.
+/// Restricts weight decay to parameters with at least two axes. Biases and the scales of layer norms are vectors.
 inline bool matrices_only(const std::string&, std::size_t rank) { return rank >= 2; }
 
-/// The settings of AdamW. Its default rate and decay are PyTorch's, and so is what decays by default: everything.
+/// The settings of AdamW. The defaults for the rate, the decay and the parameters that decay (all) are those of
+/// PyTorch.
 struct adamw_settings {
     double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
     double weight_decay = 0.01;  // λ
-    /// Whether a parameter, "decoder.cell.W", with so many axes decays; if empty, all do.
+    /// Whether a parameter, such as "decoder.cell.W", with `rank` axes decays; if empty, all parameters decay.
     std::function<bool(const std::string& name, std::size_t rank)> decays{};
 
     static constexpr const char* name = "adamw";
@@ -39,7 +40,7 @@ struct adamw_settings {
     }
 };
 
-/// AdamW: Adam with decoupled weight decay. The decay is no part of the gradient, so that the moments do not see it and
+/// AdamW: Adam with decoupled weight decay. The decay is not part of the gradient: it does not affect the moments, and
 /// a parameter with large gradients decays like any other.
 ///
 ///     m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) g²

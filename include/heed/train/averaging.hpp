@@ -26,7 +26,8 @@ std::vector<T> copy_parameters(const M& module)
     return numbers;
 }
 
-/// Writes numbers that copy_parameters has read. Throws heed::error, and changes nothing, unless their number fits.
+/// Writes numbers read by copy_parameters. If their number does not fit, throws heed::error and leaves the module
+/// unchanged.
 template <class T, parameterised M>
 void set_parameters(const std::vector<T>& numbers, M& module)
 {
@@ -35,7 +36,7 @@ void set_parameters(const std::vector<T>& numbers, M& module)
     for (const auto& each : all) count += each.numbers.size();
     if (count != numbers.size()) {
         throw error("a module of " + std::to_string(count) + " numbers cannot take " + std::to_string(numbers.size()) +
-                    "; they are those of another module");
+                    "; they belong to another module");
     }
     const T* from = numbers.data();
     for (const auto& each : all) {
@@ -44,7 +45,7 @@ void set_parameters(const std::vector<T>& numbers, M& module)
     }
 }
 
-/// The mean of a model's parameters at the last few moments of its training, such as the ends of epochs.
+/// The average of the last n snapshots of a model's parameters, such as those at the ends of epochs.
 ///
 ///     θ̄ = (θ_1 + … + θ_n) / n          Vaswani et al. 2017, §6.1: the last 5 checkpoints, or the last 20
 ///
@@ -57,30 +58,31 @@ public:
     /// Throws heed::error if `most` is 0.
     explicit average_of_last(std::size_t most) : most_(most)
     {
-        if (most == 0) throw error("the average of the last 0 models has no value; average at least 1");
+        if (most == 0) throw error("the average of the last 0 models is not defined; average at least 1");
     }
 
-    /// Adds the model, or what copy_parameters has read of it; of more than `most` the oldest is forgotten.
+    /// Adds a snapshot of a model, or the numbers of copy_parameters; beyond `most` snapshots, drops the oldest.
     void add(const parameterised auto& model) { add(copy_parameters<T>(model)); }
 
     void add(std::vector<T> numbers)
     {
         if (!moments_.empty() && numbers.size() != moments_.front().size()) {
             throw error("a model of " + std::to_string(numbers.size()) + " numbers cannot be averaged with one of " +
-                        std::to_string(moments_.front().size()) + "; one average serves one model");
+                        std::to_string(moments_.front().size()) + "; use one average per model");
         }
         moments_.push_back(std::move(numbers));
         if (moments_.size() > most_) moments_.pop_front();
     }
 
-    std::size_t size() const { return moments_.size(); }  // moments in the mean
+    std::size_t size() const { return moments_.size(); }  // snapshots in the average
 
-    /// Sets a model's parameters to the mean, or returns it. Throws heed::error if nothing was added, or another model.
+    /// Sets a model's parameters to the average, or returns it. Throws heed::error for an empty average or another
+    /// model.
     void mean(parameterised auto& into) const { set_parameters(mean(), into); }
 
     std::vector<T> mean() const
     {
-        if (moments_.empty()) throw error("the average of no models has no value; add one first");
+        if (moments_.empty()) throw error("the average of 0 models is not defined; add one first");
         std::vector<T> result(moments_.front().size());
         for (std::size_t i = 0; i < result.size(); ++i) {
             double sum = 0;
@@ -90,7 +92,7 @@ public:
         return result;
     }
 
-    /// What a checkpoint must keep: each moment's numbers, the oldest first.
+    /// The state for a checkpoint: the numbers of each snapshot, oldest first.
     const std::deque<std::vector<T>>& state() const { return moments_; }
 
     /// Continues from a checkpoint.
@@ -106,11 +108,12 @@ private:
     std::deque<std::vector<T>> moments_;
 };
 
-/// An exponential moving average of a model's parameters, kept during training and used instead of the last ones.
+/// An exponential moving average of a model's parameters, updated during training and used for inference.
 ///
 ///     θ̄ ← θ_1 at first,  then  θ̄ ← d θ̄ + (1 − d) θ_t             Polyak and Juditsky 1992; Tarvainen and Valpola 2017
 ///
-/// The first model is copied, as in PyTorch's AveragedModel. Kept in double: a float would lose what (1 − d) adds.
+/// The first model is copied, as in PyTorch's AveragedModel. Stored in double: a float would lose the terms with (1 −
+/// d).
 ///
 ///     train::moving_average<float> average(0.999);
 ///     for (…) { …a step… average.add(model); }
@@ -123,17 +126,17 @@ public:
     {
         if (!(decay >= 0 && decay < 1)) {
             throw error("a moving average with a decay of " + std::to_string(decay) +
-                        " has no value; it is at least 0 and below 1, such as 0.999");
+                        " is not defined; use at least 0 and below 1, such as 0.999");
         }
     }
 
-    /// Moves the average towards the model as it is now. Throws heed::error if it is another one.
+    /// Updates the average with the current model. Throws heed::error if it is another model.
     void add(const parameterised auto& model)
     {
         const std::size_t count = parameter_count(model);
         if (added_ != 0 && count != numbers_.size()) {
             throw error("a model of " + std::to_string(count) + " numbers cannot be averaged with one of " +
-                        std::to_string(numbers_.size()) + "; one average serves one model");
+                        std::to_string(numbers_.size()) + "; use one average per model");
         }
         numbers_.resize(count);
         const double fresh = added_ == 0 ? 1 : 1 - decay_;
@@ -151,21 +154,22 @@ public:
         ++added_;
     }
 
-    std::size_t size() const { return added_; }  // models added so far
+    std::size_t size() const { return added_; }  // number of models added
     double decay() const { return decay_; }      // d
 
-    /// Sets a model's parameters to the average, or returns it. Throws heed::error if none or another one was added.
+    /// Sets a model's parameters to the average, or returns it. Throws heed::error for an empty average or another
+    /// model.
     void mean(parameterised auto& into) const { set_parameters(mean(), into); }
 
     std::vector<T> mean() const
     {
-        if (added_ == 0) throw error("the average of no models has no value; add one first");
+        if (added_ == 0) throw error("the average of 0 models is not defined; add one first");
         std::vector<T> result(numbers_.size());
         std::transform(numbers_.begin(), numbers_.end(), result.begin(), [](double x) { return static_cast<T>(x); });
         return result;
     }
 
-    /// The numbers of the average that a checkpoint must keep; empty before the first `add`.
+    /// The state for a checkpoint: the numbers of the average; empty before the first `add`.
     const std::vector<double>& state() const { return numbers_; }
 
     /// Continues from a checkpoint.

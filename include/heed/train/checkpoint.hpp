@@ -21,8 +21,7 @@
 #include <heed/io/weights.hpp>
 #include <heed/train/optimizer_state.hpp>
 
-/// A training on disk: stopped at any moment, it goes on as if nothing had happened, bit for bit with the same number
-/// of threads.
+/// Checkpoints: a training that is stopped at any point resumes with identical bits, given the same number of threads.
 ///
 ///     train::position at;                                       // epoch, batch, random numbers
 ///     if (std::filesystem::exists(path)) train::load_checkpoint(path, model, optimizer, at);
@@ -31,31 +30,31 @@
 ///         train::save_checkpoint(path, model, optimizer, at);
 ///     }
 ///
-/// A checkpoint is a safetensors file, written by io::atomic_file. Tensors have the names that io::put gives them, so
-/// that `io::take(io::load(path), model)` reads the weights alone, or "adam.first.W"; numbers are metadata,
+/// A checkpoint is a safetensors file, written by io::atomic_file. Tensors have the names of io::put, so that
+/// `io::take(io::load(path), model)` reads only the weights, or "adam.first.W"; numbers are metadata, such as
 /// "training.epoch".
 ///
-/// The parts of a checkpoint, in any number, given to both functions in the same order:
+/// Pass the parts of a checkpoint, in any number, to both functions in the same order:
 ///
-/// | part | what is kept |
+/// | part | contents |
 /// |---|---|
 /// | a module (anything with `parameters`), of float or double | its parameters |
-/// | optimizer: adam, sgd and the others, your own rule | moments, steps, numbers among its settings, as the rate |
-/// | average_of_last, moving_average, accumulated_gradients | all of their state |
-/// | random_source, position | all of their numbers |
-/// | your own struct with `static void each(auto& self, auto&& member)` | member("name", self.name) for each |
-/// | named("epoch", epoch) | a number, a text, a random_source or a vector of numbers by this name |
-/// | named("critic", critic, critic_optimizer) | parts under a prefix: a second model |
+/// | optimizer: adam, sgd and the others, or a custom rule | moments, steps, and numeric settings such as the rate |
+/// | average_of_last, moving_average, accumulated_gradients | their complete state |
+/// | random_source, position | their complete state |
+/// | your struct with `static void each(auto& self, auto&& member)` | member("name", self.name) for each member |
+/// | named("epoch", epoch) | a number, a text, a random_source or a vector of numbers with this name |
+/// | named("critic", critic, critic_optimizer) | parts with a prefix, such as a second model |
 ///
 /// An optimizer, an average or a sum of gradients belongs to the last model before it.
 namespace heed::inline HEED_TARGET::train {
 
-/// Where a training stands, beside its model and optimizer.
+/// The progress of a training, in addition to its model and optimizer.
 struct position {
-    std::size_t epoch = 0, batch = 0;  ///< the next to do; a shuffle by seed and epoch gives the same batches again
+    std::size_t epoch = 0, batch = 0;  ///< the next to process; a shuffle by seed and epoch repeats its batches
     random_source random{};            ///< of dropout
 
-    /// Shows its members to save_checkpoint and load_checkpoint.
+    /// Lists its members for save_checkpoint and load_checkpoint.
     static void each(auto& self, auto&& member)
     {
         member("epoch", self.epoch);
@@ -64,14 +63,14 @@ struct position {
     }
 };
 
-/// Parts of a checkpoint by a name of their own: see named().
+/// Parts of a checkpoint with a name or prefix: see named().
 template <class... Parts>
 struct named_parts {
     std::string name;
     std::tuple<Parts&...> parts;
 };
 
-/// A number, text or other value by this name, or a model and what belongs to it under this prefix.
+/// A number, text or other value with this name, or a model and its optimizer or averages with this prefix.
 template <class... Parts>
 named_parts<Parts...> named(std::string name, Parts&... parts)
 {
@@ -86,7 +85,7 @@ struct any_member {
     void operator()(std::string_view, auto&) const {}
 };
 
-/// A type that shows its members: `static void each(auto& self, auto&& member)`.
+/// A type that lists its members: `static void each(auto& self, auto&& member)`.
 template <class X>
 concept with_members = requires(X& x)
 {
@@ -98,17 +97,17 @@ inline constexpr bool is_number_list = false;
 template <io::storable T>
 inline constexpr bool is_number_list<std::vector<T>> = !std::same_as<T, bool>;
 
-/// What metadata or one tensor can hold.
+/// The types that metadata or one tensor can hold.
 template <class X>
 concept plain_value =
     std::is_arithmetic_v<X> || std::same_as<X, std::string> || std::same_as<X, random_source> || is_number_list<X>;
 
-/// Shows parts to a writer or a reader: modules, what put() of heed/train knows, and values.
+/// Passes parts to a writer or a reader: modules, types that put() of heed/train accepts, and values.
 template <class Use>
 struct each_part {
     Use& use;
     std::string prefix{};
-    std::vector<parameter_outline> model{};  // the last
+    std::vector<parameter_outline> model{};  // the last model
 
     template <class P>
     void operator()(P& part)
@@ -129,7 +128,7 @@ struct each_part {
         } else {
             static_assert(with_members<P>, "heed: a part of a checkpoint is a module, something of heed/train, "
                                            "train::named(\"name\", …), or a struct with `static void each(auto& self, "
-                                           "auto&& member)`, which shows its members one by one");
+                                           "auto&& member)`, which lists its members one by one");
             P::each(part, [this](std::string_view name, auto& x) { this->named(std::string(name), x); });
         }
     }
@@ -182,7 +181,7 @@ struct checkpoint_writer {
     }
 };
 
-/// Reads and checks parts; what is read takes its place when all of it has been found good.
+/// Reads and checks parts; applies changes only after all parts are valid.
 struct checkpoint_reader {
     archive_reader from;
     std::vector<std::function<void()>> changes{};  // to the parts
@@ -237,7 +236,7 @@ private:
     template <class X>
     void set(X& to, X value)
     {
-        static_assert(std::is_nothrow_move_assignable_v<X>);  // or a part might be changed and the next one not
+        static_assert(std::is_nothrow_move_assignable_v<X>);  // or an exception could leave parts half changed
         changes.push_back([&to, value = std::move(value)]() mutable { to = std::move(value); });
     }
 };
@@ -248,7 +247,7 @@ each_part(Use&) -> each_part<Use>;
 }  // namespace detail
 
 /// Writes a checkpoint of these parts. Throws heed::error if a parameter, a moment or a sum is NaN or infinite, because
-/// training has diverged, and as io::save if it cannot be written; what was there before is unchanged. After
+/// training has diverged, and as io::save if it cannot be written; the previous file is then unchanged. After
 /// io::write_failed, such as for a full disk, the training can continue and save again.
 void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
 {
@@ -259,14 +258,14 @@ void save_checkpoint(const std::filesystem::path& path, const auto&... parts)
     try {
         (write(parts), ...);
     } catch (const error& problem) {
-        throw error(path.string() + ": not written: " + problem.what() + "; what was there before is unchanged");
+        throw error(path.string() + ": not written: " + problem.what() + "; the previous file is unchanged");
     }
     io::save(path, all);
 }
 
-/// Sets these parts to what save_checkpoint has written. Throws heed::error "path: reason", or std::bad_alloc, and
-/// changes nothing, if the file cannot be read, is truncated, or has other parts than these, a model of another shape
-/// or type, another optimizer's state, or a number that is NaN or infinite.
+/// Restores parts that save_checkpoint wrote. Throws heed::error "path: reason" if the file cannot be read, is
+/// truncated, or has other parts than these, a model of another shape or type, another optimizer's state, or a number
+/// that is NaN or infinite. May throw std::bad_alloc. If it throws, the parts are unchanged.
 void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
 {
     const io::archive all = io::load(path);
@@ -276,10 +275,10 @@ void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
     };
     const auto format = all.metadata.find("format");
     if (format == all.metadata.end() || format->second != detail::checkpoint_format)
-        refuse("is not a checkpoint that train::save_checkpoint has written" +
+        refuse("is not a checkpoint written by train::save_checkpoint" +
                (format == all.metadata.end() ? std::string()
                                              : ": its format is \"" + text::printable(format->second) + "\"") +
-               "; io::load and io::take read weights alone");
+               "; use io::load and io::take to read only weights");
     detail::checkpoint_reader reader{{all}};
     detail::each_part read{reader};
     try {
@@ -290,7 +289,7 @@ void load_checkpoint(const std::filesystem::path& path, auto&&... parts)
     const auto require_claimed = [&](const std::string& name) {
         if (!reader.from.names.contains(name))
             refuse("has \"" + text::printable(name) +
-                   "\", which belongs to none of the parts given; it is of another model or run");
+                   "\", which does not belong to any given part; the file is from another model or run");
     };
     for (const io::tensor_entry& each : all.tensors) require_claimed(each.name);
     for (const auto& [name, value] : all.metadata) {

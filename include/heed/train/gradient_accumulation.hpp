@@ -16,12 +16,14 @@
 
 namespace heed::inline HEED_TARGET::train {
 
-/// Gradients of several batches, summed before one update: the update of one large batch, in the memory of a small one.
+/// Sums gradients of several batches before one update: equals the update of one large batch, in the memory of a small
+/// one.
 ///
 ///     g = Σ_k ∂loss_k/∂θ = ∂(Σ_k loss_k)/∂θ
 ///
-/// Each loss has the weight that it has in the large batch: for a mean per word, divide by the words of all batches. A
-/// table that is only looked up keeps the rows that any batch touched, as lazy updates (see optimizer) need.
+/// Each loss has the weight that it has in the large batch: for a mean per word, divide by the words of all batches.
+/// For a table that is only looked up, the sum stores only the rows that some batch read, as lazy updates (see
+/// optimizer) need.
 ///
 ///     train::accumulated_gradients<float> sum;
 ///     for (k = 1 … n) {
@@ -43,7 +45,7 @@ public:
         std::vector<T> rows;             // [ids,width]
         std::size_t width = 0;
 
-        /// Adds rows to the rows.
+        /// Adds the rows of another gradient.
         void add_rows(const ad::sparse_gradient<T>& more)
         {
             std::vector<std::uint32_t> both(ids.size() + more.ids.size());
@@ -57,7 +59,7 @@ public:
             rows = std::move(sums);
         }
 
-        /// From now on of all numbers: the rows become part of them.
+        /// Converts the rows to a gradient of all numbers.
         void make_dense()
         {
             if (all.empty()) all.assign(size, T(0));
@@ -68,7 +70,8 @@ public:
         }
     };
 
-    /// Adds the gradients on the tape. Throws heed::error before tape.backward, and for the same recording again.
+    /// Adds the gradients on the tape. Throws heed::error before tape.backward and for a recording that was already
+    /// added.
     void add(const parameterised auto& lifted, ad::tape<T>& on)
     {
         on.require_gradients("train::accumulated_gradients::add");
@@ -86,8 +89,8 @@ public:
         added_ = on.recording();
     }
 
-    /// Adds the sum to the gradients on the tape, if there are any, and forgets it. Throws heed::error if those on the
-    /// tape are in the sum already.
+    /// Adds the sum, if any, to the gradients on the tape and clears it. Throws heed::error if the gradients on the
+    /// tape are already in the sum.
     void give(const parameterised auto& lifted, ad::tape<T>& on)
     {
         if (sums_.empty()) return;
@@ -95,7 +98,7 @@ public:
         on.gradients_given();
         walk(lifted, [&](const auto& x, gradient& sum) {
             if (!sum.all.empty()) {
-                on.gradient(x);  // of every number from now on
+                on.gradient(x);  // dense from here on
                 kernels::add(x.size(), on.adjoint(x), sum.all.data());
             } else if (!sum.ids.empty()) {
                 ad::add_gradient_rows(x, {sum.ids, sum.rows.data(), sum.width});
@@ -104,10 +107,10 @@ public:
         sums_.clear();
     }
 
-    /// What a checkpoint within an update must keep: a sum for each parameter, in their order; empty between updates.
+    /// The state for a checkpoint within an update: a sum for each parameter, in their order; empty between updates.
     const std::vector<gradient>& state() const { return sums_; }
 
-    /// Continues from a checkpoint. Throws heed::error, and changes nothing, if a sum does not fit its parameter.
+    /// Continues from a checkpoint. If a sum does not fit its parameter, throws heed::error and changes nothing.
     void restore(std::vector<gradient> state)
     {
         for (const gradient& each : state) {
@@ -126,8 +129,8 @@ private:
     void check_new(const ad::tape<T>& on) const
     {
         if (on.recording() == added_) {
-            throw error("train::accumulated_gradients: the gradients of this recording are in the sum already, and "
-                        "would count twice; add each batch but the last, and give the sum to the last one");
+            throw error("train::accumulated_gradients: the gradients of this recording are already in the sum and "
+                        "would count twice; call add for each batch except the last, and give for the last");
         }
     }
 
@@ -144,14 +147,14 @@ private:
             if (sum.name != name || sum.size != x.size()) {
                 throw error("the gradient of " + name + " with " + std::to_string(x.size()) +
                             " numbers cannot be added to that of " + sum.name + " with " + std::to_string(sum.size) +
-                            "; one sum serves one model");
+                            "; use one sum per model");
             }
             f(x, sum);
         });
     }
 
     std::vector<gradient> sums_;  // in the order of the model's parameters
-    ad::recording_id added_;      // the last one whose gradients are in the sum
+    ad::recording_id added_;      // the last recording whose gradients are in the sum
 };
 
 }  // namespace heed::inline HEED_TARGET::train

@@ -10,14 +10,14 @@
 #include <heed/core/parameters.hpp>
 #include <heed/kernels/optimizers.hpp>
 
-/// The norm of a gradient, and clipping by it: for optimizers, heed's and your own.
+/// The norm of a gradient, and clipping by it: for the optimizers of heed and for custom ones.
 ///
 ///     ‖g‖ = √Σ_i g_i² over all parameters,    g ← g · min(1, c / ‖g‖)        Pascanu et al. 2013
 namespace heed::inline HEED_TARGET::train {
 
 namespace detail {
 
-/// f(variable) for each parameter of a lifted model; once if two names stand for the same variable.
+/// Calls f(variable) for each parameter of a lifted model; once if two names refer to the same variable.
 void for_each_variable(const auto& lifted, const auto& f)
 {
     std::unordered_set<const void*> seen;
@@ -28,7 +28,8 @@ void for_each_variable(const auto& lifted, const auto& f)
 
 }  // namespace detail
 
-/// ‖g‖ after `on.backward(loss)`; `lifted` is the model as it was lifted for this recording. Throws heed::error before.
+/// ‖g‖ after `on.backward(loss)`; `lifted` is the model as lifted for this recording. Throws heed::error before
+/// backward.
 template <class T>
 double gradient_norm(const parameterised auto& lifted, ad::tape<T>& on)
 {
@@ -52,8 +53,9 @@ inline double clip_factor(double norm, double greatest)
     return std::isfinite(norm) && norm > greatest ? greatest / norm : 1;
 }
 
-/// Clips the gradient on the tape to a norm of at most `greatest`. Returns the norm before; if that is not finite, the
-/// gradient is unchanged. Throws heed::error before backward. An optimizer clips by itself, in the pass that updates.
+/// Clips the gradient on the tape to a norm of at most `greatest`. Returns the norm before clipping; if it is not
+/// finite, the gradient is unchanged. Throws heed::error before backward. An optimizer does its own clipping during the
+/// update.
 template <class T>
 double clip_gradient(const parameterised auto& lifted, ad::tape<T>& on, double greatest)
 {

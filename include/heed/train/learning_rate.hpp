@@ -7,7 +7,7 @@
 
 #include <heed/core/cxx20.hpp>
 
-/// Learning rates that change while a model trains. Set before each step:
+/// Learning-rate schedules. Set the rate before each step:
 ///
 ///     optimizer.settings.rate = train::inverse_square_root{5e-3, 2000}(optimizer.steps() + 1);
 namespace heed::inline HEED_TARGET::train {
@@ -15,7 +15,7 @@ namespace heed::inline HEED_TARGET::train {
 /// Warm-up, then decay with the square root of the step.
 ///
 ///     rate(t) = first + (peak − first) · t / warm_up     for t <= warm_up
-///     rate(t) = peak · √(warm_up / t)                    from there on
+///     rate(t) = peak · √(warm_up / t)                    afterwards
 ///
 /// Vaswani et al. 2017, §5.3, eq. 3: peak = (d · warm_up)^(-1/2) and first = 0. Steps count from 1.
 struct inverse_square_root {
@@ -30,7 +30,7 @@ struct inverse_square_root {
     }
 };
 
-/// A constant rate for some epochs, counted from 1, then half of it after each one.
+/// A constant rate for some epochs, counted from 1; then it is halved after each epoch.
 ///
 ///     rate(epoch) = start · 2^min(0, constant − epoch)        Luong et al. 2015, §4.1: constant = 5
 struct halving {

@@ -17,12 +17,12 @@ namespace heed::inline HEED_TARGET::train {
 ///     g ← g · min(1, clip / ‖g‖)             Pascanu et al. 2013, see train::clip_gradient
 ///     m, v, θ ← Rule(g, m, v, θ)
 ///
-/// `Rule` has a `name`, remembers `moments` numbers of each parameter (0, 1 or 2), and returns the update of step t by
+/// `Rule` has a `name`, stores `moments` numbers per parameter number (0, 1 or 2), and returns the update of step t by
 /// `update(t, scale)`, see kernels/optimizers.hpp, or that of one parameter by `update_of(name, rank, t, scale)`, see
 /// train/adam.hpp.
 ///
-/// Deviation from every paper: of a table that is only looked up, rows that the batch does not touch do not change, nor
-/// do their moments.
+/// Deviation from all papers: in a table that is only looked up, rows that the batch does not read do not change, and
+/// neither do their moments.
 template <class T, class Rule>
 class optimizer {
 public:
@@ -35,9 +35,9 @@ public:
 
     explicit optimizer(const Rule& with = {}) : settings(with) {}
 
-    /// One step with the gradients on the tape; `lifted` is the model as it was lifted for this recording. Returns the
-    /// norm of the gradient before clipping; if that is not finite, nothing is changed. Throws heed::error, and changes
-    /// nothing, before tape.backward, and after a step with the same recording.
+    /// One step with the gradients on the tape; `lifted` is the model as lifted for this recording. Returns the norm of
+    /// the gradient before clipping; if it is not finite, the model is unchanged. Throws heed::error, without changes,
+    /// before tape.backward and after a step with the same recording.
     double step(parameterised auto& model, const parameterised auto& lifted, ad::tape<T>& on, double clip = INFINITY)
     {
         check_recording(on);
@@ -63,9 +63,9 @@ public:
         return norm;
     }
 
-    std::size_t steps() const { return steps_; }  // taken so far
+    std::size_t steps() const { return steps_; }  // number of steps so far
 
-    /// The moments that a checkpoint must keep, in the order of the model's parameters; empty before the first step.
+    /// The state for a checkpoint: the moments, in the order of the model's parameters; empty before the first step.
     const std::vector<moments>& state() const { return moments_; }
 
     /// Continues from a checkpoint.
@@ -84,7 +84,7 @@ private:
         ad::sparse_gradient<T> rows;
     };
 
-    /// Without new gradients a step would train nothing, or train with the same ones twice.
+    /// Without new gradients, a step would have no effect, or apply the same gradients twice.
     void check_recording(const ad::tape<T>& on) const
     {
         on.require_gradients(Rule::name);
@@ -110,9 +110,9 @@ private:
         std::size_t parameter = 0;
         for_each_parameter(lifted, [&](const std::string& name, const auto& x) {
             if (parameter == uses_.size() || uses_[parameter].size != x.size()) {
-                throw error(std::string(Rule::name) + ": the lifted parameter " + name + " with " +
-                            std::to_string(x.size()) +
-                            " numbers is none of the model's; give the model that was lifted for this recording");
+                throw error(
+                    std::string(Rule::name) + ": the lifted parameter " + name + " with " + std::to_string(x.size()) +
+                    " numbers is not a parameter of the model; give the model that was lifted for this recording");
             }
             use& u = uses_[parameter++];
             u.rank = rank_of<decltype(x)>;
@@ -137,7 +137,7 @@ private:
             if (m.name != name || !fits) {
                 throw error(std::string(Rule::name) + ": parameter " + name + " with " + std::to_string(values.size()) +
                             " numbers does not fit the optimizer's state, which has " + m.name + " with " +
-                            std::to_string(m.first.size()) + " there; one optimizer serves one model");
+                            std::to_string(m.first.size()) + " there; use one optimizer per model");
             }
         }
     }

@@ -24,7 +24,7 @@
 #include <heed/train/optimizer.hpp>
 #include <heed/train/settings.hpp>
 
-/// Optimizers, averages and sums of gradients in safetensors files, one by one, for files with more in them.
+/// Stores optimizers, averages and sums of gradients in safetensors files, one by one, for files with other contents.
 /// train/checkpoint.hpp stores a whole training.
 namespace heed::inline HEED_TARGET::train {
 
@@ -55,7 +55,7 @@ Number number_of(const std::string& name, std::string_view text)
         if (failure == std::errc{} && end == text.data() + text.size()) return value;
     }
     throw error(name + " is \"" + text::printable(std::string(text)) +
-                "\" in its metadata, which is not such a number");
+                "\" in its metadata, which is not a valid number");
 }
 
 /// "0.001 0.9 0.999 1e-08"
@@ -66,7 +66,7 @@ std::string settings_text(const auto& settings)
     return text;
 }
 
-/// The same backwards. Settings that the text does not have keep their values.
+/// The inverse of settings_text. Settings that are missing in the text keep their values.
 void read_settings(const std::string& name, std::string_view text, auto& settings)
 {
     each_number(settings, [&]<class Number>(Number& number) {
@@ -78,7 +78,7 @@ void read_settings(const std::string& name, std::string_view text, auto& setting
     if (!text.empty()) throw error(name + " has more numbers than its rule has settings");
 }
 
-// ---- what is written -----------------------------------------------------------------------------------------------
+// ---- writing -------------------------------------------------------------------------------------------------------
 
 inline void add_text(io::archive& to, const std::string& name, std::string value)
 {
@@ -102,9 +102,9 @@ void add_numbers(io::archive& to, const std::string& name, std::vector<std::size
     to.tensors.push_back(io::tensor_entry::of(name, std::move(shape), values));
 }
 
-// ---- what is read, and checked -------------------------------------------------------------------------------------
+// ---- reading and checking ------------------------------------------------------------------------------------------
 
-/// What the state of an optimizer, of an average or of a sum must fit.
+/// One parameter of the model that the state of an optimizer, an average or a sum must fit.
 struct parameter_outline {
     std::string name;
     std::size_t size, width;  // of all numbers, and of a row
@@ -132,11 +132,11 @@ std::vector<T> finite_numbers(const io::tensor_entry& entry)
 {
     std::vector<T> numbers = entry.values<T>();
     require_finite<T>(entry.name, numbers,
-                      "; the file is damaged, or its training had diverged: use an earlier copy of it, or train anew");
+                      "; the file is damaged, or its training had diverged: use an earlier copy, or restart training");
     return numbers;
 }
 
-/// An archive, and the names of all that was read from it. Each may be read once.
+/// An archive, and the names of everything read from it. Each name may be read once.
 struct archive_reader {
     const io::archive& from;
     std::set<std::string> names{};
@@ -150,7 +150,7 @@ struct archive_reader {
     {
         claim(name);
         const auto found = from.metadata.find(name);
-        if (found == from.metadata.end()) throw error("its metadata have no \"" + name + "\"");
+        if (found == from.metadata.end()) throw error("its metadata has no \"" + name + "\"");
         return found->second;
     }
 
@@ -160,7 +160,7 @@ struct archive_reader {
         return number_of<Number>(name, metadata(name));
     }
 
-    /// Numbers of exactly this type: a float is a double, but a training in double does not go on as it did in float.
+    /// A tensor of exactly this type: double could hold a float, but training in double would not continue as in float.
     template <class T>
     const io::tensor_entry& tensor(const std::string& name)
     {
@@ -168,23 +168,23 @@ struct archive_reader {
         const io::tensor_entry& entry = from.at(name);
         if (entry.dtype != io::dtype_name<T>)
             throw error("\"" + text::printable(name) + "\" is " + text::printable(entry.dtype) + ", but here " +
-                        std::string(io::dtype_name<T>) + "; a training goes on in the type in which it began");
+                        std::string(io::dtype_name<T>) + "; a training must continue in the type in which it began");
         return entry;
     }
 
-    /// As many numbers of this type as the parameter has, all finite.
+    /// `count` finite numbers of this type.
     template <class T>
     std::vector<T> numbers(const std::string& name, std::size_t count)
     {
         const io::tensor_entry& entry = tensor<T>(name);
         if (entry.size() != count)
             throw error("\"" + text::printable(name) + "\" has " + std::to_string(entry.size()) +
-                        " numbers, but what it belongs to has " + std::to_string(count));
+                        " numbers, but must have " + std::to_string(count));
         return finite_numbers<T>(entry);
     }
 };
 
-/// The name of the optimizer that a file has the state of, or nothing.
+/// The name of the optimizer that has its state in a file, or an empty text.
 inline std::string optimizer_in(const io::archive& from, const std::string& prefix)
 {
     constexpr std::string_view end = ".steps";
@@ -196,7 +196,7 @@ inline std::string optimizer_in(const io::archive& from, const std::string& pref
     return "";
 }
 
-/// stored(part, from, model, prefix): the part as it is in a file, with the settings that the file lacks.
+/// stored(part, from, model, prefix): the part with its state from a file; settings that the file lacks are kept.
 template <class T, class Rule>
 optimizer<T, Rule> stored(optimizer<T, Rule> to, archive_reader& from, const std::vector<parameter_outline>& model,
                           const std::string& prefix)
@@ -206,7 +206,7 @@ optimizer<T, Rule> stored(optimizer<T, Rule> to, archive_reader& from, const std
         const std::string other = optimizer_in(from.from, prefix);
         if (!other.empty())
             throw error("its optimizer is " + text::printable(other) + ", not " + Rule::name +
-                        "; go on with that one, or start anew from the weights alone, which io::take reads");
+                        "; continue with that optimizer, or restart from the weights, which io::take reads");
     }
     const auto steps = from.number<std::size_t>(name + ".steps");
     if (from.from.metadata.contains(name + ".settings"))
@@ -269,17 +269,17 @@ accumulated_gradients<T> stored(const accumulated_gradients<T>&, archive_reader&
         }
     }
     accumulated_gradients<T> sum;
-    sum.restore(std::move(state));  // which checks it
+    sum.restore(std::move(state));  // checks the state
     return sum;
 }
 
-/// What `stored` returns for a part, which may be derived from it.
+/// The type that `stored` returns for a part, which may be a derived class.
 template <class Part>
 using stored_type = decltype(detail::stored(std::declval<const Part&>(), std::declval<archive_reader&>(), {}, {}));
 
 }  // namespace detail
 
-/// Adds the state of an optimizer, an average or a sum of gradients to an archive: what take restores.
+/// Adds the state of an optimizer, an average or a sum of gradients to an archive; see `take`.
 template <class T, class Rule>
 void put(io::archive& to, const optimizer<T, Rule>& from, const std::string& prefix = {})
 {
@@ -323,8 +323,8 @@ void put(io::archive& to, const accumulated_gradients<T>& from, const std::strin
     }
 }
 
-/// Restores the state of this model's optimizer, average or sum of gradients; settings that the archive lacks stay.
-/// Throws heed::error, and changes nothing, if it is another optimizer's, is missing or does not fit the model.
+/// Restores the state of this model's optimizer, average or sum of gradients; settings that the archive lacks are kept.
+/// If the state is another optimizer's, is missing or does not fit the model, throws heed::error and changes nothing.
 template <class Part, parameterised M>
 void take(const io::archive& from, Part& to, const M& model, const std::string& prefix = {})
 {

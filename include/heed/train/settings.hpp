@@ -8,16 +8,16 @@
 
 namespace heed::inline HEED_TARGET::train {
 
-/// f(number) for each member of an optimizer's settings that is a number, in their order, for checkpoints. `Settings`
-/// is an aggregate of up to eight members.
+/// Calls f(number) for each numeric member of an optimizer's settings, in order, for checkpoints. `Settings` is an
+/// aggregate of up to eight members.
 template <class Settings, class F>
 void each_number(Settings& settings, F f)
 {
     using S = std::remove_const_t<Settings>;
     constexpr std::size_t count = heed::detail::members_counted<S>();
     static_assert(std::is_empty_v<S> || (count > 0 && count <= 8),
-                  "heed: a checkpoint keeps the numbers among an optimizer's settings: make those of a rule "
-                  "of your own a struct of up to eight members, without constructors");
+                  "heed: a checkpoint stores the numeric settings of an optimizer: make the settings of your "
+                  "rule a struct of up to eight members, without constructors");
     const auto visit = [&f](auto&... members) {
         const auto one = [&f](auto& member) {
             if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(member)>>) f(member);

@@ -14,13 +14,13 @@ namespace heed::inline HEED_TARGET::train {
 template <class T>
 using sgd = optimizer<T, kernels::sgd_settings>;
 
-/// The settings of stochastic gradient descent with momentum. With momentum 0 it is gradient descent with weight decay.
+/// The settings of stochastic gradient descent with momentum. Momentum 0 gives gradient descent with weight decay.
 struct momentum_settings {
     double rate = 1e-3;
     double momentum = 0.9;    // μ
     double weight_decay = 0;  // λ
     bool nesterov = false;
-    /// Whether a parameter, "decoder.cell.W", with so many axes decays; if empty, all do.
+    /// Whether a parameter, such as "decoder.cell.W", with `rank` axes decays; if empty, all parameters decay.
     std::function<bool(const std::string& name, std::size_t rank)> decays{};
 
     static constexpr const char* name = "sgd_with_momentum";
@@ -36,13 +36,13 @@ struct momentum_settings {
     }
 };
 
-/// Stochastic gradient descent with momentum, Nesterov's included, and weight decay.
+/// Stochastic gradient descent with momentum, optionally Nesterov's, and weight decay.
 ///
 ///     g ← g + λ θ,  m ← μ m + g
 ///     θ ← θ − rate · m,  or with `nesterov`  θ ← θ − rate · (g + μ m)      Sutskever et al. 2013
 ///
-/// As in PyTorch's SGD with dampening 0, and unlike in the paper, the rate is outside of m. The decay is part of the
-/// gradient, after clipping. Rows of a table that the batch does not look up neither move nor decay.
+/// As in PyTorch's SGD with dampening 0, and unlike in the paper, the rate is not part of m. The decay is added to the
+/// gradient after clipping. Rows of a table that the batch does not look up neither move nor decay.
 ///
 ///     train::sgd_with_momentum<float> optimizer({.rate = 0.1, .weight_decay = 1e-4, .nesterov = true});
 template <class T>

@@ -13,7 +13,7 @@ namespace heed::inline HEED_TARGET::train {
 
 namespace detail {
 
-/// The signal that asked for an end; a handler may write nothing else.
+/// The signal that requested the stop; a handler may not write anything else.
 inline volatile std::sig_atomic_t stop_signal = 0;
 
 inline void note_stop_signal(int number)
@@ -24,8 +24,8 @@ inline void note_stop_signal(int number)
 
 }  // namespace detail
 
-/// Asks a training loop to end at its next convenient moment: Ctrl-C (SIGINT), SIGTERM (`kill`, a shutdown) and SIGHUP
-/// (a closed terminal, a broken connection) are from now on only recorded.
+/// Makes a training loop stop at its next convenient point: from now on, Ctrl-C (SIGINT), SIGTERM (`kill`, a shutdown)
+/// and SIGHUP (a closed terminal, a broken connection) are only recorded.
 ///
 ///     const train::stop_signals stop;
 ///     for (; at.epoch < epochs && !stop; ++at.epoch) …
@@ -33,7 +33,8 @@ inline void note_stop_signal(int number)
 ///     return stop.status();
 ///
 /// A second Ctrl-C or SIGTERM ends the program at once; a second SIGHUP does not, because a shell and the system each
-/// send one. SIGHUP stays ignored if it was, as under nohup. The destructor restores all. POSIX; one object at a time.
+/// send one. SIGHUP stays ignored if it already was, as under nohup. The destructor restores all handlers. POSIX; one
+/// object at a time.
 class stop_signals {
 public:
     stop_signals()

@@ -18,10 +18,10 @@
 
 namespace heed::inline HEED_TARGET::train {
 
-/// Keeps two trainings from writing the same files: `.NAME.lock`, beside the file NAME at the end of its links, is
-/// locked (flock) for the lifetime of this object, or of the process.
+/// Keeps two trainings from writing the same files: locks (flock) `.NAME.lock`, next to the file NAME at the end of its
+/// symbolic links, for the lifetime of this object or the process.
 ///
-///     const train::training_lock alone("model.safetensors");    // before looking at what an earlier run has left
+///     const train::training_lock alone("model.safetensors");    // before reading files of an earlier run
 class training_lock {
 public:
     /// Throws heed::error if another process holds the lock, or if a file that is not a lock has its name.
@@ -31,7 +31,7 @@ public:
         try {
             take(file);
         } catch (...) {
-            release();  // memory has run out: the next try must not be refused because of this one
+            release();  // out of memory: the lock must not block the next attempt
             throw;
         }
     }
@@ -45,7 +45,7 @@ public:
         release();
     }
 
-    /// Empty, or on a file system without locks the reason why nothing keeps another run away.
+    /// Empty, or on a file system without locks, the reason why other runs are not excluded.
     const std::string& not_locked() const { return problem_; }
 
 private:
@@ -74,7 +74,7 @@ private:
             throw error(file.string() + ": is being trained by " + (owner.empty() ? "another process" : owner) +
                         "; wait until that run ends, or stop it, or write to another file");
         problem_ = path_.string() + " cannot be locked (" + std::strerror(reason) +
-                   "), so nothing keeps another training away from this model";
+                   "), so another training may write to this model";
     }
 
     // The previous run may have removed the file after it was opened here.
@@ -98,7 +98,7 @@ private:
     {
         const std::string before = signature();
         if (!before.empty() && !before.starts_with("process ")) {
-            release();  // and not removed
+            release();  // without removing it
             throw error(path_.string() +
                         ": is not a lock of this program; move it away, or write the model to another file");
         }
@@ -106,7 +106,7 @@ private:
         ::gethostname(host, sizeof host - 1);
         const std::string text = "process " + std::to_string(::getpid()) + " on " + host;
         if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, text.data(), text.size(), 0) < 0) {
-            // On failure, only the message to another run is less precise.
+            // If this fails, the message to another run is just less precise.
         }
     }
 

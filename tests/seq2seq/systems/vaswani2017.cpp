@@ -39,7 +39,7 @@ TEST_CASE("other parts than the paper's keep the promises of translators, too")
 TEST_CASE("a system without layers, and heads that do not divide the width, are refused")
 {
     CHECK_THROWS_WITH_AS((void)paper::translator<double>(1, {8, 8, 4, 5, 2, 0, 2, 30}),
-                         "vaswani2017::translator: no layer; encoder and decoder need at least one each", error);
+                         "vaswani2017::translator: no layers; encoder and decoder need at least one each", error);
     CHECK_THROWS_AS((void)paper::translator<double>(1, {8, 8, 4, 5, 2, 2, 0, 30}), error);
     CHECK_THROWS_AS((void)paper::translator<double>(1, {8, 8, 4, 5, 3, 2, 2, 30}), error);
 }

@@ -64,5 +64,5 @@ TEST_CASE("a system without convolutions is refused")
     xu::sizes n = small();
     n.maps.clear();
     CHECK(support::message_of<error>([&] { (void)xu::reader<double>(1, n, normalize::softmax{}); }) ==
-          "xu2015::reader: there is no convolution; give the maps of at least one");
+          "xu2015::reader: there are no convolutions; give the maps of at least one");
 }

@@ -8,7 +8,7 @@
 namespace heed::inline HEED_TARGET::papers::bahdanau2015 {
 
 /// RNNsearch: Bahdanau et al. 2015, §3 and appendix A. Sizes of the paper: embedding 620, hidden 1000, alignment 1000,
-/// readout 500. With nn::orthogonal<T> as `recurrent` the recurrent weights are drawn as in appendix B.1.
+/// readout 500. With nn::orthogonal<T> as `recurrent`, the recurrent weights are drawn as in appendix B.1.
 ///
 ///     auto model = papers::bahdanau2015::translator<float>(seed, sizes);
 template <class T, class Attention = seq2seq::attentions::additive_factory, class Parts = seq2seq::parts<>>

@@ -7,13 +7,13 @@
 
 namespace heed::inline HEED_TARGET::papers::choi2018 {
 
-/// How the paper's baseline is put together: RNNsearch with LSTM on both sides, and softmax(W z + c) for its output.
+/// The parts of the paper's baseline: RNNsearch with LSTM on both sides, and softmax(W z + c) as output.
 inline auto parts()
 {
     return seq2seq::parts{}.with_cells(nn::lstm_factory{}).with_readout(seq2seq::output::linear_factory{});
 }
 
-/// The same with contextualised embeddings, "+C".
+/// The parts with contextualized embeddings, "+C".
 inline auto parts_with_context()
 {
     return choi2018::parts().with_embeddings(seq2seq::embedding::contextual_source_factory{},

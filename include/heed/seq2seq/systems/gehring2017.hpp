@@ -8,11 +8,11 @@
 #include <heed/papers/translation.hpp>
 #include <heed/seq2seq/convolutional.hpp>
 
-/// Gehring et al. 2017, the whole ConvS2S.
+/// Gehring et al. 2017, the whole ConvS2S system.
 namespace heed::inline HEED_TARGET::papers::gehring2017 {
 
-/// Makes the attention of a layer of a decoder, asked with h [.,H] and √½ g. The code's √½ of W h + b is in the initial
-/// W.
+/// Makes the attention of a decoder layer, with queries h [.,H] and √½ g. The factor √½ of W h + b in the authors' code
+/// is part of the initial W.
 struct layer_factory {
     auto operator()(const auto& init, const seq2seq::convolutional_sizes& n) const
     {
@@ -25,7 +25,7 @@ struct layer_factory {
 ///
 ///     auto model = papers::gehring2017::translator<float>(seed, {.source_vocabulary = V, .target_vocabulary = V});
 ///
-/// `attention` makes another attention, and `positions` others; nn::sinusoidal_positions{} stands for itself.
+/// `attention` and `positions` are factories; nn::sinusoidal_positions{} is its own factory.
 template <class T, class Attention = layer_factory, class Positions = nn::learned_positions_factory>
 auto translator(std::uint64_t seed, const seq2seq::convolutional_sizes& n, const Attention& attention = {},
                 const Positions& positions = {0.1})

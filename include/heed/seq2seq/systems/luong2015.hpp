@@ -11,8 +11,8 @@
 
 namespace heed::inline HEED_TARGET::papers::luong2015 {
 
-/// How the paper's systems are put together: stacked LSTM cells read the source backwards ("reverse"), the decoder
-/// continues from their last states, its current state asks, and the attentional vector is fed to the next step.
+/// The parts of the paper's systems: stacked LSTM cells read the source backward ("reverse"), the decoder starts from
+/// their last states, its current state is the query, and the attentional vector is an input of the next step.
 inline auto parts(std::size_t layers = 4, seq2seq::direction reads = seq2seq::direction::backward)
 {
     return seq2seq::parts{}
@@ -23,19 +23,19 @@ inline auto parts(std::size_t layers = 4, seq2seq::direction reads = seq2seq::di
         .with_readout(seq2seq::output::input_feeding_factory{});
 }
 
-/// The same without input feeding: "global" and "local" alone in table 1, and table 4's architectures.
+/// The parts without input feeding: "global" and "local" alone in table 1, and table 4's architectures.
 inline auto parts_without_feeding(std::size_t layers = 4, seq2seq::direction reads = seq2seq::direction::backward)
 {
     return luong2015::parts(layers, reads).with_readout(seq2seq::output::attentional_factory{});
 }
 
-/// Those of "Base", which has no attention; it takes seq2seq::fixed_context{}.
+/// The parts of "Base", which has no attention; use it with seq2seq::fixed_context{}.
 inline auto parts_without_attention(std::size_t layers = 4, seq2seq::direction reads = seq2seq::direction::forward)
 {
     return luong2015::parts(layers, reads).with_readout(seq2seq::output::linear_factory{});
 }
 
-/// Makes score::general. Like score::dot{}, which stands for itself, and the two below, it is a score of section 3.1.
+/// Makes score::general. Like score::dot{}, which is its own factory, and the two below, it is a score of section 3.1.
 struct general_factory {
     auto operator()(const auto& init, const seq2seq::sizes& n) const
     {
@@ -51,7 +51,7 @@ struct concat_factory {
 };
 /// Makes score::location, for sources of at most `longest` words.
 struct location_factory {
-    std::size_t longest = 51;  // S_max: words of the longest source sentence, its end included
+    std::size_t longest = 51;  // S_max: words of the longest source sentence, including its end
 
     auto operator()(const auto& init, const seq2seq::sizes& n) const
     {
@@ -59,8 +59,7 @@ struct location_factory {
     }
 };
 
-/// Makes normalize::local_p, a window of `reach` words on each side, at a position that the query predicts;
-/// section 3.2.
+/// Makes normalize::local_p, a window of `reach` words on each side of a position predicted by the query; section 3.2.
 struct local_p_factory {
     std::size_t reach = 10;  // D
 

@@ -11,7 +11,7 @@
 
 namespace heed::inline HEED_TARGET::papers::sankaran2016 {
 
-/// How the paper's systems are put together: a bidirectional GRU encoder, a conditional GRU, an output of two layers.
+/// The parts of the paper's systems: a bidirectional GRU encoder, a conditional GRU, an output of two layers.
 inline auto parts()
 {
     return seq2seq::parts{}
@@ -19,7 +19,8 @@ inline auto parts()
         .with_readout(seq2seq::output::two_layers_factory{});
 }
 
-/// Makes the rival of section 4.1: coverage embeddings (Mi et al. 2016), which start from a table of the source words.
+/// Makes the baseline of section 4.1: coverage embeddings (Mi et al. 2016), initialized from a table of the source
+/// words.
 struct coverage_factory {
     std::size_t coverage = 100;  // N
 
@@ -39,10 +40,12 @@ struct coverage_factory {
 ///     + local-m            translator<T>(seed, n, seq2seq::attention_factory{additive, normalize::local_m{10}})
 ///
 /// with `additive` = seq2seq::attentions::additive_score_factory{}. Temporal attention within local-m's window is
-/// `attention_factory{additive, normalize::local_m{10, normalize::temporal{}}}`; that of the last steps only, future
-/// work in section 3, `attention_factory{additive, normalize::recent_temporal{5}, combine::direction_split{}}`.
+/// `attention_factory{additive, normalize::local_m{10, normalize::temporal{}}}`. Temporal attention of the last steps
+/// only, future work in section 3, is `attention_factory{additive, normalize::recent_temporal{5},
+/// combine::direction_split{}}`.
 ///
-/// Ours: s_0 = tanh(W_s ←h_1 + b_s), where the paper is silent and dl4mt takes the mean of the annotations.
+/// heed's choice: s_0 = tanh(W_s ←h_1 + b_s); the paper does not specify it, and dl4mt uses the mean of the
+/// annotations.
 template <class T, class Attention = seq2seq::attentions::temporal_factory,
           class Parts = decltype(sankaran2016::parts())>
 auto translator(std::uint64_t seed, const seq2seq::sizes& n, const Attention& attention = {},

@@ -12,7 +12,7 @@
 /// Vaswani et al. 2017, the whole Transformer.
 namespace heed::inline HEED_TARGET::papers::vaswani2017 {
 
-/// The base model's sizes (table 3). The big one's: model 1024, hidden 4096, heads 16.
+/// The sizes of the base model (table 3). The big model has model 1024, hidden 4096, heads 16.
 struct translator_sizes {
     std::size_t source_vocabulary = 0, target_vocabulary = 0;
     std::size_t model = 512;         // d_model
@@ -20,25 +20,25 @@ struct translator_sizes {
     std::size_t heads = 8;           // h
     std::size_t encoder_layers = 6;  // N
     std::size_t decoder_layers = 6;
-    std::size_t longest = 1024;  // positions that learned ones have
+    std::size_t longest = 1024;  // number of learned positions
 };
 
-/// A new Transformer. Attention is drawn by glorot; the vectors of positions and words are normal with deviation
-/// 1/√d_model. Each part has a factory that can be replaced (nn/factory.hpp):
+/// A new Transformer. Attention matrices are drawn by glorot; the vectors of positions and words are normal with
+/// deviation 1/√d_model. Each part has a factory that can be replaced (nn/factory.hpp):
 ///
 ///     namespace paper = papers::vaswani2017;
 ///     auto base = paper::translator<float>(seed, {.source_vocabulary = 32000, .target_vocabulary = 32000});
 ///     auto other = paper::translator<float>(seed, n, seq2seq::tied_tables_factory{}, nn::learned_positions_factory{},
 ///                                           nn::pre_norm_factory{}, nn::feed_forward_factory{ops::gelu});
 ///
-/// Throws heed::error unless the number of heads divides the width, and for no layer at all.
+/// Throws heed::error unless the number of heads divides the width and there is at least one layer each.
 template <class T, class Tables = seq2seq::shared_table_factory, class Positions = nn::sinusoidal_positions,
           class Residual = nn::post_norm_factory, class FeedForward = nn::feed_forward_factory<>>
 auto translator(std::uint64_t seed, const translator_sizes& n, const Tables& tables = {},
                 const Positions& positions = {}, const Residual& residual = {}, const FeedForward& feed_forward = {})
 {
     if (n.encoder_layers == 0 || n.decoder_layers == 0)
-        throw error("vaswani2017::translator: no layer; encoder and decoder need at least one each");
+        throw error("vaswani2017::translator: no layers; encoder and decoder need at least one each");
     random_source random{seed, 0};
     const nn::initializers<T> init{random};
     const nn::layer_sizes of_layer{n.model, n.hidden};

@@ -15,22 +15,23 @@
 
 namespace heed::inline HEED_TARGET::papers::xu2015 {
 
-/// The sizes of a whole system. The paper has 196 regions of 512 maps; ours is small enough to train on one core.
+/// The sizes of a whole system. The paper has 196 regions of 512 maps; the defaults are small enough to train on one
+/// core.
 struct sizes {
     grid picture{32, 96};
     std::size_t vocabulary = 0;
-    std::vector<std::size_t> maps{16, 32, 48, 64};  // of each convolution; the first two halve the picture
+    std::vector<std::size_t> maps{16, 32, 48, 64};  // of each convolution; the first two halve the image
     std::size_t embedding = 32, hidden = 128, alignment = 64;
 };
 
-/// A whole system: convolutions, and a decoder with normalize::softmax{}, soft attention, or normalize::hard{seed}.
+/// A whole system: convolutions, and a decoder with normalize::softmax{} (soft attention) or normalize::hard{seed}.
 ///
 ///     auto model = papers::xu2015::reader<float>(seed, sizes, normalize::softmax{});
 ///     auto told = model.decoder.follow(model.encoder.encode(pictures), words);
 template <class T, class Normalize>
 auto reader(std::uint64_t seed, const sizes& n, Normalize normalize)
 {
-    if (n.maps.empty()) throw error("xu2015::reader: there is no convolution; give the maps of at least one");
+    if (n.maps.empty()) throw error("xu2015::reader: there are no convolutions; give the maps of at least one");
     random_source random{seed, 0};
     seq2seq::picture_encoder<array<T, 2>, array<T, 1>> encoder{n.picture, {}, {}, {}};
     for (std::size_t k = 0; k < n.maps.size(); ++k) {
