@@ -69,7 +69,7 @@ TEST_CASE("subtract_scaled_history and fade are discount and logaddexp with a nu
           }) == "subtract_scaled_history: the history is [3,6] but must be [3,7] (the shape of the scores)");
     CHECK(message_of<shape_error>([&] {
               (void)ops::fade(random({3, 6}, 1), on.parameter(e), 1);
-          }) == "fade: what joins the history is [3,7] but must be [3,6] (the shape of the history)");
+          }) == "fade: the added term is [3,7] but must be [3,6] (the shape of the history)");
 }
 
 TEST_CASE("decayed_temporal is its equation")

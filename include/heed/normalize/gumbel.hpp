@@ -18,11 +18,12 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// y_j = e_j − e_m + strength · g_j, e_m the greatest score of the row: e [B,T] or [B,T,D] -> the shape of e. The noise
-/// is g_j = −log(−log u_j), u_j uniform in (0,1), by which argmax_j (e_j + g_j) is distributed as softmax(e). e_m is
-/// subtracted first, so that the noise of great scores is not rounded away. A score of -inf stays.
+/// y_j = e_j − e_m + strength · g_j, where e_m is the maximum score of the row: e [B,T] or [B,T,D] -> the shape of e.
+/// The noise is g_j = −log(−log u_j), u_j uniform in (0,1), for which argmax_j (e_j + g_j) is distributed as
+/// softmax(e). e_m is subtracted first, so that the noise is not rounded away for large scores. A score of -inf is
+/// unchanged.
 ///
-///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and nothing where e_j is -inf
+///     ∂e_j += ∂y_j − [j = m] Σ_k ∂y_k, and 0 where e_j is -inf
 struct add_gumbel_op : row_operation<add_gumbel_op> {
     static constexpr const char* name = "add_gumbel";
 
@@ -125,7 +126,7 @@ struct gumbel {
     static constexpr normalizer_traits traits{
         .shift_invariant = true, .random = true, .differentiable = false};  // because of the default
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], the same
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
     {
         if (!(tau > 0) || std::isinf(tau)) {
             throw error("normalize::gumbel: tau is " + std::to_string(tau) + " but must be a finite number above 0");
