@@ -14,8 +14,8 @@
 // expect: heed: a std::vector holds other whole numbers than this operation takes
 // expect: heed: the numbers of real positions are `heed::lengths`
 // expect: heed: this operation takes no arguments of these types and ranks in this order
-// expect: heed: operations compute with float and double, and these tensors hold other numbers
-// expect: heed: an operation takes tensors, and none of these is one
+// expect: heed: operations compute with float and double, and these tensors have another element type
+// expect: heed: an operation takes tensors, and none of these is a tensor
 // expect: heed: this operation takes one std::vector of tensors of one type
 // expect: heed: backward takes a loss that is one number
 #include <heed/ad/ad.hpp>

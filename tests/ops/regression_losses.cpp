@@ -176,7 +176,7 @@ TEST_CASE("losses of numbers say what does not fit")
     CHECK(message_of<error>([&] {
               (void)ops::binary_cross_entropy(x, filled<double, 2>({2, 3}, 2.0));
           }) ==
-          "binary_cross_entropy: a target is 2.000000; it is the probability of class 1, so it is between 0 and 1");
+          "binary_cross_entropy: a target is 2.000000; it is the probability of class 1 and must be between 0 and 1");
     CHECK(message_of<error>([&] {
               (void)ops::binary_cross_entropy(x, filled<double, 2>({2, 3}, std::nan("")));
           }) != "");

@@ -15,7 +15,7 @@ namespace heed::inline HEED_TARGET::normalize {
 struct argmax {
     static constexpr normalizer_traits traits{.shift_invariant = true, .differentiable = false};
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::argmax(at.visible(scores), at.real);
     }

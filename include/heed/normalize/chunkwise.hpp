@@ -190,8 +190,8 @@ namespace heed::inline HEED_TARGET::normalize {
 ///     β_{i,j} = Σ_{k=j}^{j+w−1} α_{i,k} exp(u_{i,j}) / Σ_{l=k−w+1}^{k} exp(u_{i,l})      Chiu & Raffel 2018, §2.3
 ///
 ///     chunkwise{w, s, monotonic{r}}                            for training
-///     chunkwise{w, s, noisy{1, seed, monotonic{r}}}            for training with the paper's noise on the scan's
-///     energies chunkwise{w, s, monotonic_hard{r}}                       the trained model: the softmax of one chunk
+///     chunkwise{w, s, noisy{1, seed, monotonic{r}}}            for training with the paper's noise on the energies
+///     chunkwise{w, s, monotonic_hard{r}}                       the trained model: the softmax of one chunk
 ///
 /// α are the weights of any normalizer, and the state is the state of that normalizer; the paper's is `monotonic`. At
 /// the beginning of a sentence chunks are shorter. The sum of the weights is the sum of α. Linear time for any w. Also
@@ -208,7 +208,7 @@ struct chunkwise {
 
     using wraps = Inner;
 
-    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto& state, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::mocha(weigh(inner, scores, state, at), at.visible(scores), s, width, at.real);
     }

@@ -169,7 +169,7 @@ struct entmax {
     static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
     Vector a;  // [1]
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::entmax(at.visible(scores), a, at.real);
     }

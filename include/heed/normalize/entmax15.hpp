@@ -18,7 +18,7 @@ namespace heed::inline HEED_TARGET::normalize {
 struct entmax15 {
     static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::entmax15(at.visible(scores), at.real);
     }

@@ -126,7 +126,7 @@ struct gumbel {
     static constexpr normalizer_traits traits{
         .shift_invariant = true, .random = true, .differentiable = false};  // because of the default
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         if (!(tau > 0) || std::isinf(tau)) {
             throw error("normalize::gumbel: tau is " + std::to_string(tau) + " but must be a finite number above 0");

@@ -163,7 +163,7 @@ struct monotonic {
 
     auto start(auto&& blank) const { return detail::at_first_position(blank); }
 
-    auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto& before, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::monotonic(at.visible(scores), r, before.history, at.real);
     }

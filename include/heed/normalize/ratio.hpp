@@ -18,7 +18,7 @@ struct ratio {
     static constexpr normalizer_traits traits{.rowwise = true, .requires_nonnegative = true, .reads_length = true};
     double decay = 1;
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::weights_by_sum(at.visible(scores), at.real, linear_rule());
     }

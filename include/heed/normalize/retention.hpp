@@ -17,7 +17,7 @@ struct retention {
     static constexpr normalizer_traits traits{.rowwise = true, .reads_length = true};
     double decay = 1;
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::weights_by_sum(at.visible(scores), at.real, linear_rule());
     }

@@ -70,7 +70,7 @@ struct sigmoid {
     static constexpr normalizer_traits traits{.rowwise = true};
     Bias bias{0};  // a double, or a tensor [1]
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         if constexpr (std::is_arithmetic_v<Bias>) {
             return ops::sigmoid_weights(at.visible(scores), at.real, bias);

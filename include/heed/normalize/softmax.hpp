@@ -18,7 +18,7 @@ struct softmax {
     using kernel_tag = kernels::softmax_of_row;
     static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::softmax(at.visible(scores), at.real);
     }

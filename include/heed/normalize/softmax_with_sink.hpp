@@ -87,7 +87,7 @@ struct softmax_with_sink {
     static constexpr normalizer_traits traits{.rowwise = true};
     Vector sink;  // [1]
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::softmax_with_sink(at.visible(scores), sink, at.real);
     }

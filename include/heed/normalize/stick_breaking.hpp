@@ -76,7 +76,7 @@ namespace heed::inline HEED_TARGET::normalize {
 struct stick_breaking {
     static constexpr normalizer_traits traits{.rowwise = true};
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::stick_breaking(at.visible(scores), at.real);
     }

@@ -50,7 +50,7 @@ struct top_k {
     static constexpr normalizer_traits traits{.rowwise = true, .shift_invariant = true};
     std::size_t k = 8;
 
-    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D], same shape
+    auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {
         return ops::top_k(at.visible(scores), at.real, checked());
     }
