@@ -270,7 +270,7 @@ TEST_CASE("split_heads and concat_heads: values and gradients")
         support::same_bits(ops::concat_heads(std::vector{array<double, 2>{{1, 2}, {3, 4}}, array<double, 2>{{5}, {6}}}),
                            array<double, 2>{{1, 2, 5}, {3, 4, 6}}));
     CHECK(support::contains(support::message_of<shape_error>([&] { ops::split_heads(x, 4u); }),
-                            "[2,3,6] cannot be cut into 4"));
+                            "[2,3,6] cannot be split into 4"));
     CHECK(
         support::contains(support::message_of<shape_error>([&] { ops::concat_heads(std::vector<array<double, 2>>{}); }),
                           "concat_heads: nothing to join"));

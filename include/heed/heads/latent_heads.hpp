@@ -297,7 +297,7 @@ private:
         const std::size_t must = shape_of(W_DKV)[1] + shape_of(W_KR)[1];
         if (const std::size_t is = shape_of(memory.latent)[2]; is != must) {
             throw shape_error("latent_heads: the memory has " + std::to_string(is) + " numbers for each position " +
-                              "but must have C + R =  " + std::to_string(must) +
+                              "but must have C + R = " + std::to_string(must) +
                               "; use the memory that this mechanism made");
         }
         return detail::meant_unless<counts, attention_state<no_state>>(state);

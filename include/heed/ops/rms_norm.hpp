@@ -28,7 +28,7 @@ struct rms_norm_op : operation<rms_norm_op> {
                            "; its size must be the size of the last axis or divide it");
         if (!(epsilon > 0))
             detail::refuse("rms_norm: epsilon is ", std::to_string(epsilon),
-                           "but must be above 0, for example 1e-5, to avoid dividing by 0");
+                           " but must be above 0, for example 1e-5, to avoid dividing by 0");
         return x.shape;
     }
 
