@@ -17,7 +17,7 @@
 // expect: heed: operations compute with float and double, and these tensors have another element type
 // expect: heed: an operation takes tensors, and none of these is a tensor
 // expect: heed: this operation takes one std::vector of tensors of one type
-// expect: heed: backward takes a loss that is one number
+// expect: heed: backward takes a scalar loss
 #include <heed/ad/ad.hpp>
 #include <heed/heed.hpp>
 
