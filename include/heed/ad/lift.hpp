@@ -33,7 +33,7 @@ struct lifting_leaf {
 
 }  // namespace detail
 
-/// A module of the same kind whose parameters are variables on the tape. No weight is copied: the module must outlive
+/// A module of the same kind, with variables on the tape as parameters. No weight is copied: the module must outlive
 /// the recording and must not be moved.
 template <class T, parameterised M>
 auto lift(tape<T>& on, const M& module)

@@ -49,7 +49,7 @@ public:
     }
     saved_result<T>& operator[](std::size_t i) { return items_[i]; }
 
-    /// `made` is a result of the program, whose rows are stored from `first` on.
+    /// `made` is a result of the program; its rows are stored from `first` on.
     void is_result(const slot<T>& made, T* first, std::size_t stride)
     {
         for (std::size_t i = 0; i < count_; ++i) {
@@ -99,7 +99,7 @@ class saved_results {
 public:
     /// On zero rows: makes the list.
     explicit saved_results(saved_list<T>& list) : list_(&list) {}
-    /// On a row, whose results are already `known` in the backward pass.
+    /// On a row; in the backward pass its results are already `known`.
     saved_results(std::span<const saved_result<T>> saved, std::size_t row, bool known)
         : saved_(saved), row_(row), known_(known)
     {}

@@ -38,7 +38,7 @@
 /// its adjoint. Slots, values, adjoints and closures are in the tape's arena, which `clear()` keeps: after the first
 /// steps nothing is allocated.
 ///
-/// **Two shortcuts.** Nothing is recorded for a slot whose derivative is not required. Work on a *parameter*'s gradient
+/// **Two shortcuts.** Nothing is recorded for a slot without a required derivative. Work on a *parameter*'s gradient
 /// may be `deferred` until the backward pass has passed its first use, when all uses are known: one product instead of
 /// one for each of fifty steps (ad/products.hpp), and sparse gradients of tables (ad/lookup.hpp).
 namespace heed::inline HEED_TARGET::ad {
@@ -56,7 +56,7 @@ struct recording {
     recording* next = nullptr;  // in the list of counters without a tape
 };
 
-/// The counter of empty variables, whose number is 0.
+/// The counter of empty variables; their number is 0.
 inline recording no_recording;
 
 /// All counters without a tape. Never destroyed: a tape may be destroyed after all other objects.

@@ -537,7 +537,7 @@ void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const d
     });
 }
 
-/// C = op(A) op(B) + beta C for matrices whose rows are contiguous.
+/// C = op(A) op(B) + beta C for matrices with contiguous rows.
 template <class T>
 void gemm(op op_a, op op_b, std::size_t M, std::size_t N, std::size_t K, const T* A, const T* B, T beta, T* C)
 {

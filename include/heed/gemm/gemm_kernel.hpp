@@ -13,7 +13,7 @@
 ///     C = op(A) op(B) + β C
 ///
 /// As in Goto, van de Geijn 2008: a block of op(B) that fits in the second-level cache is packed in panels a few
-/// registers wide, and read once for every few rows of op(A), whose sums stay in registers. A is read in place.
+/// registers wide, and read once for every few rows of op(A); their sums stay in registers. A is read in place.
 namespace heed::inline HEED_TARGET::kernels::own {
 
 /// The elements of a matrix operand: element (i, j) is data[i · down + j · along].

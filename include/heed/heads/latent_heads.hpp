@@ -105,8 +105,8 @@ struct latent_norm {
 template <class Vector>
 latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 
-/// Heads whose keys and values are projected from one small latent vector per position; the memory stores only that
-/// vector (multi-head latent attention, MLA).
+/// Heads with keys and values projected from one small latent vector per position; the memory stores only that vector
+/// (multi-head latent attention, MLA).
 ///
 ///     c_j = x_j W_DKV,  k_j^R = R_j(x_j W_KR)                         stored: C + R numbers, shared by all heads
 ///     k_{j,h} = [W_UK^h c_j; k_j^R],  v_{j,h} = W_UV^h c_j
@@ -123,7 +123,7 @@ latent_norm(Vector, double = 1e-6) -> latent_norm<Vector>;
 /// R_p rotates by position (score::rotary); `extend` continues with the next position. The normalizer must be
 /// `rowwise`: it reads a single row of scores. Deviation: queries are not compressed; if yours are, pass the compressed
 /// and normalized queries, and the paper's W_UQ as W_Q. The equations have no norm of c_j; the models, and the authors'
-/// program, do (§3.1.2): give `latent_norm{gain}` as the last member. A model whose context was extended after training
+/// program, do (§3.1.2): give `latent_norm{gain}` as the last member. A model with a context extended after training
 /// (YaRN) also has a larger scale than 1/√(K + R): multiply W_Q and W_QR by its factor.
 template <class Matrix, class Normalize = normalize::softmax, class Norm = no_latent_norm>
 struct latent_heads : mechanism<latent_heads<Matrix, Normalize, Norm>> {

@@ -14,7 +14,7 @@
 /// sum. Blocks are counted from the first number: a result depends neither on threads nor on the rest of a batch.
 namespace heed::inline HEED_TARGET::kernels {
 
-/// Numbers per block: few enough that equal numbers, whose rounding errors all have one sign, keep six digits.
+/// Numbers per block: few enough that equal numbers, with rounding errors of one sign, keep six digits.
 inline constexpr std::size_t numbers_of_block = 128;
 
 namespace detail {

@@ -31,7 +31,8 @@ struct dot_step {
     const T* values;                                 // [B,T,D]
 };
 
-/// Positions whose sum is added to the context at once: threads share a long sentence, and the sum is reproducible.
+/// The number of positions summed before they are added to the context: threads share a long sentence, and the sum is
+/// reproducible.
 inline constexpr std::size_t positions_of_part = 1024;
 
 namespace detail {
@@ -209,7 +210,7 @@ template <class T>
                     [scale = simd::splat(factors[p])](simd::vec<T> w) { return w * scale; }, weights + p * part);
         });
     }
-    // The sums of the parts may have overflowed, or may include values whose weight is 0 relative to the other parts.
+    // The sums of the parts may have overflowed, or may include values of weight 0 relative to the other parts.
     if (top != lowest && std::all_of(context, context + width, [](const T& c) { return isfinite(c); })) return;
     detail::zero(context, width);
     add_in_blocks(parts, width, context, [&](std::size_t begin, std::size_t end, T* to) {

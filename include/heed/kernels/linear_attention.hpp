@@ -137,7 +137,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
         }
         behind += n;
     };
-    // The number of rows that row i sees, not yet capped at `inputs`.
+    // The number of rows visible to row i, not yet capped at `inputs`.
     const auto ahead = [&](std::size_t i) {
         return static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(i) + shift + 1));
     };
@@ -164,7 +164,7 @@ void sums_over_past(std::size_t outputs, std::size_t inputs, std::ptrdiff_t shif
             }
         }
         blas::gemm(op::plain, op::plain, n, depth, own, pairs, own, vs, depth, T(0), ys, depth);
-        if (behind > 0) {  // every row sees all rows in A
+        if (behind > 0) {  // all rows in A are visible to every row
             fade_rows(n, xs, [&](std::size_t r) { return fading(behind - 1, ahead(i + r) - 1); });
             blas::gemm(op::plain, op::plain, n, depth, width, xs, width, A, depth, T(1), ys, depth);
         }

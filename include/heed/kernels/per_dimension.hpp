@@ -18,7 +18,7 @@
 ///     e_t = tanh(q + k_t) V,   α^d = softmax over t of e^d,   c = Σ_t α_t ⊙ h_t         Choi et al. 2018, eq. 7-9
 ///
 /// q = W s and k_t = U h_t are already projected. The product with V is nearly all of the work: the real positions of
-/// whole sentences are packed into blocks of about a thousand rows, whose scores softmax and sum read from the cache.
+/// whole sentences are packed into blocks of about a thousand rows; softmax and sum read their scores from the cache.
 /// The backward recomputes tanh and scores block by block: nothing of size [B,T,D] is stored.
 ///
 /// Padding is neither read nor multiplied. BLAS may choose its kernel by the number of rows: a sentence computed alone

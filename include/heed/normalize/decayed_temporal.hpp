@@ -39,7 +39,7 @@ namespace heed::inline HEED_TARGET::normalize {
 ///
 /// Both numbers are our additions (docs/explanation/decisions.md). β = 1 and δ = 0 is the paper's `temporal`; β = 0 is
 /// `inner` alone; β < 0 draws the query back to previous positions. A step k steps before the last one has the factor
-/// exp(-δ k); δ = infinity remembers the last step only, which is `recent_temporal{1}`. The state is one number per
+/// exp(-δ k); δ = infinity keeps only the last step, which is `recent_temporal{1}`. The state is one number per
 /// score, through which gradients flow. Throws heed::error at `start` if β is not finite or δ is negative or NaN.
 template <class Inner = softmax>
 struct decayed_temporal {

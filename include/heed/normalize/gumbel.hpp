@@ -81,7 +81,7 @@ inline constexpr add_gumbel_op add_gumbel{};
 /// y = value in the forward pass, y = soft in the backward pass: value and soft [...] -> [...]. Bengio, Léonard and
 /// Courville 2013.
 ///
-///     ∂soft += ∂y                                                nothing for the value
+///     ∂soft += ∂y                                                no gradient for the value
 struct straight_through_op : operation<straight_through_op> {
     static auto shape(const auto& value, const auto& soft)
     {
@@ -107,16 +107,16 @@ inline constexpr straight_through_op straight_through{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Hard attention, one position drawn from softmax(e), that learns by the gradient of a softmax near it.
+/// Hard attention: one position drawn from softmax(e), trained with the gradient of a tempered softmax.
 ///
 ///     g_j = −log(−log u_j),  u_j uniform in (0,1)
 ///     forward:  α = one-hot(argmax_j (e_j + g_j))                Jang, Gu & Poole 2017, eq. 1
 ///     backward: that of softmax((e + g) / τ)                     eq. 2; section 2.2, "straight-through"
 ///
-/// With `straight_through = false` the forward weights are the soft ones, which are differentiable. The gradient of the
-/// hard ones is biased, unlike that of `hard`, but has a lower variance. `greedy`, for a trained model, adds no noise,
-/// which depends on (seed, step, row, position, dimension) alone: use a new seed for each batch. τ must be above 0,
-/// else heed::error. No deviation.
+/// With `straight_through = false` the forward weights are the soft weights, which are differentiable. The
+/// straight-through gradient is biased, unlike that of `hard`, but has a lower variance. `greedy`, for a trained model,
+/// adds no noise. The noise depends only on (seed, step, row, position, dimension): use a new seed for each batch.
+/// Throws heed::error unless τ is a finite number above 0. No deviation.
 struct gumbel {
     std::uint64_t seed = 1;
     double tau = 1;
@@ -124,7 +124,7 @@ struct gumbel {
     bool greedy = false;
 
     static constexpr normalizer_traits traits{
-        .shift_invariant = true, .random = true, .differentiable = false};  // because of the default
+        .shift_invariant = true, .random = true, .differentiable = false};  // false because of the default
 
     auto operator()(const tensor auto& scores, const auto&, const auto& at) const  // [B,T] or [B,T,D]
     {

@@ -13,7 +13,7 @@
 
 namespace heed::inline HEED_TARGET::ops {
 
-/// softmax with an additional score, the sink, whose weight is discarded: e [B,T] or [B,T,D], sink [1]; 0 beyond a
+/// softmax with an additional score, the sink; its weight is discarded: e [B,T] or [B,T,D], sink [1]; 0 beyond a
 /// row's length.
 ///
 ///     α_j = exp(e_j) / (exp(s) + Σ_k exp(e_k))

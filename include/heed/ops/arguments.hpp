@@ -78,7 +78,7 @@ constexpr std::size_t first_rank()
     return all[first];
 }
 
-/// Does `forward` take the arguments A with the results (and saved numbers) Y?
+/// Does `forward` take the arguments A with the results (and saved elements) Y?
 template <class Operation, class T, class... A, class... Y>
 constexpr bool forwards_to(argument_list<A...>, argument_list<Y...>)
 {

@@ -32,7 +32,7 @@ struct strided_walk {
     }
 };
 
-/// How b, whose axes may be 1, is repeated over a: for each run of n elements of a, b has n elements or one.
+/// How b, with axes of 1, is repeated over a: for each run of n elements of a, b has n elements or one.
 struct repetition {
     std::size_t runs = 1, n = 1;
     bool each = true;  // n elements of b are paired with n of a; else one is repeated
@@ -88,7 +88,7 @@ void repeat_forward(const repetition& over, const T* a, const T* b, T* y)
 template <class F, class T>
 void repeat_backward(const repetition& over, const T* a, const T* b, const T* y, const T* d_y, T* d_a, T* d_b)
 {
-    // Runs [begin, end) with the same elements of b, to whose gradients of_b they are added.
+    // Runs [begin, end) with the same elements of b; their gradients are added to of_b.
     const auto add_rows = [&](std::size_t begin, std::size_t end, std::size_t from, T* of_b) {
         for (std::size_t at = begin * over.n; at < end * over.n; at += over.n)
             add_slopes<F>(over.n, a + at, b + from, y + at, d_y + at, d_a == nullptr ? d_a : d_a + at, of_b);

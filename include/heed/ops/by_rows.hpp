@@ -41,14 +41,14 @@ tensor_view<T, N> rows_of_view(const tensor_view<T, N>& x, row_block block)
     return {x.data + block.first * row, shape};
 }
 
-/// A tensor whose rows are shared: row b of the batch is row `sentence[b]` of `of`.
+/// A tensor with shared rows: row b of the batch is row `sentence[b]` of `of`.
 template <class X>
 struct shared_rows {
     const X& of;
     const std::size_t* sentence;
 };
 
-/// A tensor whose rows grow, each in separate memory.
+/// A tensor with growing rows, each in separate memory.
 template <class X>
 struct growing_rows {
     const X& of;
@@ -61,7 +61,7 @@ inline constexpr bool shares_rows = requires(const X& x)
     x.of;
 };
 
-/// The element type of a tensor, or of one whose rows are shared.
+/// The element type of a tensor or of shared rows.
 template <class X>
 struct element_in_rows : std::type_identity<element_of<X>> {};
 template <class X>

@@ -516,7 +516,7 @@ inline constexpr repeating_binary<functions::subtract> subtract{"subtract"};
 inline constexpr repeating_binary<functions::multiply> multiply{"multiply"};
 /// y = a / b, b repeated: [...] and [...] -> [...]      ∂a += ∂y / b,  ∂b −= y ∂y / b
 inline constexpr repeating_binary<functions::divide> divide{"divide"};
-/// y = a + b for a policy, whose two tensors have the same shape. b is not repeated, so that a query with one row for a
+/// y = a + b for policies, which add tensors of equal shapes. b is not repeated, so that a query with one row for a
 /// batch of many is rejected: [...] and [...] -> [...]
 ///
 ///     ∂a += ∂y,  ∂b += ∂y

@@ -163,7 +163,7 @@ auto rows_with_one(in<T, 3> x, std::size_t b)
         }
     };
 }
-/// A function that adds the first N numbers of rows that are `width` wide.
+/// A function that adds the first N elements of rows of size `width`.
 template <class T>
 auto adding_rows(adjoint<T, 3> d, std::size_t b, std::size_t N, std::size_t width)
 {
@@ -213,9 +213,9 @@ auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> 
 ///     c_s = Σ_j γ^age (q_s · k_j) v_j / Σ_j γ^age (q_s · k_j)         Katharopoulos et al. 2020, eq. 9
 ///
 /// queries [B,S,F], keys [B,T,F], values [B,T,D] -> [B,S,D]; without the division if the rule does not divide. With
-/// `causal` the last query is at the last of the `real` keys, and each query sees the keys up to its own; the age of a
-/// key is the number of visible keys after it. A sum of 0 gives a context of 0. In addition to its arguments and
-/// results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
+/// `causal` the last query is at the last of the `real` keys, and the keys up to a query's own are visible to it; the
+/// age of a key is the number of visible keys after it. A sum of 0 gives a context of 0. In addition to its arguments
+/// and results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
 ///
 ///     with u_s = ∂c_s / Σ_j γ^age (q_s · k_j) and b_sj = γ^age (v_j − c_s) · u_s; without the division γ^age v_j ·
 ///     ∂c_s: ∂q_s += Σ_j b_sj k_j,  ∂k_j += Σ_s b_sj q_s,  ∂v_j += Σ_s γ^age (q_s · k_j) u_s

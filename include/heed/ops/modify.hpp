@@ -15,14 +15,14 @@
 namespace heed::inline HEED_TARGET::ops {
 
 /// The index of rows of scores: row i belongs to query first_query + i % queries of row first_row + i / queries of a
-/// batch, whose scores start at key first_keys[i / queries], or at key 0 if first_keys is empty. Each sentence has
+/// batch; its scores start at key first_keys[i / queries], or at key 0 if first_keys is empty. Each sentence has
 /// `heads` rows of the batch, for the heads from `head` on.
 struct rows_of_places {
     std::size_t queries = 1, first_query = 0, first_row = 0, head = 0;
     std::span<const std::size_t> first_keys{};
     std::size_t heads = 1;
 
-    /// A copy whose list is in memory that the tape `where` keeps.
+    /// A copy with its list in memory that the tape `where` keeps.
     rows_of_places kept(auto& where) const
     {
         auto copy = *this;
@@ -88,8 +88,8 @@ void modify_backward(const auto& f, const score_index& p, std::size_t count, con
 
 }  // namespace detail
 
-/// y[i,t] = f(x[i,t], index of i and t)            ∂x += f'(x) ∂y, by dual numbers y[i,t] = f(x[i,t], index of i and t,
-/// table)     ∂table[k] += Σ ∂f/∂(table element read) ∂y
+/// y[i,t] = f(x[i,t], index of i and t)            ∂x += f'(x) ∂y, by dual numbers
+/// y[i,t] = f(x[i,t], index of i and t, table)     ∂table[k] += Σ ∂f/∂table[k] ∂y over the reads of table[k]
 ///
 /// `f` takes a SIMD pack of scores and their index: see simd/pack.hpp. The table has any rank: see
 /// simd/lookup_table.hpp.

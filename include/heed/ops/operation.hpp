@@ -137,7 +137,7 @@ constexpr std::size_t width_of(const shape_of_rank<R>& x)
     return R == 3 ? x[R - 1] : 1;
 }
 
-/// [B,T] as [B,T,1], and [B,T,N] unchanged: for operations that treat all elements of a position alike.
+/// [B,T] as [B,T,1], and [B,T,N] unchanged: for operations that treat all elements of a position in the same way.
 template <std::size_t R>
 constexpr shape_of_rank<3> by_position(const shape_of_rank<R>& x)
 {

@@ -81,7 +81,7 @@ struct gru_op : operation<gru_op> {
 };
 inline constexpr gru_op gru{};
 
-/// One step of a gated recurrent unit whose reset gate acts after the product: inputs [...,3H] (x_z|x_r|x_h with their
+/// One step of a gated recurrent unit with the reset gate after the product: inputs [...,3H] (x_z|x_r|x_h with their
 /// bias), hidden h [...,H], U [H,3H] (for z|r|h), c [H] -> the new state [...,H].
 ///
 ///     z|r = σ(x_z|x_r + h U_zr),  p = h U_h + c,  h̃ = tanh(x_h + r ⊙ p),  h' = (1 − z) ⊙ h + z ⊙ h̃

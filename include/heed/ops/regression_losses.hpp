@@ -10,7 +10,7 @@
 #include <heed/core/dual_number.hpp>
 #include <heed/ops/operation.hpp>
 
-/// Losses of predicted numbers. Losses of words are in ops/losses.hpp.
+/// Losses of predicted numbers. For losses of words see ops/losses.hpp.
 ///
 ///     loss(x, t)               all numbers have weight 1
 ///     loss(x, t, lengths)      x [B,T] or [B,T,N]: numbers of the real positions

@@ -18,7 +18,7 @@ struct rule_of_sums {
 };
 
 /// w_j = γ^{n−1−j} e_j, divided by the sum of these if `divides`: e [B,T] or [B,T,D] -> the shape of e. 0 after the n
-/// real positions of a row and where e_j is -inf. A row whose sum is 0 has weights 0.
+/// real positions of a row and where e_j is -inf. A row with sum 0 has weights 0.
 ///
 ///     ∂e_j += γ^{n−1−j} (∂w_j − Σ_k w_k ∂w_k) / Σ_k γ^{n−1−k} e_k        without the division ∂e_j += γ^{n−1−j} ∂w_j
 struct weights_by_sum_op : row_operation<weights_by_sum_op> {

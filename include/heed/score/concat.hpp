@@ -61,7 +61,7 @@ private:
         if (query > height || (query == 0 && height % 2 != 0)) {
             throw shape_error("score::concat: W is " + shape_text(shape_of(W)) + " and the query has " +
                               (query == 0 ? "half of its rows" : std::to_string(query) + " of its rows") +
-                              "; W has Q + D rows: give the number that belong to the query: concat{W, v, Q}");
+                              "; W has Q + D rows, so give Q, as in concat{W, v, Q}");
         }
         return query == 0 ? height / 2 : query;
     }

@@ -107,7 +107,7 @@ protected:
     }
 
 private:
-    /// The sums [B,2] at one query of a KV cache, whose rows are not contiguous.
+    /// The sums [B,2] at one query of a KV cache (noncontiguous rows).
     static auto sums_in_rows(const auto& memory, std::size_t step)
     {
         using keys = std::remove_cvref_t<decltype(memory.keys)>;

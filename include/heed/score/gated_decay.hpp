@@ -10,7 +10,7 @@
 
 namespace heed::inline HEED_TARGET::score {
 
-/// A score whose keys decay by the gates of all later positions, up to the query's own (gated linear attention,
+/// A score with keys that decay by the gates of all later positions, up to the query's own (gated linear attention,
 /// state-space duality): retention with a data-dependent decay for each position.
 ///
 ///     e'_{i,j} = e_{i,j} Π_{l=j+1..i} a_l,  a_l = σ(w · x_l + b)

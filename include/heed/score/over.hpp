@@ -252,7 +252,7 @@ auto cleared(const tensor auto& x, const auto& memory)
     }
 }
 
-/// The values [B,T,D] of a memory; for a KV cache, whose rows are not contiguous, a copy.
+/// The values [B,T,D] of a memory; for a KV cache (noncontiguous rows), a copy.
 decltype(auto) values_in_one_piece(const auto& memory)
 {
     if constexpr (is_cache<std::remove_cvref_t<decltype(memory.values)>>) {

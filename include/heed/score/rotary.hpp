@@ -25,7 +25,7 @@ struct number_of_query {
     number_of_query map(auto&&, const auto&...) const { return *this; }
 };
 
-/// A score whose queries and keys are rotated by their positions, so that inner products depend on the distance alone
+/// A score of queries and keys rotated by their positions, so that inner products depend on the distance alone
 /// (rotary positions, RoPE).
 ///
 ///     e_{s,j} = score(R_s q_s, R_j k_j)                                   Su et al. 2021, eq. 16
