@@ -166,8 +166,7 @@ auto hessian_vector(tape<dual_number<T>>& on, const Loss& loss, const Parameters
                     array<T, rank_of<decltype(x)>> result(shape_of(x));
                     slot<dual_number<T>>& s = *slots[nth++];
                     const var<dual_number<T>, 1> flat(on, s, {s.size});
-                    // A table used only in lookups has a sparse gradient; reading its whole gradient would count it
-                    // twice.
+                    // A table used only in lookups has a sparse gradient; its whole gradient would be read twice.
                     if (const auto looked_up = gradient_rows(flat); looked_up.rows != nullptr) {
                         std::fill_n(result.data(), result.size(), T(0));
                         const std::size_t width = looked_up.width;

@@ -14,7 +14,7 @@
 namespace heed::inline HEED_TARGET::ops {
 
 /// c[b,d] = Σ_t α[b,t,g(d)] h[b,t,d], g(d) = dG/D rounded down: G groups of neighboring dimensions, α [B,T,G], h
-/// [B,T,D] -> [B,D]. G divides D. Values with a weight of exactly 0 are skipped, even a NaN.
+/// [B,T,D] -> [B,D]. G divides D. Values with a weight of exactly 0 are skipped, even if NaN.
 ///
 ///     ∂α_t^g += Σ_{d in g} ∂c_d h_t^d,  ∂h_t^d += ∂c_d α_t^g(d)
 struct grouped_sum_op : operation<grouped_sum_op> {

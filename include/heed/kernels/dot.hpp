@@ -49,7 +49,7 @@ inline void scores_of_wide_keys(std::size_t begin, std::size_t end, std::size_t 
 }
 
 /// scores_of_wide_keys for keys that are `registers` registers wide: the query stays in registers, and the products of
-/// four keys are summed together, in the same order. Processing more keys in parallel would slow down memory reads.
+/// four keys are summed together, in the same order. More keys at a time would slow down memory reads.
 template <std::size_t registers, class T>
 [[gnu::noinline]] void scores_of_narrow_keys(std::size_t begin, std::size_t end, const T* query, const T* keys,
                                              T* scores, bool ahead)
@@ -264,7 +264,7 @@ void dot_backward(const dot_step<T>& step, const T* weights, const T* d_context,
         T* const all = detail::filled(here, (end - begin) * P, T(0));
         for (std::size_t b = begin; b < end; ++b) {
             const std::size_t n = detail::length_of(step.lengths, b, P), at = b * P;
-            // Row by row: reading several rows in parallel would be slower.
+            // Row by row: interleaving several rows would slow down memory reads.
             for (std::size_t j = at; j < at + n; ++j)
                 detail::weighted_sum_row_backward(
                     0, 1, D, weights + j, step.values + j * D, detail::behind(d_context, b * D),

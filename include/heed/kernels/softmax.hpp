@@ -14,8 +14,8 @@
 /// `lengths` [B] counts the real positions of each row (nullptr: all T). Padding is never read and gets weight 0. A row
 /// without positions, or with only scores of -inf, gets weights 0 everywhere.
 ///
-/// A score of -inf is masked: its weight is 0 for any other scores in the row. Where a weight is 0, so is the gradient,
-/// for any incoming gradient. If a score is NaN or +inf, all weights that are not masked are NaN.
+/// A score of -inf is masked: its weight is 0 regardless of the other scores. Where a weight is 0, so is the gradient,
+/// regardless of the incoming gradient. If a score is NaN or +inf, all weights that are not masked are NaN.
 namespace heed::inline HEED_TARGET::kernels {
 
 /// Names of the ways in which kernels turn a row of scores into weights. A normalizer that computes the same weights
@@ -161,7 +161,7 @@ inline void softmax_row(std::size_t n, const T* x, T* y)
         n, y, [scale](auto e) { return e * scale; }, y);
 }
 
-/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k), and 0 where y_j is 0, for any dy_j.
+/// One row: dx_j += y_j (dy_j - Σ_k y_k dy_k), and 0 where y_j is 0, regardless of dy_j.
 template <class T>
 inline void softmax_row_backward(std::size_t n, const T* y, const T* dy, T* dx)
 {

@@ -21,7 +21,7 @@
 /// quadratic equation. Since z_1 = 0, only scores with z_j > -1 matter; a heap yields them in order until enough are
 /// found.
 ///
-/// Lengths as in softmax.hpp. -inf gets weight 0 for any other scores in the row; a NaN among the scores propagates to
+/// Lengths as in softmax.hpp. -inf gets weight 0 regardless of the other scores; a NaN among the scores propagates to
 /// the weights.
 namespace heed::inline HEED_TARGET::kernels {
 

@@ -13,7 +13,7 @@
 /// One context per row: the sum of the values, each times its weight.
 ///
 /// weights [B,T], values [B,T,D], context [B,D]; `lengths` as in softmax.hpp. Values beyond the length are never read.
-/// Several rows of values are read in parallel, each sequentially, which is the fastest way to read memory.
+/// Reads of several rows of values are interleaved, each row sequentially, which is the fastest way to read memory.
 namespace heed::inline HEED_TARGET::kernels {
 
 /// Names of the ways in which kernels combine weights and values, for combiners: `using kernel_tag = …;`.

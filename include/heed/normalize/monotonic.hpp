@@ -145,7 +145,7 @@ namespace heed::inline HEED_TARGET::normalize {
 ///     q_{i,j} = (1 − p_{i,j−1}) q_{i,j−1} + α_{i−1,j},  α_{i,j} = p_{i,j} q_{i,j}       Raffel et al. 2017, eq. 11-14
 ///
 /// A scan begins where the last one stopped, α_0 = (1, 0, …, 0), and stops at position j with probability p_j; α is the
-/// expected stop, used in training. This recurrence takes linear time; the paper's quotient of cumulative products
+/// expected alignment, used in training. This recurrence takes linear time; the paper's quotient of cumulative products
 /// (appendix C.1) divides by numbers that underflow. The trained model attends to one position at a time:
 /// `monotonic_hard`.
 ///

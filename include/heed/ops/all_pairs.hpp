@@ -85,7 +85,7 @@ struct bmm_nt_op : operation<bmm_nt_op> {
 inline constexpr bmm_nt_op bmm_nt{};
 
 /// c[b,s,:] = Σ_t α[b·S+s,t] h[b,t,:]: α [B·S,T], h [B,T,D] -> [B,S,D]. For each sentence C = A H. Values with a weight
-/// of exactly 0 are skipped, even a NaN.
+/// of exactly 0 are skipped, even if NaN.
 ///
 ///     ∂A += ∂C Hᵀ,  ∂H += Aᵀ ∂C, where a value of weight 0 gets no gradient
 struct bmm_op : operation<bmm_op> {

@@ -15,7 +15,6 @@
 ///
 /// Each function defines its value and its derivatives together, on SIMD registers. The equations are given with the
 /// operations, at the end of this file.
-/// the operations, at the end of this file.
 namespace heed::inline HEED_TARGET::ops {
 
 namespace functions {

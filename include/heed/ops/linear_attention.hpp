@@ -217,8 +217,9 @@ auto rows_of_d_sums(bool divides, std::size_t from, in<T, 3> contexts, in<T, 3> 
 /// age of a key is the number of visible keys after it. A sum of 0 gives a context of 0. In addition to its arguments
 /// and results it needs memory for one chunk of rows and a matrix [F,D] for each thread.
 ///
-///     with u_s = ∂c_s / Σ_j γ^age (q_s · k_j) and b_sj = γ^age (v_j − c_s) · u_s; without the division γ^age v_j ·
-///     ∂c_s: ∂q_s += Σ_j b_sj k_j,  ∂k_j += Σ_s b_sj q_s,  ∂v_j += Σ_s γ^age (q_s · k_j) u_s
+///     with u_s = ∂c_s / Σ_j γ^age (q_s · k_j) and b_sj = γ^age (v_j − c_s) · u_s;
+///     without the division u_s = ∂c_s and b_sj = γ^age v_j · ∂c_s:
+///     ∂q_s += Σ_j b_sj k_j,  ∂k_j += Σ_s b_sj q_s,  ∂v_j += Σ_s γ^age (q_s · k_j) u_s
 struct linear_attention_op : operation<linear_attention_op> {
     static shape_of_rank<3> shape(const auto& queries, const auto& keys, const auto& values, const lengths_view& real,
                                   bool, const rule_of_sums&)

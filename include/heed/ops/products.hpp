@@ -210,7 +210,7 @@ struct dot_per_position_op : operation<dot_per_position_op> {
 };
 inline constexpr dot_per_position_op dot_per_position{};
 
-/// c[b,:] = Σ_t α[b,t] h[b,t,:]: α [B,T], h [B,T,D] -> [B,D]. Values with a weight of exactly 0 are skipped, even a
+/// c[b,:] = Σ_t α[b,t] h[b,t,:]: α [B,T], h [B,T,D] -> [B,D]. Values with a weight of exactly 0 are skipped, even if
 /// NaN.
 ///
 ///     ∂α[b,t] += ∂c[b,:] · h[b,t,:],  ∂h[b,t,:] += α[b,t] ∂c[b,:]
