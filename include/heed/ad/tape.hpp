@@ -94,11 +94,11 @@ inline void give_back(recording& at) noexcept
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse_variable(const recording& at, std::uint64_t number)
 {
     if (number == 0)
-        throw error("This variable is empty: it belongs to no tape; assign one of tape.parameter, "
-                    "tape.constant or an operation first");
+        throw error("This variable is empty: it belongs to no tape; assign the result of "
+                    "tape.parameter, tape.constant or an operation first");
     if (number < at.first)
-        throw error("This variable belongs to a tape that was destroyed: a tape must outlive its variables, and so "
-                    "the model that was lifted onto it");
+        throw error("This variable belongs to a tape that was destroyed: a tape must outlive its variables, "
+                    "including those of a lifted model");
     throw error("This variable belongs to a recording that was cleared: lift the model again after tape.clear()");
 }
 
@@ -444,8 +444,8 @@ public:
     {
         if (!has_gradients_) {
             throw error(std::string(reader) +
-                        ": there are no gradients on this tape yet; call tape.backward(loss) first, after all that the "
-                        "loss is computed from was recorded and before tape.clear()");
+                        ": there are no gradients on this tape yet; call tape.backward(loss) first, after recording "
+                        "the loss and before tape.clear()");
         }
     }
     /// Identifies this recording; clear() starts a new one.

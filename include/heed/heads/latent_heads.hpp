@@ -373,7 +373,7 @@ private:
         require_shape(name, "W_QR", shape_of(W_QR), {shape_of(W_Q)[0], n * R}, "W_KR's columns for each head");
         require_shape(name, "W_KR", shape_of(W_KR), {D, R}, "the rows of W_DKV");
         require_shape(name, "W_UK", shape_of(W_UK), {shape_of(W_Q)[1], C},
-                      "one row for each column of W_Q, one column for each of W_DKV");
+                      "one row for each column of W_Q, one column for each column of W_DKV");
         require_shape(name, "W_UV", shape_of(W_UV), {n * C, shape_of(W_UV)[1]}, "C rows for each head");
         require_shape(name, "W_O", shape_of(W_O), {n * shape_of(W_UV)[1], shape_of(W_O)[1]}, "V rows for each head");
     }

@@ -25,7 +25,7 @@ struct rms_norm_op : operation<rms_norm_op> {
         const std::size_t N = x.shape.back(), n = gain.shape[0];
         if (n == 0 || N % n != 0)
             detail::refuse("rms_norm: a gain of ", n, " numbers for ", x.shape,
-                           "; its size must be the size of the last axis or divide it");
+                           "; its size must divide that of the last axis");
         if (!(epsilon > 0))
             detail::refuse("rms_norm: epsilon is ", std::to_string(epsilon),
                            " but must be above 0, for example 1e-5, to avoid dividing by 0");

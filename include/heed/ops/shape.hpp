@@ -314,8 +314,8 @@ inline constexpr positions_between_op positions_between{};
 namespace detail {
 
 #define HEED_SAYS_LIST                                                                                                 \
-    "heed: this operation takes one std::vector of tensors of one type, as in `ops::stack(std::vector{a, b})`: stack " \
-    "those of any rank, join those of rank 1 or more, append_all those of rank 3"
+    "heed: this operation takes one std::vector of tensors of one type, as in `ops::stack(std::vector{a, b})`: "       \
+    "stack takes any rank, concat_heads rank 1 or more, append_all rank 3"
 
 template <class X>
 inline constexpr bool is_list_of_tensors = false;

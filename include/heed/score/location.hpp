@@ -88,9 +88,8 @@ struct location {
         const std::size_t positions = shape_of(annotations)[1];
         if (first + positions > shape_of(W)[1]) {
             throw shape_error("score::location: " + std::to_string(first + positions) + " positions but W is " +
-                              shape_text(shape_of(W)) + ", a column for each of at most " +
-                              std::to_string(shape_of(W)[1]) +
-                              "; make W as wide as the longest sentence, or cut the annotations");
+                              shape_text(shape_of(W)) + ", with columns for at most " + std::to_string(shape_of(W)[1]) +
+                              "; make W as wide as the longest sentence, or truncate the annotations");
         }
         return score::position_numbers(W, annotations, first);
     }

@@ -91,8 +91,7 @@ struct modified : by_place<modified<Base, Function, Table>, Base> {
         !std::is_same_v<Table, no_table> ||
             std::is_invocable_v<const Function&, const pack<float>&, const score_index&>,
         "heed: a function of scores takes a score and its index, `[](auto e, score_index p) { return e; }`: the "
-        "index has batch, head, query and key; with a table in front of it, `[](auto e, score_index p, const "
-        "auto& table)`");
+        "index has batch, head, query and key; with a table, `[](auto e, score_index p, const auto& table)`");
 
     modified(Base one, Function function) : by_place<modified, Base>(std::move(one)), table(), f(std::move(function)) {}
     modified(Base one, Table known, Function function)

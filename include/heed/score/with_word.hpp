@@ -41,11 +41,10 @@ struct with_word : over::score_adaptor<with_word<Base, Matrix>, Base, over::base
                           "state_and_projected_word{s, project_words(y)})");
             return query;
         } else if constexpr (tensor<decltype(query.state)> && score_traits_of<Base>().adds_word) {
-            static_assert(
-                detail::placeholder<Query>,
-                "heed: score::with_word wraps a score that adds the target word by itself (score::conv_s2s, or "
-                "another score::with_word): remove this with_word, or give both words, "
-                "state_and_word{state_and_word{s, word of the base}, y}");
+            static_assert(detail::placeholder<Query>,
+                          "heed: score::with_word wraps a score that already adds the target word (score::conv_s2s, or "
+                          "another score::with_word): remove this with_word, or give both words, "
+                          "state_and_word{state_and_word{s, word of the base}, y}");
             return query.state;
         } else if constexpr (over::word_is_projected<Query>) {
             return ops::add_same_shape(over::projected(base, query.state), query.word);
