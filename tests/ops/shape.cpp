@@ -112,7 +112,7 @@ TEST_CASE("positions and steps that are not there are refused")
         "positions_between: 3 positions from 2 on of [1,4,2]; they must be within one sentence, [1,T] or [1,T,N]";
     CHECK(said([&] { ops::positions_between(x, 2, 3); }) == behind);
     CHECK(said([&] { ops::positions_between(on.parameter(x), 2, 3); }) == behind);
-    CHECK(support::contains(said([&] { ops::positions_between(random({2, 4}, 2), 0, 1); }), "of one sentence"));
+    CHECK(support::contains(said([&] { ops::positions_between(random({2, 4}, 2), 0, 1); }), "within one sentence"));
     CHECK(ops::positions_between(x, 4, 0).size() == 0);
     auto steps = random({2, 3, 4}, 3);
     CHECK(said([&] {

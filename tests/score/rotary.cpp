@@ -73,7 +73,7 @@ TEST_CASE("pairs of numbers are turned with the position")
         CHECK_GRADIENT(f, x);
         CHECK_GRADIENT(f, random({3, N}, 2));
     }
-    CHECK_THROWS_WITH_AS(ops::rotate(random({2, 5}, 1), 0, ops::rotation{}), doctest::Contains("an even number"),
+    CHECK_THROWS_WITH_AS(ops::rotate(random({2, 5}, 1), 0, ops::rotation{}), doctest::Contains("the size must be even"),
                          shape_error);
 }
 
