@@ -117,8 +117,8 @@ biases(Vector, Vector2, Vector3, Vector4) -> biases<joint_tensor<Vector, Vector2
 /// `ops::step_of(weights, i)` are head i's [B,T]. In a state_and_word the state is projected, and every head gets the
 /// word. Masks and functions of scores read the number of their head, `score_index::head`.
 ///
-/// A sixth policy may change the joined contexts before W_O: per_head::gated, per_head::differential. A seventh,
-/// `biases`, belongs to the four projections.
+/// A sixth argument may transform the concatenated contexts before W_O: per_head::gated, per_head::differential. A
+/// seventh, `biases`, adds biases to the four projections.
 template <class Heads, class Matrix, class HeadTransform = per_head::identity, class Biases = no_biases>
 struct multi_head : mechanism<multi_head<Heads, Matrix, HeadTransform, Biases>> {
     Heads heads;

@@ -107,7 +107,7 @@ inline constexpr straight_through_op straight_through{};
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Hard attention: one position drawn from softmax(e), trained with the gradient of a tempered softmax.
+/// Hard attention: one position drawn from softmax(e), trained with the gradient of a softmax with temperature.
 ///
 ///     g_j = −log(−log u_j),  u_j uniform in (0,1)
 ///     forward:  α = one-hot(argmax_j (e_j + g_j))                Jang, Gu & Poole 2017, eq. 1

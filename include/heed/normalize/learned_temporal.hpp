@@ -12,7 +12,7 @@
 
 namespace heed::inline HEED_TARGET::normalize {
 
-/// Past attention is added to the scores through a learned connection; `temporal` divides by it instead.
+/// Past attention is added to the scores through a learned connection, in contrast to the division of `temporal`.
 ///
 ///     u_{t,j} = e_{t,j} + w Σ_{k<t} α_{k,j}
 ///     α_t = inner(u_t)                        Sankaran et al. 2016, footnote 3 (an ablation)

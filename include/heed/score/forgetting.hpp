@@ -143,7 +143,7 @@ private:
 ///
 /// For self-attention: the i-th query is at the i-th position of the memory, or at the last one if there are fewer. F_i
 /// shifts all scores of a query by the same amount: softmax is unaffected; sigmoid, sinks and temporal normalizers are
-/// affected. Intended for causal{}: the scores of later keys rise instead of falling. Neither words nor scores need
+/// affected. Intended for causal{}: without it, the scores of later keys would rise. Neither words nor scores need
 /// position encodings. Wraps any score except `modified`, with weights per position. F is rounded to the tensors' type,
 /// an error of 1e-4 at F = −1000 in float.
 template <class Base, class Matrix, class Vector>

@@ -99,7 +99,7 @@ struct elu_plus_one {
     static auto parameters(auto&, auto&&) { return score::elu_plus_one{}; }
 };
 
-/// Features with inner products of expectation exp(q · k / √D), an unbiased estimate of softmax's kernel
+/// Random features: the expectation of their inner product is exp(q · k / √D), so that attention estimates softmax's
 /// (Performer):
 ///
 ///     φ(x) = exp(x' Ω − ‖x'‖² / 2) / √m,  x' = x / D^¼        Choromanski et al. 2021, lemma 1 and eq. 5
